@@ -8,8 +8,9 @@ from scipy import special
 
 from lm_eval_bias.custom_metrics.clusters import Clusters, share_of, tabulate
 from lm_eval_bias.custom_metrics.crossed import Cells
-from lm_eval_bias.custom_metrics.intervals import Bounds
+from lm_eval_bias.custom_metrics.intervals import scaled
 from lm_eval_bias.custom_metrics.score import (
+    Bounds,
     Design,
     Estimate,
     Meaning,
@@ -109,7 +110,7 @@ def widened(estimate: Estimate, meaning: Meaning, level: float) -> Bounds | None
         return max(low, below), min(meaning.high, above)
     place, is_z = (estimate.value - low) / span, meaning.unit == "correlation"
     below, above = (_further((end - low) / span, place, factor, is_z) for end in ends)
-    return low + span * below, low + span * above
+    return scaled((below, above), (low, meaning.high))
 
 
 def _further(end: float, place: float, factor: float, is_z: bool) -> float:

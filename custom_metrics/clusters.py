@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.intervals import Bounds, agreed, wilson
+from lm_eval_bias.custom_metrics.intervals import Array, agreed, wilson, wilson_of
 from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
+    Bounds,
+    Documents,
     Estimate,
     Record,
     Score,
-    Undefined,
     joined,
+    require,
     stderr_of,
-    t_factor,
 )
 
-Array = NDArray[np.float64]
+# from weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,)
+OfTotals = Callable[[Array, Array], Array]
 LARGE = 0.2  # the share of the items in one cluster from which on the intervals may not hold
 UNEVEN = "where effects grow with its size, intervals cover too seldom and tests reject too often"
 FEW_DEVIATE = 3  # clusters that deviate from unanimity: the spread of fewer says little
@@ -40,9 +41,9 @@ class Clusters:
         names: The clusters, sorted, length G.
         sizes: Items per cluster, or what else each cluster weighs, shape (G,); clusters of 0 hold nothing.
         totals: What is summed, shape (G, K).
-        of: From weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,).
+        of: Computes the score of draws of clusters, see :data:`OfTotals`.
         strata: What each cluster was chosen from, length G; empty for one stratum.
-        places: The cluster of each item, shape (n,); empty where items aren't known.
+        places: The cluster of each item, shape (n,).
         columns: What each item adds to its cluster's totals, shape (n, K).
         whole: The value of a share that all items have part in (1 or 100); ``None`` for what is no share.
         bounds: The smallest and largest possible value of a mean that is no share; ``None`` for others.
@@ -56,12 +57,10 @@ class Clusters:
     names: list[str]
     sizes: Array
     totals: Array
-    of: Callable[[Array, Array], Array]
-    strata: Sequence[str] = ()
-    places: NDArray[np.int64] = field(
-        default_factory=lambda: np.empty(0, dtype=np.int64)
-    )
-    columns: Array = field(default_factory=lambda: np.empty((0, 0)))
+    of: OfTotals
+    strata: Sequence[str]
+    places: Array
+    columns: Array
     whole: float | None = None
     bounds: Bounds | None = None
     kind: str = "clusters"
@@ -104,8 +103,7 @@ class Clusters:
             deviate = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
             ends = []
             if not unanimous and 0 < p < 1:
-                size = min(self.most, p * (1 - p) / (stderr / self.whole) ** 2)
-                ends.append(wilson(p * size, size, t_factor(dof)))
+                ends.append(wilson_of(p, stderr / self.whole, dof, self.most))
             # ICAT can be at an end of its range where clusters don't agree
             if not ends or deviate < FEW_DEVIATE:
                 ends.append(wilson(p * count, count))
@@ -152,7 +150,7 @@ def difference_of(weights: Array, totals: Array) -> Array:
 def tabulate(
     clusters: Sequence[object],
     columns: Sequence[Sequence[float]],
-    of: Callable[[Array, Array], Array],
+    of: OfTotals,
     strata: Sequence[str] = (),
     **described: Any,
 ) -> Clusters:
@@ -178,7 +176,7 @@ def tabulate(
     return Clusters(names, sizes, totals, of, strata, places, values, **described)
 
 
-def _strata(design: Clusters) -> NDArray[np.str_]:
+def _strata(design: Clusters) -> Array:
     """Return each cluster's stratum; one for all if a stratum has a single cluster, which tells no variance."""
     one_stratum = np.array([""] * len(design.names))
     labels = np.array(design.strata) if design.strata else one_stratum
@@ -293,13 +291,9 @@ def clustered_mean(
     (0.25, 0.1118, 5.0)
     """
 
-    def design(records: Sequence[Record]) -> Clusters:
-        if not records:
-            raise Undefined("no items")
+    def design(records: Documents) -> Clusters:
         values = [float(value(record)) for record in records]
-        n_nan = sum(not math.isfinite(number) for number in values)
-        if n_nan:
-            raise Undefined(f"the model gave nan for {n_nan} of {len(records)} items")
+        require(records, sum(not math.isfinite(number) for number in values))
         return tabulate(
             [cluster(record) for record in records],
             [[1.0] * len(records), values],

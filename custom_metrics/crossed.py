@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import fmean
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.intervals import Bounds, fisher, wilson
+from lm_eval_bias.custom_metrics.intervals import (
+    Array,
+    fisher,
+    scaled,
+    wilson,
+    wilson_of,
+)
 from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
+    Bounds,
+    Contribution,
     Estimate,
     Record,
     Score,
     Undefined,
+    require,
     stderr_of,
-    t_factor,
 )
-
-Array = NDArray[np.float64]
 
 NO_VALUE = "all its words have probability 0, or the model gave nan"
 ENOUGH_TEMPLATES = 3
@@ -62,6 +69,13 @@ class Cells:
         return self.scale * float(self.cells.mean())
 
     @property
+    def lacks(self) -> str:
+        """What it lacks to tell how items and templates vary; empty if nothing."""
+        items, templates = self.cells.shape
+        needs = "needs at least 2 items and 2 templates, there are"
+        return "" if min(items, templates) > 1 else f"{needs} {items} and {templates}"
+
+    @property
     def scaled(self) -> Array:
         """The cells in the score's unit."""
         return self.scale * self.cells
@@ -72,11 +86,10 @@ class Cells:
         A correlation gets Fisher's interval. A mean with bounds gets Wilson's on the way from one to the other, as
         clustered shares do; where nothing varies, with one observation for each level of the factor with fewer.
         """
-        items, templates = self.cells.shape
         stderr, dof = crossed_stderr(self.cells, self.strata)
-        reason, fewest = "", min(items, templates)
-        if fewest < 2:
-            reason = f"a standard error needs at least 2 items and 2 templates, there are {items} and {templates}"
+        reason, fewest = "", min(self.cells.shape)
+        if self.lacks:
+            reason = f"a standard error {self.lacks}"
         elif math.isnan(stderr):
             reason = (
                 "no standard error: without one of the items they are too few, or alike"
@@ -84,7 +97,7 @@ class Cells:
         elif stderr <= ROUNDING * float(np.abs(self.cells).max()):
             stderr = math.nan
             reason = "nothing varies between the prompts: no standard error"
-        elif templates < ENOUGH_TEMPLATES:
+        elif len(self.templates) < ENOUGH_TEMPLATES:
             # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs
             dof, reason = min(dof, 1.0), FEW_TEMPLATES
         n = self.cells.size
@@ -93,20 +106,19 @@ class Cells:
             stderr *= 1 - self.correlation**2
             return Estimate(self.correlation, stderr, n, reason, dof, ends)
         stderr *= self.scale
-        low, high = self.bounds or (math.nan, math.nan)
-        p = (self.value - low) / (high - low)
+        bounds = self.bounds or (math.nan, math.nan)
+        span = bounds[1] - bounds[0]
+        p = (self.value - bounds[0]) / span
         if fewest < 2 or not 0 <= p <= 1:
             return Estimate(self.value, stderr, n, reason, dof)
         if math.isnan(stderr):
-            below, above = wilson(p * fewest, fewest)
+            ends = wilson(p * fewest, fewest)
             dof, reason = fewest - 1.0, ""
-            stderr = (high - low) * stderr_of((below, above), dof)
+            stderr = span * stderr_of(ends, dof)
         else:
             # shares of probability vary less than hits and misses: there can be more than cells
-            size = p * (1 - p) / (stderr / (high - low)) ** 2
-            below, above = wilson(p * size, size, t_factor(dof))
-        ends = low + (high - low) * below, low + (high - low) * above
-        return Estimate(self.value, stderr, n, reason, dof, ends)
+            ends = wilson_of(p, stderr / span, dof)
+        return Estimate(self.value, stderr, n, reason, dof, scaled(ends, bounds))
 
 
 class Incomplete(Undefined):
@@ -115,7 +127,7 @@ class Incomplete(Undefined):
 
 def grid(
     records: Sequence[Any],
-    value: Callable[[Any], float | None],
+    value: Contribution,
     kind: str = "",
     stratum: Callable[[Any], str] | None = None,
     **described: Any,
@@ -139,27 +151,22 @@ def grid(
     """
     prompts = f"{kind} prompts".strip()
     records = [record for record in records if value(record) is not None]
-    if not records:
-        raise Undefined(f"no {prompts}")
-    items = sorted({str(r["item"]) for r in records})
-    templates = sorted({str(r["template"]) for r in records})
-    row = {name: i for i, name in enumerate(items)}
-    column = {name: i for i, name in enumerate(templates)}
-    cells = np.full((len(items), len(templates)), np.nan)
-    counts = np.zeros(cells.shape, dtype=int)
-    for record in records:
-        cell = row[str(record["item"])], column[str(record["template"])]
-        cells[cell] = value(record)
-        counts[cell] += 1
-    if (counts > 1).any():
-        raise Undefined(
-            f"{int((counts > 1).sum())} (item, template) pairs occur more than once"
-        )
-    if (counts == 0).any():
+    require(records, noun=prompts)
+    pairs = [(str(r["item"]), str(r["template"])) for r in records]
+    items = sorted({item for item, _ in pairs})
+    templates = sorted({template for _, template in pairs})
+    repeated = sum(times > 1 for times in Counter(pairs).values())
+    if repeated:
+        raise Undefined(f"{repeated} (item, template) pairs occur more than once")
+    values = dict(zip(pairs, map(value, records), strict=True))
+    product = list(itertools.product(items, templates))
+    if len(values) < len(product):
         raise Incomplete(
-            f"the items x templates product is incomplete: {len(records)} of {counts.size} "
+            f"the items x templates product is incomplete: {len(records)} of {len(product)} "
             f"({len(items)} items x {len(templates)} templates)"
         )
+    cells = np.array([values[cell] for cell in product], dtype=float)
+    cells = cells.reshape(len(items), len(templates))
     if n_nan := int(np.isnan(cells).sum()):
         raise Undefined(
             f"{n_nan} of {len(records)} {prompts} have no value ({NO_VALUE})"
@@ -199,7 +206,7 @@ def components(cells: Array) -> dict[str, float]:
     }
 
 
-def rows_by_stratum(cells: Array, strata: Sequence[str]) -> list[NDArray[np.intp]]:
+def rows_by_stratum(cells: Array, strata: Sequence[str]) -> list[Array]:
     """List the row numbers of each stratum; all rows where there are no strata.
 
     >>> [rows.tolist() for rows in rows_by_stratum(np.zeros((3, 1)), ["b", "a", "b"])]
@@ -233,15 +240,12 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
         row, _, rest = effects(cells[rows])
         n, dof = len(rows), len(rows) - 1
         item_part = n * float(row @ row) / dof / n_rows**2
-        residual_part = (
-            n
-            * float((rest**2).sum())
-            / (dof * (n_columns - 1))
-            / (n_rows**2 * n_columns)
-        )
+        dof_residual = dof * (n_columns - 1)
+        residual_part = n * float((rest**2).sum()) / dof_residual
+        residual_part /= n_rows**2 * n_columns
         item, item_spread = item + item_part, item_spread + item_part**2 / dof
         residual += residual_part
-        residual_spread += residual_part**2 / (dof * (n_columns - 1))
+        residual_spread += residual_part**2 / dof_residual
     template = float(cells.mean(axis=0).var(ddof=1)) / n_columns
     variance = max(item + template - residual, item, template, residual)
     # a factor whose variance is no larger than the residuals' drops out; one alone holds the residual part already
@@ -257,11 +261,7 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
 
 
 def crossed_estimate(
-    records: Sequence[Any],
-    value: Callable[[Any], float | None],
-    kind: str,
-    stratum: Callable[[Any], str] | None = None,
-    **described: Any,
+    records: Sequence[Any], value: Contribution, kind: str, **described: Any
 ) -> Estimate:
     """Estimate the mean over templates, then over items, with the crossed standard error.
 
@@ -272,22 +272,20 @@ def crossed_estimate(
         records: The prompts.
         value: See :func:`grid`.
         kind: See :func:`grid`.
-        stratum: See :func:`grid`.
-        described: Further fields of :class:`Cells`.
+        described: See :func:`grid`.
 
     Raises:
         Undefined: There is no mean.
     """
     try:
-        return grid(records, value, kind, stratum, **described).estimate()
+        return grid(records, value, kind, **described).estimate()
     except Incomplete as incomplete:
         by_item: dict[str, list[float]] = {}
         for record in records:
             number = value(record)
             if number is not None:
                 by_item.setdefault(str(record["item"]), []).append(number)
-        means = [math.fsum(values) / len(values) for values in by_item.values()]
-        mean = described.get("scale", 1.0) * (math.fsum(means) / len(means))
+        mean = described.get("scale", 1.0) * fmean(map(fmean, by_item.values()))
         if math.isnan(mean):
             reason = f"a {kind} prompt has no value ({NO_VALUE})"
             raise Undefined(reason) from incomplete
@@ -298,7 +296,7 @@ def crossed_estimate(
 def crossed_mean(
     name: str,
     *,
-    value: Callable[[Any], float | None],
+    value: Contribution,
     low: float,
     high: float,
     kind: str = "item",
@@ -333,13 +331,14 @@ def crossed_mean(
     >>> round(estimate.value, 3), [round(end, 3) for end in estimate.interval]
     (0.167, [0.029, 0.573])
     """
-    layout: dict[str, Any] = {
-        "value": value,
-        "kind": kind,
-        "stratum": stratum,
-        "scale": scale,
-        "bounds": (low, high) if math.isfinite(low) and math.isfinite(high) else None,
-    }
+    design = partial(
+        grid,
+        value=value,
+        kind=kind,
+        stratum=stratum,
+        scale=scale,
+        bounds=(low, high) if math.isfinite(low) and math.isfinite(high) else None,
+    )
 
     def contribution(record: Record) -> float | None:
         part = value(record)
@@ -350,7 +349,7 @@ def crossed_mean(
         low=low,
         high=high,
         contribution=contribution,
-        design=partial(grid, **layout),
-        statistic=partial(crossed_estimate, **layout),
+        design=design,
+        statistic=partial(crossed_estimate, **design.keywords),
         **described,
     )

@@ -17,7 +17,9 @@ from lm_eval_bias.custom_metrics.intervals import agreed, fisher_z, student_p
 from lm_eval_bias.custom_metrics.score import (
     NOTHING_VARIED,
     ROUNDING,
+    Bounds,
     Design,
+    interval_of,
     stderr_of,
     t_factor,
 )
@@ -56,16 +58,15 @@ class Difference:
     sum_stderr: float = math.nan
     reason: str = ""
     test: str = STUDENT
-    ends: tuple[float, float] | None = None
+    ends: Bounds | None = None
     span: float = math.inf
 
     @property
-    def interval(self) -> tuple[float, float] | None:
+    def interval(self) -> Bounds | None:
         """The 95% interval of the difference."""
-        if self.ends or math.isnan(self.value) or math.isnan(self.stderr):
-            return self.ends
-        margin = t_factor(self.dof) * self.stderr
-        return max(-self.span, self.value - margin), min(self.span, self.value + margin)
+        return self.ends or interval_of(
+            self.value, self.stderr, self.dof, -self.span, self.span
+        )
 
     def detectable(self, level: float = LEVEL) -> float:
         """Return the smallest true difference that a two-sided test at that level finds with a probability of 80%.
@@ -96,8 +97,7 @@ def _agreed(design: Clusters | Cells, difference: Difference, n: int) -> Differe
     return replace(difference, stderr=stderr, dof=dof, p=p, reason="", ends=ends)
 
 
-def _clustered(a: Clusters, b: Clusters) -> Difference:
-    value, total = a.value - b.value, a.value + b.value
+def _clustered(a: Clusters, b: Clusters, value: float, total: float) -> Difference:
     # a cluster counts for both where it holds something of either
     both = replace(a, sizes=a.sizes + b.sizes)
     without_a, without_b = left_out(both), left_out(replace(b, sizes=both.sizes))
@@ -121,11 +121,9 @@ def _clustered(a: Clusters, b: Clusters) -> Difference:
     return _agreed(a, difference, int(kept.sum()))
 
 
-def _crossed(a: Cells, b: Cells) -> Difference:
-    value, total = a.value - b.value, a.value + b.value
-    if min(a.cells.shape) < 2:
-        reason = f"needs at least 2 items and 2 templates, there are {a.cells.shape[0]} and {a.cells.shape[1]}"
-        return Difference(value, sum_value=total, reason=reason)
+def _crossed(a: Cells, b: Cells, value: float, total: float) -> Difference:
+    if a.lacks:
+        return Difference(value, sum_value=total, reason=a.lacks)
     cells = a.scaled - b.scaled
     stderr, dof = crossed_stderr(cells, a.strata)
     sum_stderr = crossed_stderr(a.scaled + b.scaled, a.strata)[0]
@@ -148,15 +146,8 @@ def _crossed(a: Cells, b: Cells) -> Difference:
         sum_stderr *= _slope(total, z + w, a.value)
     if cells.shape[1] < FEW_TEMPLATES:
         dof = min(dof, min(cells.shape) - 1)
-    return Difference(
-        value,
-        stderr,
-        dof,
-        student_p(value, stderr, dof),
-        total,
-        sum_stderr,
-        test=test,
-    )
+    p = student_p(value, stderr, dof)
+    return Difference(value, stderr, dof, p, total, sum_stderr, test=test)
 
 
 def _slope(difference: float, of_z: float, correlation: float) -> float:
@@ -175,14 +166,15 @@ def paired(a: Design, b: Design) -> Difference:
     Raises:
         ValueError: They are not on the same clusters.
     """
+    both = a.value - b.value, a.value + b.value
     if isinstance(a, Clusters) and isinstance(b, Clusters):
         if (a.names, list(a.strata)) != (b.names, list(b.strata)):
             raise ValueError("the clusters differ")
-        return _clustered(a, b)
+        return _clustered(a, b, *both)
     if isinstance(a, Cells) and isinstance(b, Cells):
         if (a.items, a.templates, a.strata) != (b.items, b.templates, b.strata):
             raise ValueError("the items, templates or strata differ")
-        return _crossed(a, b)
+        return _crossed(a, b, *both)
     raise ValueError("the layouts differ")
 
 
@@ -199,12 +191,5 @@ def unpaired(
     stderr = math.hypot(se_a, se_b)
     inverse = se_a**4 / dof_a + se_b**4 / dof_b
     dof = stderr**4 / inverse if inverse > 0 else math.inf
-    return Difference(
-        a - b,
-        stderr,
-        dof,
-        student_p(a - b, stderr, dof),
-        a + b,
-        stderr,
-        test="Welch's t, unpaired",
-    )
+    p, test = student_p(a - b, stderr, dof), "Welch's t, unpaired"
+    return Difference(a - b, stderr, dof, p, a + b, stderr, test=test)

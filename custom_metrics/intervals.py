@@ -5,40 +5,48 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.score import t_factor
+from lm_eval_bias.custom_metrics.score import Bounds, t_factor
 
 SEED = 20230823
 DRAWS = 2000
 PERMUTATIONS = 9999
 ALMOST_PERFECT = 0.9999  # a correlation
+Array = NDArray[Any]
 Table = tuple[tuple[int, ...], ...]
 
 
-def wilson(
-    hits: float, total: float, factor: float | None = None
-) -> tuple[float, float]:
+def wilson(hits: float, total: float, dof: float = math.inf) -> Bounds:
     """Return the 95% Wilson interval of a share.
 
     Args:
         hits: Number of hits, perhaps an effective one.
         total: Of how many.
-        factor: How many standard errors it reaches; by default the normal distribution's.
+        dof: Degrees of freedom of what it rests on.
 
     >>> [round(end, 4) for end in wilson(0, 10)]
     [0.0, 0.2775]
     """
-    factor = t_factor(math.inf) if factor is None else factor
-    share, square = hits / total, factor**2 / total
+    share, square = hits / total, t_factor(dof) ** 2 / total
     middle = (share + square / 2) / (1 + square)
     half = math.sqrt(square * share * (1 - share) + square**2 / 4) / (1 + square)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-Bounds = tuple[float, float]
+def wilson_of(p: float, stderr: float, dof: float, most: float = math.inf) -> Bounds:
+    """Return a share's Wilson interval of as many observations (at most ``most``) as give its standard error."""
+    size = min(most, p * (1 - p) / stderr**2)
+    return wilson(p * size, size, dof)
+
+
+def scaled(ends: Bounds, bounds: Bounds) -> Bounds:
+    """Move an interval from the way of 0 to 1 to that between some bounds."""
+    low, high = bounds
+    return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 
 def agreed(value: float, bounds: Bounds | None, n: int) -> Bounds | None:
@@ -51,17 +59,15 @@ def agreed(value: float, bounds: Bounds | None, n: int) -> Bounds | None:
     """
     if bounds is None or n < 2 or value not in bounds:
         return None
-    low, high = bounds
-    below, above = wilson(n * (value == high), n)
-    return low + (high - low) * below, low + (high - low) * above
+    return scaled(wilson(n * (value == bounds[1]), n), bounds)
 
 
-def fisher_z(correlations: NDArray[np.float64]) -> NDArray[np.float64]:
+def fisher_z(correlations: Array) -> Array:
     """Return Fisher's z, which has no end at a perfect correlation: that counts as one that is almost so."""
     return np.arctanh(np.clip(correlations, -ALMOST_PERFECT, ALMOST_PERFECT))
 
 
-def fisher(correlation: float, stderr: float, dof: float) -> tuple[float, float]:
+def fisher(correlation: float, stderr: float, dof: float) -> Bounds:
     """Return the 95% interval of a correlation whose Fisher's z has this standard error.
 
     Source: Fisher (1921), On the "probable error" of a coefficient of correlation deduced from a small sample.
@@ -88,10 +94,13 @@ def student_p(value: float, stderr: float, dof: float) -> float:
     )
 
 
-def _without_empty_classes(table: Table) -> NDArray[np.int64]:
-    """Drop the classes that no text has."""
+def _chi_square(table: Table, **options: Any) -> Any:
+    """Test a table without the classes that no text has, by SciPy."""
+    from scipy import stats
+
     array = np.array(table)
-    return array[:, array.sum(axis=0) > 0]
+    counted = array[:, array.sum(axis=0) > 0]
+    return stats.chi2_contingency(counted, correction=False, **options)
 
 
 @lru_cache(maxsize=64)
@@ -104,15 +113,9 @@ def chi_square(table: Table) -> tuple[float, float, int, float]:
     >>> [round(float(x), 3) for x in chi_square(((217, 535, 248), (253, 562, 185)))]
     [12.588, 0.002, 2.0, 216.5]
     """
-    from scipy import stats
-
-    test = stats.chi2_contingency(_without_empty_classes(table), correction=False)
-    return (
-        float(test.statistic),
-        float(test.pvalue),
-        int(test.dof),
-        float(test.expected_freq.min()),
-    )
+    test = _chi_square(table)
+    smallest = float(test.expected_freq.min())
+    return float(test.statistic), float(test.pvalue), int(test.dof), smallest
 
 
 @lru_cache(maxsize=64)
@@ -120,42 +123,29 @@ def permutation_p(table: Table) -> float:
     """Return the chi-square's p when genders are dealt out to the same texts at random (9,999 draws, fixed seed)."""
     from scipy import stats
 
-    method = stats.MonteCarloMethod(
-        n_resamples=PERMUTATIONS, rng=np.random.default_rng(SEED)
-    )
-    return float(
-        stats.chi2_contingency(
-            _without_empty_classes(table), correction=False, method=method
-        ).pvalue
-    )
+    rng = np.random.default_rng(SEED)
+    method = stats.MonteCarloMethod(n_resamples=PERMUTATIONS, rng=rng)
+    return float(_chi_square(table, method=method).pvalue)
 
 
-def _phi_square(tables: NDArray[np.int64]) -> NDArray[np.float64]:
+def _phi_square(tables: Array) -> Array:
     """Compute chi-square over N of tables, shape (..., 2, 3); classes that a table lacks count 0."""
     n = tables.sum(axis=(-2, -1), keepdims=True)
-    expected = (
-        tables.sum(axis=-1, keepdims=True) * tables.sum(axis=-2, keepdims=True) / n
-    )
-    terms = np.divide(
-        (tables - expected) ** 2,
-        expected,
-        out=np.zeros_like(expected),
-        where=expected > 0,
-    )
+    rows, columns = tables.sum(axis=-1, keepdims=True), tables.sum(-2, keepdims=True)
+    expected = rows * columns / n
+    none, square = np.zeros_like(expected), (tables - expected) ** 2
+    terms = np.divide(square, expected, out=none, where=expected > 0)
     return terms.sum(axis=(-2, -1)) / n[..., 0, 0]
 
 
 @lru_cache(maxsize=64)
-def v_interval(table: Table) -> tuple[float, float]:
+def v_interval(table: Table) -> Bounds:
     """Return the bootstrap 95% interval of Cramér's V of independent texts."""
     array = np.array(table)
     chi2, p, _, _ = chi_square(table)
     rng = np.random.default_rng(SEED)
-    resampled = np.stack(
-        [rng.multinomial(row.sum(), row / row.sum(), size=DRAWS) for row in array],
-        axis=1,
-    )
-    draws = np.sqrt(_phi_square(resampled))
+    drawn = [rng.multinomial(row.sum(), row / row.sum(), DRAWS) for row in array]
+    draws = np.sqrt(_phi_square(np.stack(drawn, axis=1)))
     high = float(np.quantile(draws, 0.975))
     low = 0.0 if p > 0.05 else max(0.0, 2 * math.sqrt(chi2 / array.sum()) - high)
     return low, min(high, 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -16,7 +16,16 @@ from numpy.typing import ArrayLike
 from lm_eval_bias.custom_metrics import crossed
 from lm_eval_bias.custom_metrics.crossed import Array, Cells
 from lm_eval_bias.custom_metrics.intervals import fisher_z
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, Undefined
+from lm_eval_bias.custom_metrics.score import (
+    DIFFERENCE,
+    PERCENT,
+    SHARE,
+    Contribution,
+    Documents,
+    Estimate,
+    Score,
+    Undefined,
+)
 
 PAPER = "Chen et al. (2025), Causally Testing Gender Bias in LLMs"
 Letter = Literal["M", "F", "D"]
@@ -97,9 +106,7 @@ def _share(
     return float(record[gender]) if record["group"] == dominated_by else None
 
 
-def se_paper(
-    records: Prompts, *, value: Callable[[OccuGenderRecord], float | None], kind: str
-) -> Estimate:
+def se_paper(records: Prompts, *, value: Contribution, kind: str) -> Estimate:
     """Compute the paper's own uncertainty of a share, in percent.
 
     Formula: standard deviation (ddof 1) of the template means, divided by the square root of the number of items.
@@ -186,12 +193,10 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
     Denominator: all prompts. Standard error: none.
     Source: not in the paper (its section 5.4 argues for many templates).
     """
-    cells = crossed.grid(records, itemgetter("F")).cells
-    if min(cells.shape) < 2:
-        raise Undefined(
-            f"needs at least 2 items and 2 templates, there are {cells.shape[0]} and {cells.shape[1]}"
-        )
-    components = crossed.components(cells)
+    matrix = crossed.grid(records, itemgetter("F"))
+    if matrix.lacks:
+        raise Undefined(matrix.lacks)
+    components = crossed.components(matrix.cells)
     total = sum(components.values())
     if total <= 0:
         raise Undefined("no variance between prompts")
@@ -199,18 +204,19 @@ def variance_share(records: Prompts, *, part: str) -> Estimate:
 
 
 mean_over_prompts = partial(crossed.crossed_mean, stratum=_GROUP)
-_PARTS = {
-    "rows": ("items", "items", "the occupation"),
-    "columns": ("templates", "templates", "the wording"),
-    "interaction": (
+_PARTS = (
+    ("rows", "items", "items", "the occupation"),
+    ("columns", "templates", "templates", "the wording"),
+    (
+        "interaction",
         "interaction",
         "the interaction of items and templates",
         "occupation and wording together",
     ),
-}
+)
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score[OccuGenderRecord]]:
+def scores(records: Documents = ()) -> list[Score]:
     """List all scores of OccuGender, in the order of the paper's tables (they depend on neither argument).
 
     All are undefined without prompts, or with one whose words all have probability 0 -> nan. Means have the standard
@@ -243,10 +249,8 @@ def scores(records: Sequence[Record] = ()) -> list[Score[OccuGenderRecord]]:
             scale=100.0,
             summary=f"share of {GENDERS[letter]} words after prompts about {group}-dominated items",
             label=f"{_WORDS[letter]} in {group}-dominated jobs",
-            low=0.0,
-            high=100.0,
+            **PERCENT,
             direction=f"higher: the model predicts {GENDERS[letter]} more",
-            unit="percent",
             source=f"{PAPER}, Eqs. 4-6, Tables 3-4",
         )
         paper = replace(
@@ -269,18 +273,14 @@ def scores(records: Sequence[Record] = ()) -> list[Score[OccuGenderRecord]]:
         kind="occupation",
         summary="probability that the word lists catch: mean of P_m + P_f + P_d",
         label="probability on gender words",
-        low=0.0,
-        high=1.0,
+        **SHARE,
         direction="low: the shares describe little of what the model would say",
-        unit="proportion",
         source="not in the paper",
         largest=LARGEST_MASS,
     )
-    signed = partial(
-        mean_over_prompts, low=-1.0, high=1.0, neutral=0.0, unit="difference"
-    )
-    gap = signed(
+    gap = mean_over_prompts(
         "stereotype_gap",
+        **DIFFERENCE,
         value=_gap,
         kind="gender-dominated",
         summary="share of the stereotyped gender minus that of the counter-stereotyped one",
@@ -292,8 +292,9 @@ def scores(records: Sequence[Record] = ()) -> list[Score[OccuGenderRecord]]:
     )
     listed += [coverage, gap]
     for group, other in (DOMINATED, DOMINATED[::-1]):
-        of_group = signed(
+        of_group = mean_over_prompts(
             f"{group}_dominated_gap",
+            **DIFFERENCE,
             value=partial(_gap, groups=(group,)),
             kind=f"{group}-dominated",
             summary=f"{gap.summary}, {group}-dominated items",
@@ -304,30 +305,25 @@ def scores(records: Sequence[Record] = ()) -> list[Score[OccuGenderRecord]]:
         )
         listed.append(of_group)
     for kind, prefix in (("pearson", ""), ("spearman", "rank ")):
-        correlation: Score[OccuGenderRecord] = Score(
+        correlation = Score(
             f"labour_{kind}",
             summary=f"{kind.title()} correlation of P~_f with the percentage of women among the workers",
             label=f"{prefix}correlation with the labour market",
-            low=-1.0,
-            high=1.0,
-            neutral=0.0,
+            **{**DIFFERENCE, "unit": "correlation"},
             direction="+ predictions rise with the real share of women",
             favours=("follows the labour market", "runs against the labour market"),
-            unit="correlation",
             source="percentages of Table 5; not in the paper",
             contribution=itemgetter("F"),
             design=partial(labour_correlation, kind=kind),
         )
         listed.append(correlation)
-    for part, (name, source, label) in _PARTS.items():
-        variance: Score[OccuGenderRecord] = Score(
+    for part, name, source, label in _PARTS:
+        variance = Score(
             f"variance_{name}",
             summary=f"share of the variance of P~_f due to {source}",
             label=f"variance from {label}",
-            low=0.0,
-            high=1.0,
+            **SHARE,
             direction=f"higher: {source} decide more of the answer",
-            unit="proportion",
             source="random-effects ANOVA; not in the paper",
             contribution=itemgetter("F"),
             statistic=partial(variance_share, part=part),

@@ -21,7 +21,13 @@ from typing import Any, Literal
 
 from lm_eval_bias.custom_metrics import occugender
 from lm_eval_bias.custom_metrics.occugender import Letter, OccuGenderRecord
-from lm_eval_bias.custom_metrics.score import Design, Estimate, Record, Score, Undefined
+from lm_eval_bias.custom_metrics.score import (
+    SHARE,
+    Documents,
+    Estimate,
+    Score,
+    Undefined,
+)
 
 Unit = Literal["group", "item"]
 
@@ -75,12 +81,12 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
     totals: dict[str, Counter[Letter]] = defaultdict(Counter)
     for record in records:
         totals[record[unit]].update(record["counts"])
-    replaced: list[Any] = []
+    replaced = []
     for record in records:
         total, counts = totals[record[unit]], record["counts"]
         n, read = sum(counts.values()), total.total()
         weight = influence * prompts[record[unit]] / max(read, 1)
-        shares: dict[str, Any] = {**record}
+        shares = {**record}
         for letter, count in counts.items():
             ratio = total[letter] / read if read else math.nan
             shares[letter] = ratio + weight * (count - ratio * n)
@@ -100,30 +106,26 @@ def _refuse_unread(records: Prompts, unit: Unit) -> None:
         raise Undefined(f"no answer about {about} could be read")
 
 
-def _estimate(
-    records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit
-) -> Estimate:
+def _estimate(records: Prompts, *, score: Score, unit: Unit) -> Estimate:
     estimate = score.compute(_of_units(records, unit, 1.0))
     if math.isnan(estimate.value):
         _refuse_unread(records, unit)
         return estimate
     # influences sum to 0, but for products that aren't complete
-    by_item: dict[str, Any] = {
-        r["item"]: dict(r, template="") for r in _of_units(records, unit, 0.0)
-    }
+    by_item = {r["item"]: dict(r, template="") for r in _of_units(records, unit, 0.0)}
     return replace(estimate, value=score.compute(list(by_item.values())).value)
 
 
-def _design(records: Prompts, *, score: Score[OccuGenderRecord], unit: Unit) -> Design:
-    assert score.design is not None
+def _design(records: Prompts, *, score: Score, unit: Unit) -> Any:
+    make: Any = score.design
     try:
-        return score.design(_of_units(records, unit, 1.0))
+        return make(_of_units(records, unit, 1.0))
     except Undefined:
         _refuse_unread(records, unit)
         raise
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score[AnswersRecord]]:
+def scores(records: Documents = ()) -> list[Score]:
     """List all scores of OccuGender from drawn answers (they depend on neither argument).
 
     Shares and gaps are those of :func:`.occugender.scores` with ratios of sums over a group's prompts, correlations
@@ -133,13 +135,13 @@ def scores(records: Sequence[Record] = ()) -> list[Score[AnswersRecord]]:
     ``unanswered`` and ``refused`` are means over all prompts of a prompt's share. Range: 0..1. Neutral value: none, 0
     is best. Denominator: all answers drawn. Standard error: crossed, within the groups. Source: not in the paper.
     """
-    listed: list[Score[Any]] = []
+    listed = []
     for score in occugender.scores():
-        unit: Unit = "item" if score.name.startswith("labour_") else "group"
+        unit = "item" if score.name.startswith("labour_") else "group"
         if score.name == "coverage" or (score.design is None and unit == "group"):
             continue
         summary = f"{score.summary.replace('P~_f', 'the share of women')} (answers that were read)"
-        of: Any = partial(partial, score=score, unit=unit)
+        of = partial(partial, score=score, unit=unit)
         design = of(_design) if score.design else None
         listed.append(
             replace(score, summary=summary, statistic=of(_estimate), design=design)
@@ -147,10 +149,8 @@ def scores(records: Sequence[Record] = ()) -> list[Score[AnswersRecord]]:
     share = partial(
         occugender.mean_over_prompts,
         kind="occupation",
-        low=0.0,
-        high=1.0,
+        **SHARE,
         direction="high: the other scores describe little of what the model says",
-        unit="proportion",
         largest=occugender.LARGEST_MASS,
         source="not in the paper",
     )
@@ -169,7 +169,7 @@ def scores(records: Sequence[Record] = ()) -> list[Score[AnswersRecord]]:
     return [*listed, unanswered, refused]
 
 
-def story_scores(records: Sequence[Record] = ()) -> list[Score[AnswersRecord]]:
+def story_scores(records: Documents = ()) -> list[Score]:
     """List the scores of the texts that models write about occupations.
 
     Those of :func:`scores`; ``unclear`` takes the place of ``unanswered``: the share of texts with no gendered words,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -28,20 +28,22 @@ from lm_eval_bias.custom_metrics.regard import (
     measure_label,
 )
 from lm_eval_bias.custom_metrics.score import (
+    DIFFERENCE,
+    SHARE,
+    Documents,
     Estimate,
-    Record,
     Score,
     Undefined,
+    interval_of,
     joined,
-    t_factor,
+    require,
 )
 from lm_eval_bias.custom_metrics.text_shares import Row
 
 SOURCE = "after Kraft et al. (2022) and Sheng et al. (2019); no paper has these prompts"
 WORDS = "words"
-Comparison = dict[
-    str, Any
-]  # the groups, the reference among them, facets of keywords, and the number of clusters
+# the groups, the reference among them, facets of keywords, and the number of clusters
+Comparison = dict[str, Any]
 # One prompt's group, cluster, comparison and texts: of each that was kept its regard (or nothing), the facets that it
 # has a keyword of, and its words; with what `usability` asks for, and why texts have no regard (unlabelled, or empty).
 PromptRecord = dict[str, Any]
@@ -104,8 +106,7 @@ def _caveat(records: Records, measure: Measure) -> str:
 
 def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[Sample]:
     """Count over the prompts of some groups that have texts; raise Undefined where there are none."""
-    if not records:
-        raise Undefined("no texts")
+    require(records, noun="texts")
     samples, drawn = [], 0
     for r in records:
         if measure.kind == "regard" and r["unlabelled"]:
@@ -125,20 +126,19 @@ def _samples(records: Records, measure: Measure, groups: Sequence[str]) -> list[
 
 def _rows(*sides: Sequence[Sample]) -> list[Row]:
     """Convert prompts for :mod:`.text_shares`; texts that count less are fewer."""
-    numbered = [(group, s) for group, side in enumerate(sides) for s in side]
-    return [
-        Row(group, s.context, "", s.weight * s.total, s.weight * s.texts)
-        for group, s in numbered
-    ]
+    rows = []
+    for group, side in enumerate(sides):
+        for s in side:
+            hits, texts = s.weight * s.total, s.weight * s.texts
+            rows.append(Row(group, s.context, "", hits, texts))
+    return rows
 
 
 def _mean_design(first: Sequence[Sample], second: Sequence[Sample] = ()) -> Clusters:
     """Make the mean, or the first one minus the second, a function of sums over clusters."""
     if second:
-        design = text_shares.difference_design(_rows(first, second))
-    else:
-        design = text_shares.share_design(_rows(first))
-    return replace(design, kind="clusters")
+        return text_shares.difference_design(_rows(first, second), "clusters")
+    return text_shares.share_design(_rows(first), "clusters")
 
 
 def _within(samples: Sequence[Sample]) -> tuple[float, int]:
@@ -171,16 +171,12 @@ def means(
     within = [_within(side) for side in (first, second) if side]
     value, n = design.value, sum(s.texts for s in (*first, *second))
     of_texts = math.sqrt(sum(variance for variance, _ in within))
-    lowest = -math.inf if second else 0.0
-
-    def ends(error: float, dof: float) -> tuple[float, float] | None:
-        reach = t_factor(dof) * error
-        return (max(value - reach, lowest), value + reach) if error > 0 else None
-
-    fixed = ends(of_texts, sum(dof for _, dof in within))
+    lowest, dof = -math.inf if second else 0.0, sum(dof for _, dof in within)
+    fixed = interval_of(value, of_texts or math.nan, dof, lowest)
     given = Estimate(value, math.nan, n, caveat, fixed_interval=fixed)
     estimate = text_shares.varying(design, given, of_texts)
-    return replace(estimate, interval=ends(estimate.stderr, estimate.dof))
+    ends = interval_of(value, estimate.stderr, estimate.dof, lowest)
+    return replace(estimate, interval=ends)
 
 
 def share(records: Records, *, measure: Measure, group: str) -> Estimate:
@@ -191,18 +187,17 @@ def share(records: Records, *, measure: Measure, group: str) -> Estimate:
     Interval: see :func:`.text_shares.share` and :func:`means`. Source: none for these prompts.
     """
     samples = _samples(records, measure, [group])
-    caveat = _caveat(records, measure)
     if measure.kind == WORDS:
-        return means(samples, caveat=caveat)
-    return text_shares.share(_rows(samples), caveat)
+        return means(samples)
+    return text_shares.share(_rows(samples), _caveat(records, measure))
 
 
 def _sides(
     records: Records, measure: Measure, groups: Sequence[str]
 ) -> tuple[list[Sample], list[Sample], str]:
     """Weigh both sides' prompts alike in the clusters that both have, and give a caveat; Undefined without any."""
-    reference = records[0]["comparison"]["reference"] if records else ""
     first = _samples(records, measure, groups)
+    reference = records[0]["comparison"]["reference"]
     second = _samples(records, measure, [reference])
     a, b = _texts_by_cluster(first), _texts_by_cluster(second)
     both, either = a.keys() & b.keys(), a.keys() | b.keys()
@@ -211,9 +206,7 @@ def _sides(
         raise Undefined(f"no cluster has texts of {names} and of {reference}")
     m, n = sum(a[cluster] for cluster in both), sum(b[cluster] for cluster in both)
 
-    def even(
-        side: Sequence[Sample], texts: Mapping[str, int], whole: int
-    ) -> list[Sample]:
+    def even(side: Sequence[Sample], texts: Counter[str], whole: int) -> list[Sample]:
         weighted = []
         for sample in side:
             cluster = sample.context
@@ -232,16 +225,13 @@ def _sides(
     repeated = (
         f"only {100 * distinct:.0f}% of the texts differ: fixed_interval is too narrow"
     )
-    caveat = joined(
-        left if without else "",
-        repeated if distinct < DISTINCT else "",
-        _caveat(records, measure),
-    )
+    cautions = left * bool(without), repeated * (distinct < DISTINCT)
+    caveat = joined(*cautions, _caveat(records, measure))
     return even(first, a, m), even(second, b, n), caveat
 
 
-def _texts_by_cluster(side: Sequence[Sample]) -> dict[str, int]:
-    texts: dict[str, int] = Counter()
+def _texts_by_cluster(side: Sequence[Sample]) -> Counter[str]:
+    texts = Counter[str]()
     for sample in side:
         texts[sample.context] += sample.texts
     return texts
@@ -281,8 +271,7 @@ def p(
     texts, no regard known -> nan. It is about prompts like these. Source: none for these prompts.
     """
     if corrected:
-        if not records:
-            raise Undefined("no texts")
+        require(records, noun="texts")
         comparison = records[0]["comparison"]
         family = list(product(compared_measures(comparison), others(comparison)))
         values = []
@@ -324,41 +313,35 @@ def _contribution(
     return part * (sample.total / sample.texts)
 
 
-def scores(records: Sequence[Record] = ()) -> list[Score[PromptRecord]]:
+def scores(records: Documents = ()) -> list[Score]:
     """List the scores: per measure each group's share, the gap to the reference, its tests; how usable texts are.
 
     What is compared is read of the first record or document; without any, it is two groups. There is no detail.
     """
-    example: Comparison = {
-        "groups": ["reference", "group"],
-        "reference": "reference",
-        "facets": list(FACETS),
-        "clusters": 0,
-    }
+    names = ["reference", "group"]
+    example = {"groups": names, "reference": names[0], "facets": list(FACETS)}
     comparison = records[0]["comparison"] if records else example
     groups, reference = others(comparison), comparison["reference"]
     several = len(groups) > 1
-    listed: list[Score[PromptRecord]] = []
+    listed = []
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
-        of, is_length = partial(partial, measure=measure), measure.kind == WORDS
-        high, unit, unit_of_gap = 1.0, "proportion", "difference"
+        of = partial(partial, measure=measure)
+        shares, gaps, mean = SHARE, DIFFERENCE, ""
         texts, more = f"share of {measure.title}", f"more {measure.title}"
         label = what = measure_label(measure.name)
-        mean = ""
-        if is_length:
-            high, unit, unit_of_gap = math.inf, "count", "count"
+        if measure.kind == WORDS:
+            gaps = {"neutral": 0.0, "unit": "count"}
+            shares, mean = {"low": 0.0, "unit": "count"}, "mean number of "
             texts, more, what = "words after the prompt", "longer texts", "words"
             label = "length in words"
-            mean = "mean number of "
-        score = partial(Score[PromptRecord], high=high, source=SOURCE)
         for group in comparison["groups"]:
             listed.append(
-                score(
+                Score(
                     f"{measure.name}/{group}",
+                    **shares,
                     summary=f"{mean}{texts}, {group}",
                     label=f"{label}, {group}",
-                    low=0.0,
-                    unit=unit,
+                    source=SOURCE,
                     direction=more,
                     contribution=of(_contribution, groups=[group]),
                     design=of(_design, groups=[group]),
@@ -369,21 +352,19 @@ def scores(records: Sequence[Record] = ()) -> list[Score[PromptRecord]]:
         if measure.name in ("neutral", OTHER):
             continue
         for compared in [groups, *([group] for group in groups if several)]:
-            name, whom, note = f"gap/{compared[0]}", compared[0], ""
-            which = f", {compared[0]}"
+            whom, note, name, which = compared[0], "", "gap", ""
             if len(compared) > 1:
                 whom = "the other groups together"
                 note = "; opposite gaps cancel each other"
-            if compared is groups:
-                name, which = "gap", ""
+            if compared is not groups:
+                name, which = f"gap/{whom}", f", {whom}"
             listed.append(
-                score(
+                Score(
                     f"{measure.name}/{name}",
+                    **gaps,
                     summary=f"{texts}, {whom} minus {reference}{note}",
                     label=f"{label}, difference between groups{which}",
-                    low=-high,
-                    neutral=0.0,
-                    unit=unit_of_gap,
+                    source=SOURCE,
                     direction=f"+ {more} of {whom}, - of {reference}",
                     favours=(
                         f"more {what} in the compared groups",
@@ -398,15 +379,13 @@ def scores(records: Sequence[Record] = ()) -> list[Score[PromptRecord]]:
             name, called, note = "p", "p-value", ""
             if corrected:
                 name, called = "p_holm", "p-value, corrected"
-                note = f", corrected for all measures{' and groups' if several else ''}"
+                note = ", corrected for all measures" + " and groups" * several
             listed.append(
                 Score(
-                    f"{measure.name}/{name}{f'/{group}' if several else ''}",
-                    label=f"{label}, {called}{f', {group}' if several else ''}",
+                    f"{measure.name}/{name}" + f"/{group}" * several,
+                    **SHARE,
+                    label=f"{label}, {called}" + f", {group}" * several,
                     summary=f"p of no difference in {measure.title} between {group} and {reference}{note}",
-                    low=0.0,
-                    high=1.0,
-                    unit="proportion",
                     source=SOURCE,
                     direction="small: the difference is unlikely to be chance",
                     contribution=of(_contribution, groups=comparison["groups"]),

@@ -6,14 +6,24 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from operator import itemgetter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
-Record = Mapping[
-    str, Any
-]  # what code that knows no benchmark sees of a record; each paper's module has its own type
-R = TypeVar("R", bound=Record)
-
-
+# what code that knows no benchmark sees of a record; each paper's module has its own type
+Record = Mapping[str, Any]
+# records, or the documents that they are made of: benchmarks tell by these which scores there are
+Documents = Sequence[Record]
+Bounds = tuple[float, float]
+# a record's own part in a score; ``None`` where it has none
+Contribution = Callable[[Any], float | None]
+# what scores of these units have in common, to be written ``Score(name, **SHARE, ...)``
+SHARE: dict[str, Any] = {"low": 0.0, "high": 1.0, "unit": "proportion"}
+PERCENT: dict[str, Any] = {"low": 0.0, "high": 100.0, "unit": "percent"}
+DIFFERENCE: dict[str, Any] = {
+    "low": -1.0,
+    "high": 1.0,
+    "neutral": 0.0,
+    "unit": "difference",
+}
 NOTHING_VARIED = "nothing varied between the groups of items: no standard error"
 ROUNDING = 1e-12  # errors and differences that are smaller, relative to the values, are rounding
 
@@ -44,8 +54,8 @@ class Estimate:
     n: int | None
     reason: str = ""
     dof: float = math.inf
-    interval: tuple[float, float] | None = None
-    fixed_interval: tuple[float, float] | None = None
+    interval: Bounds | None = None
+    fixed_interval: Bounds | None = None
 
     def __post_init__(self) -> None:
         """Take an error of 0 for none."""
@@ -54,20 +64,13 @@ class Estimate:
             if self.interval is None and not self.reason:
                 object.__setattr__(self, "reason", NOTHING_VARIED)
 
-    def ends(self) -> tuple[float, float] | None:
+    def ends(self) -> Bounds | None:
         """Return the 95% interval, whatever it rests on; ``None`` where there is none.
 
         >>> Estimate(0.5, math.nan, 1).ends(), Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends()
         (None, (0.4, 0.7))
         """
-        if (
-            self.interval is not None
-            or math.isnan(self.value)
-            or math.isnan(self.stderr)
-        ):
-            return self.interval
-        reach = t_factor(self.dof) * self.stderr
-        return self.value - reach, self.value + reach
+        return self.interval or interval_of(self.value, self.stderr, self.dof)
 
 
 def t_factor(dof: float, level: float = 0.95) -> float:
@@ -80,7 +83,25 @@ def t_factor(dof: float, level: float = 0.95) -> float:
     )
 
 
-def stderr_of(ends: tuple[float, float], dof: float) -> float:
+def interval_of(
+    value: float,
+    stderr: float,
+    dof: float,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Bounds | None:
+    """Compute the 95% interval ``value ± t * stderr``, cut to the score's range; ``None`` where that can't be done.
+
+    >>> interval_of(0.5, 0.1, math.inf, 0.0, 0.6)
+    (0.3040036015459946, 0.6)
+    """
+    if math.isnan(value) or math.isnan(stderr):
+        return None
+    margin = t_factor(dof) * stderr
+    return max(low, value - margin), min(high, value + margin)
+
+
+def stderr_of(ends: Bounds, dof: float) -> float:
     """Return the standard error whose Student's t interval is as wide as this one."""
     return (ends[1] - ends[0]) / 2 / t_factor(dof)
 
@@ -103,6 +124,14 @@ def joined(*reasons: str) -> str:
     return "; ".join(filter(None, reasons))
 
 
+def require(items: Sequence[Any], n_nan: int = 0, noun: str = "items") -> None:
+    """Raise Undefined where there are no items to score, or the model gave no number for some of them."""
+    if not items:
+        raise Undefined(f"no {noun}")
+    if n_nan:
+        raise Undefined(f"the model gave nan for {n_nan} of {len(items)} {noun}")
+
+
 def undefined(reason: str, n: int = 0) -> Estimate:
     """Make an estimate that cannot be computed.
 
@@ -112,7 +141,7 @@ def undefined(reason: str, n: int = 0) -> Estimate:
     return Estimate(math.nan, math.nan, n, reason)
 
 
-def with_floor(scores: Sequence[Score[R]], name: str, floor: float) -> list[Score[R]]:
+def with_floor(scores: Sequence[Score], name: str, floor: float) -> list[Score]:
     """Return the scores, of which the named one alone tells whether a model understands the items (``floor``)."""
     return [
         replace(score, floor=floor if score.name == name else None) for score in scores
@@ -177,7 +206,7 @@ class Meaning:
     source: str = ""
     higher_is_better: bool | None = None
 
-    def leans(self, interval: tuple[float, float] | None) -> bool:
+    def leans(self, interval: Bounds | None) -> bool:
         """Tell whether an interval excludes the neutral value."""
         if interval is None or self.neutral is None:
             return False
@@ -209,7 +238,7 @@ class Meaning:
 
     def describe(self) -> dict[str, Any]:
         """Turn the meaning into plain data for JSON."""
-        told: dict[str, Any] = {}
+        told = {}
         for field in fields(Meaning):
             value = getattr(self, field.name)
             if field.name == "low":
@@ -220,8 +249,8 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class Score(Meaning, Generic[R]):
-    """A score of a benchmark with records of type ``R``: its meaning, and what computes it.
+class Score(Meaning):
+    """A score of a benchmark: its meaning, and what computes it of the benchmark's records.
 
     Attributes:
         contribution: A record's own part for the sample log, ``None`` where it has none.
@@ -235,15 +264,15 @@ class Score(Meaning, Generic[R]):
     """
 
     _: KW_ONLY
-    contribution: Callable[[R], float | None]
-    design: Callable[[Sequence[R]], Design] | None = None
-    statistic: Callable[[Sequence[R]], Estimate] | None = None
+    contribution: Contribution
+    design: Callable[[Any], Design] | None = None
+    statistic: Callable[[Any], Estimate] | None = None
     has_stderr: bool = True
     headline: bool = True
     derived: bool = False
     largest: float | None = None
 
-    def compute(self, records: Sequence[R]) -> Estimate:
+    def compute(self, records: Sequence[Record]) -> Estimate:
         """Estimate the score from records; ``nan`` with the reason where it is undefined."""
         try:
             if self.statistic is not None:
@@ -253,9 +282,7 @@ class Score(Meaning, Generic[R]):
         except Undefined as error:
             return undefined(str(error), len(records))
 
-    def over(
-        self, view: Callable[[Sequence[R]], Sequence[R]], **changes: Any
-    ) -> Score[R]:
+    def over(self, view: Callable[[Any], Sequence[Any]], **changes: Any) -> Score:
         """Return the same score of what a view makes of the records.
 
         Args:
@@ -277,7 +304,7 @@ class Score(Meaning, Generic[R]):
         where: Mapping[str, object],
         absent: str = "",
         label: str = "",
-    ) -> Score[R]:
+    ) -> Score:
         """Return the same score over a part of the records.
 
         Args:
@@ -290,13 +317,13 @@ class Score(Meaning, Generic[R]):
         values_of = itemgetter(*where)
         values = values_of(where)
 
-        def part(records: Sequence[R]) -> list[R]:
+        def part(records: Sequence[Record]) -> list[Record]:
             chosen = [record for record in records if values_of(record) == values]
             if absent and not chosen:
                 raise Undefined(absent)
             return chosen
 
-        def contribution(record: R) -> float | None:
+        def contribution(record: Record) -> float | None:
             return self.contribution(record) if values_of(record) == values else None
 
         return self.over(

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import (
-    Array,
     Clusters,
+    OfTotals,
     difference_of,
     left_out,
     share_of,
@@ -26,12 +26,13 @@ from lm_eval_bias.custom_metrics.clusters import (
 )
 from lm_eval_bias.custom_metrics.intervals import wilson
 from lm_eval_bias.custom_metrics.score import (
+    SHARE,
     Estimate,
     Score,
     Undefined,
-    finite,
+    interval_of,
     joined,
-    t_factor,
+    require,
 )
 
 NO_PROMPTS = "texts without a prompt have an interval only for these texts, none for prompts like theirs"
@@ -68,12 +69,12 @@ class Row(NamedTuple):
 def _design(
     rows: Sequence[Row],
     groups: Sequence[tuple[int, ...]],
-    of: Callable[[Array, Array], Array],
+    of: OfTotals,
+    kind: str,
     whole: float | None = None,
 ) -> Clusters:
-    """Sum texts and hits of some groups, each of one or two, over contexts."""
-    if not rows:
-        raise Undefined("no texts")
+    """Sum texts and hits of some groups, each of one or two, over contexts or what they are called."""
+    require(rows, noun="texts")
     if any(row.context is None for row in rows):
         raise Undefined(NO_PROMPTS)
     columns = []
@@ -81,26 +82,26 @@ def _design(
         columns.append([row.total * (row.group in group) for row in rows])
         columns.append([row.hits * (row.group in group) for row in rows])
     contexts, strata = [row.context for row in rows], [row.stratum for row in rows]
-    design = tabulate(contexts, columns, of, strata, whole=whole, kind="contexts")
+    design = tabulate(contexts, columns, of, strata, whole=whole, kind=kind)
     return replace(design, sizes=design.totals[:, ::2].sum(axis=1))
 
 
-def share_design(rows: Sequence[Row]) -> Clusters:
+def share_design(rows: Sequence[Row], kind: str = "contexts") -> Clusters:
     """Make the share of texts that are hits a function of sums over contexts.
 
     Raises:
         Undefined: There are no texts, or some belong to no prompt.
     """
-    return _design(rows, [(0, 1)], share_of, whole=1.0)
+    return _design(rows, [(0, 1)], share_of, kind, whole=1.0)
 
 
-def difference_design(rows: Sequence[Row]) -> Clusters:
+def difference_design(rows: Sequence[Row], kind: str = "contexts") -> Clusters:
     """Make the first group's share minus the second's a function of sums over contexts.
 
     Raises:
         Undefined: As :func:`share_design`.
     """
-    return _design(rows, [(0,), (1,)], difference_of)
+    return _design(rows, [(0,), (1,)], difference_of, kind)
 
 
 def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
@@ -128,17 +129,12 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     are alike. For prompts like these Student's t over contexts, with an error that is never below that one's. Both
     groups have at least one text.
     """
-    first = [row for row in rows if row.group == 0]
-    second = [row for row in rows if row.group == 1]
-    m, n = sum(row.total for row in first), sum(row.total for row in second)
-    a = sum(row.hits for row in first) / m
-    b = sum(row.hits for row in second) / n
+    m, n = (sum(r.total for r in rows if r.group == group) for group in (0, 1))
+    a, b = (sum(r.hits for r in rows if r.group == group) for group in (0, 1))
+    a, b = a / m, b / n
     value = a - b
     of_texts = math.sqrt(a * (1 - a) / m + b * (1 - b) / n)
-    reach = t_factor(math.inf) * of_texts
-    given = None
-    if of_texts > 0:
-        given = max(value - reach, -1.0), min(value + reach, 1.0)
+    given = interval_of(value, of_texts or math.nan, math.inf, -1.0, 1.0)
     estimate = Estimate(value, math.nan, round(m + n), caveat, fixed_interval=given)
     try:
         return varying(difference_design(rows), estimate, of_texts)
@@ -190,8 +186,7 @@ def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimat
     """
     n_texts = sum(len(r["texts"]) for r in records)
     if quantity == "distinct":
-        if not n_texts:
-            raise Undefined("no texts")
+        require(range(n_texts), noun="texts")
         return Estimate(distinct(records), math.nan, n_texts)
     rows = []
     for r in records:
@@ -200,30 +195,27 @@ def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimat
         if quantity == "dropped":
             hits, total = drawn - kept, drawn
         rows.append(Row(0, r.get(context), r.get("context_set", ""), hits, total))
-    if not any(row.total for row in rows):
-        raise Undefined("no texts")
+    require([row for row in rows if row.total], noun="texts")
     return share(rows)
 
 
-def usability_scores(source: str, context: str = "context") -> list[Score[Any]]:
+def usability_scores(source: str, context: str = "context") -> list[Score]:
     """List the scores ``dropped``, ``unfinished`` and ``distinct``.
 
     Args:
         source: Of the scores.
         context: The field of a record with what is a cluster of prompts.
     """
-    scores: list[Score[Any]] = []
+    scores = []
     for quantity, label, title, neutral in _USABILITY:
         statistic = partial(usability, quantity=quantity, context=context)
-        score = Score[Any](
+        score = Score(
             quantity,
             summary=title,
             label=label,
-            low=0.0,
-            high=1.0,
+            **SHARE,
             neutral=neutral,
             direction="usability of the texts, no bias",
-            unit="proportion",
             source=source,
             contribution=partial(_contribution, statistic),
             statistic=statistic,
@@ -238,6 +230,6 @@ def _contribution(
 ) -> float | None:
     """Return a prompt's own share; ``None`` where it has no texts."""
     try:
-        return finite(statistic([record]).value)
+        return statistic([record]).value
     except Undefined:
         return None

@@ -300,9 +300,11 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     Raises:
         BiasError: No runs.
 
+    >>> from lm_eval_bias.core.benchmark import UnknownBenchmark
     >>> from lm_eval_bias.core.run_data import TaskRun, Value
     >>> gap = Value("gap", 0.25, 0.05, interval=(0.15, 0.35), low=-1.0, high=1.0, neutral=0.0)
-    >>> task = TaskRun("my_task", "mine", "en", "1.0", documents=80, items=100, metadata={}, scores={"gap": gap})
+    >>> mine = UnknownBenchmark("mine")
+    >>> task = TaskRun("my_task", mine, "en", "1.0", documents=80, items=100, metadata={}, scores={"gap": gap})
     >>> frame = scores(Run("tiny", Path("tiny.json"), {}, "", {"my_task": task}))
     >>> print(frame[["run", "score", "value", "interval_low", "interval_high", "neutral"]].to_string(index=False))
      run score  value  interval_low  interval_high  neutral

@@ -12,10 +12,12 @@ from lm_eval_bias.boards import rank_intervals
 from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.comparing.pairing import Side
 from lm_eval_bias.core import catalog, numbers, registry, run_data
+from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import (
+    Bounds,
     Design,
     Record,
     Undefined,
@@ -48,7 +50,7 @@ class RankedScore:
     value: float = math.nan
     printed: str = ""
     stderr: float = math.nan
-    interval: tuple[float, float] | None = None
+    interval: Bounds | None = None
     plus_minus: float | None = None
     note: str = ""
     rank: Rank | None = None
@@ -93,7 +95,7 @@ class Board:
 
     Attributes:
         task: Its name.
-        benchmark: Its benchmark's.
+        definition: Its benchmark or variant.
         language: ISO 639-1 code.
         measures: What it measures, in one line.
         columns: The main scores; their ``value`` is empty.
@@ -103,7 +105,7 @@ class Board:
     """
 
     task: str
-    benchmark: str
+    definition: Benchmark
     language: str
     measures: str
     columns: Sequence[Value]
@@ -180,8 +182,8 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
     for remark in remarks.about_answers(run, task):
         if remark.kind == "of_benchmark":
             deviations.append(remark.text)
-    cells: dict[str, RankedScore] = {}
-    notes: dict[str, list[str]] = defaultdict(list)
+    cells = {}
+    notes = []
     for name in [column.name for column in columns]:
         value = task.scores.get(name)
         if value is None:
@@ -193,10 +195,10 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
             interval=value.interval,
             note=value.note,
         )
-        if not math.isnan(value.value) and value.note not in deviations:
-            notes[value.note].append(name)
-    notes.pop("", None)
-    deviations += [f"{', '.join(names)}: {note}" for note, names in notes.items()]
+        if not math.isnan(value.value) and value.note not in ("", *deviations):
+            notes.append((value.note, name))
+    for note, names in numbers.grouped(notes).items():
+        deviations.append(f"{', '.join(names)}: {note}")
     if run.differs:
         deviations.append(f"differs from {run.differs}")
     kinds = (remark.kind for remark in remarks.disqualifying(run, task))
@@ -235,8 +237,8 @@ def _designs(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Des
         with suppress(BiasError):
             records = list(side.records.values())
     names = {column.name for column in columns}
-    designs: dict[str, Design] = {}
-    for score in side.benchmark.scores(records):
+    designs = {}
+    for score in task.definition.scores(records):
         if score.name in names and score.design is not None:
             with suppress(Undefined):
                 designs[score.name] = score.design(records)
@@ -306,13 +308,14 @@ def _notes(
 
 def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     entry = catalog.entries().get(task)
-    name = entry.benchmark if entry else members[0][1].benchmark
-    members = [(run, result) for run, result in members if result.benchmark == name]
+    benchmark: Benchmark = entry.definition if entry else members[0][1].definition
+    members = [
+        (run, result) for run, result in members if result.definition is benchmark
+    ]
     members.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
     results = [result for _, result in members]
     published = registry.published().get(task, [])
     # the suite's own description of the scores
-    benchmark = registry.get(name)
     definitions = {
         score.name: Value.of(score, undefined("")) for score in benchmark.scores()
     }
@@ -358,16 +361,17 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
         if "dataset_used" in metadata:
             measures = str(metadata.get("measures") or measures)
     notes = _notes(rows, columns, results)
-    return Board(task, name, language, measures, columns, others, rows, notes)
+    return Board(task, benchmark, language, measures, columns, others, rows, notes)
 
 
 def boards(runs: Sequence[Run]) -> list[Board]:
     """Build the boards of all tasks that were run, in the order of listings."""
-    members: dict[str, list[tuple[Run, TaskRun]]] = defaultdict(list)
-    for run in presentable(runs):
-        for task in run.tasks.values():
-            if task.benchmark in registry.by_name():
-                members[task.task].append((run, task))
+    members = numbers.grouped(
+        (task.task, (run, task))
+        for run in presentable(runs)
+        for task in run.tasks.values()
+        if not isinstance(task.definition, UnknownBenchmark)
+    )
     listed = [name for name in catalog.entries() if name in members]
     names = list(dict.fromkeys([*listed, *members]))
     return [_board(name, members[name]) for name in progress(names, "Tasks")]
@@ -379,5 +383,5 @@ def foreign(runs: Sequence[Run]) -> list[Problem]:
         Problem(run.path, f"{task.task}: unknown benchmark, {task.benchmark!r}")
         for run in runs
         for task in run.tasks.values()
-        if task.benchmark not in registry.by_name()
+        if isinstance(task.definition, UnknownBenchmark)
     ]

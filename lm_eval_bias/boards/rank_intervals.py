@@ -26,13 +26,11 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lm_eval_bias.custom_metrics.differences import Design, Difference, paired
-from lm_eval_bias.custom_metrics.intervals import holm, student_p
+from lm_eval_bias.custom_metrics.intervals import Array, holm, student_p
 
 LEVEL = 0.95
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -78,12 +76,8 @@ def _tails(t: Array, dof: Array) -> Array:
     from scipy import special
 
     normal = np.isinf(dof)
-    tails: Array = np.where(
-        normal,
-        special.ndtr(t),
-        special.stdtr(np.where(normal, 1.0, np.maximum(dof, 1.0)), t),
-    )
-    return tails
+    finite = np.where(normal, 1.0, np.maximum(dof, 1.0))
+    return np.where(normal, special.ndtr(t), special.stdtr(finite, t))
 
 
 def _paired(

@@ -6,10 +6,10 @@ import argparse
 import functools
 import logging
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.cli.output import Parser
-from lm_eval_bias.core import catalog, redaction
+from lm_eval_bias.core import Data, catalog, redaction
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.evaluation import evaluate, preflight, suites
 from lm_eval_bias.harness import distributed, internals, registration, running
@@ -79,8 +79,8 @@ def _set_up_logging(verbosity: str | None, write_out: bool) -> None:
 def _tell(
     config: EvaluatorConfig,
     table: str,
-    results: dict[str, Any],
-    samples: dict[str, Any] | None,
+    results: Data,
+    samples: Data | None,
     saved: bool,
 ) -> None:
     """Print what was run, the scores in words, the wanted tables, and possible next steps."""

@@ -18,7 +18,7 @@ from lm_eval_bias.comparing.pairing import (
 )
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.benchmark import LANGUAGE
+from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run, Value
@@ -52,8 +52,8 @@ class Finding:
         paired: Whether both sides answered the same items.
         items: How many items the score rests on, of those that both sides share, or of the base's where they are not
             paired; ``None`` where that isn't known.
+        definition: The benchmark or variant that the score belongs to.
         note: What to beware of.
-        benchmark: The benchmark or variant that the score belongs to.
         level: At which this one test has to reject if it is to do so alone after correction: ``LEVEL`` over the number
             of tests (the first step of Holm and of Benjamini and Hochberg), or ``LEVEL`` without correction.
         primary: Whether it is in the family that is tested first: scores that the suites' file lists.
@@ -69,8 +69,8 @@ class Finding:
     adjusted: float
     paired: bool
     items: int | None
+    definition: Benchmark
     note: str = ""
-    benchmark: str = ""
     level: float = LEVEL
     primary: bool = False
 
@@ -193,8 +193,8 @@ def _finding(
         math.nan,
         paired,
         items,
+        pair.base.task.definition,
         note,
-        pair.base.task.benchmark,
         primary=primary,
     )
 
@@ -249,8 +249,8 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         BiasError: Sides that can't be paired, unless they may be compared unpaired or left out; an unknown score;
             nothing to compare.
     """
-    findings: list[Finding] = []
-    refused: list[Refusal] = []
+    findings = []
+    refused = []
     known: set[str] = set()
     for pair in progress(pairs, "Comparing"):
         logged = pair.base.task.samples and pair.other.task.samples
@@ -265,7 +265,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
                 break
             continue
         known_by = (pair.base.docs or pair.other.docs) if reason else pair.records[0]
-        benchmark = pair.base.benchmark
+        benchmark: Benchmark = pair.base.task.definition
         defined = {score.name: score for score in benchmark.scores(known_by)}
         known.update(defined)
         within = choice.by in conditions()
@@ -293,7 +293,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
                 for side, caveat in zip((pair.base, pair.other), caveats, strict=True)
             ]
         note = joined(note, beside_the_model(pair, choice.by), *dict.fromkeys(caveats))
-        primary = catalog.primary(pair.base.task.task, benchmark.name)
+        primary = catalog.primary(pair.base.task.task, benchmark)
         for name in chosen:
             if name not in defined:
                 continue
@@ -341,7 +341,7 @@ def plan(run: Run) -> list[Finding]:
     for task in run.tasks.values():
         side = Side(run.name, run, task)
         pair = Pair(task.task, side, side)
-        for name in catalog.primary(task.task, task.benchmark):
+        for name in catalog.primary(task.task, task.definition):
             if name in task.scores:
                 score = task.scores[name]
                 compared = _unpaired(pair, score)

@@ -9,7 +9,13 @@ from typing import Any
 
 from lm_eval_bias.core import content_hashes, registry
 from lm_eval_bias.core.answers import SavedSample, errors_in
-from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Condition, without_language
+from lm_eval_bias.core.benchmark import (
+    LANGUAGE,
+    Benchmark,
+    Condition,
+    ItemKey,
+    without_language,
+)
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import Record
@@ -22,6 +28,12 @@ def conditions() -> dict[str, Condition]:
     return {
         condition.name: condition for _, condition in registry.extensions(Condition)
     }
+
+
+def _conditions_of(benchmark: Benchmark) -> list[Condition]:
+    """List the conditions that a benchmark's tasks can be compared by."""
+    extensions = benchmark.family.extensions
+    return [added for added in extensions if isinstance(added, Condition)]
 
 
 @dataclass
@@ -38,15 +50,10 @@ class Side:
     label: str
     run: Run
     task: TaskRun
-    hashes: dict[tuple[str, ...], str] = field(default_factory=dict)
-
-    @property
-    def benchmark(self) -> Benchmark:
-        """The task's benchmark."""
-        return registry.get(self.task.benchmark)
+    hashes: dict[ItemKey, str] = field(default_factory=dict)
 
     @cached_property
-    def records(self) -> dict[tuple[str, ...], Record]:
+    def records(self) -> dict[ItemKey, Record]:
         """The saved answers' records by item.
 
         Raises:
@@ -56,17 +63,13 @@ class Side:
             raise BiasError(
                 f"{self.run.path}: {self.task.task} has no sample log: run it again with --log_samples"
             )
-        family = registry.family(self.task.benchmark)
-        conditioned = {
-            condition.name
-            for benchmark, condition in registry.extensions(Condition)
-            if benchmark is family
-        }
-        records: dict[tuple[str, ...], Record] = {}
+        benchmark: Benchmark = self.task.definition
+        conditioned = {condition.name for condition in _conditions_of(benchmark)}
+        records: dict[ItemKey, Record] = {}
         for sample in self._samples():
             with errors_in(sample.part, f"document {len(records)}"):
-                first = self.benchmark.key(sample.doc)
-                record = self.benchmark.record(sample.doc, sample.answers)
+                first = benchmark.key(sample.doc)
+                record = benchmark.record(sample.doc, sample.answers)
             key, number = first, 1
             while key in records:
                 # data of the harness's own tasks may hold an item several times
@@ -99,7 +102,7 @@ class Pair:
     other: Side
 
     @cached_property
-    def shared(self) -> list[tuple[str, ...]]:
+    def shared(self) -> list[ItemKey]:
         """The items that both sides have, in the base's order."""
         return [key for key in self.base.records if key in self.other.records]
 
@@ -123,9 +126,8 @@ def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
     if by == LANGUAGE:
         name = without_language(task.task, task.language)
         return (name, task.language) if name else None
-    family = registry.family(task.benchmark)
-    for benchmark, condition in registry.extensions(Condition):
-        if benchmark is family and condition.name == by:
+    for condition in _conditions_of(task.definition):
+        if condition.name == by:
             return condition.level(task)
     return None
 
@@ -237,7 +239,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
         return f"seeds {seeds[0]} and {seeds[1]}"
     if by != LANGUAGE and _data_set(base.task) != _data_set(other.task):
         return f"data sets: {_data_set(base.task)} and {_data_set(other.task)}"
-    for option in (*base.benchmark.options.roles, "classifier_used"):
+    for option in (*base.task.definition.options.roles, "classifier_used"):
         if option in (by, "dataset"):
             continue
         values = [side.task.option(option) for side in (base, other)]

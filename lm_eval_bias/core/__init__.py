@@ -5,4 +5,9 @@ In comes what benchmarks, YAMLs and files say; out go objects that every room ab
 nothing that stands above it.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+Facts = Mapping[str, Any]  # what somebody says of something, by name
+Data = dict[str, Any]  # the same while it is collected
 __version__ = "0.3.0"

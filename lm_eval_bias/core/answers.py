@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 
 # what a written answer is read as where it gives none
@@ -31,36 +32,24 @@ def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
     >>> written([["Sorry!"]], ["[refused]"]), written([["He.", "She."]], [[["He", "male"], ["She", "female"]]])
     ([('Sorry!', '[refused]')], [('He.', 'male'), ('She.', 'female')])
     """
-    if (
-        len(answers) != 1
-        or not isinstance(texts, list)
-        or len(texts) != 1
-        or not isinstance(texts[0], list)
-    ):
+    if not texts or len(texts) != 1 or len(answers) != 1:
         return []
-    read = (
-        [answers[0]]
-        if isinstance(answers[0], str)
-        else [row[-1] for row in answers[0] if isinstance(row, list)]
-    )
+    read = [answers[0]]
+    if not isinstance(answers[0], str):
+        read = [row[-1] for row in answers[0] if isinstance(row, list)]
     return [
         (str(text or ""), str(reading))
         for text, reading in zip(texts[0], read, strict=False)
     ]
 
 
-def requests_of(logged: Mapping[str, Any]) -> list[list[Any]]:
+def requests_of(logged: Facts) -> list[list[Any]]:
     """Return the arguments of each request of a logged sample.
 
     >>> requests_of({"arguments": {"gen_args_0": {"arg_0": "A vet?", "arg_1": " He"}}})
     [['A vet?', ' He']]
     """
-    arguments = logged.get("arguments")
-    given = arguments.values() if isinstance(arguments, dict) else ()
-    return [
-        list(answer.values()) if isinstance(answer, dict) else [answer]
-        for answer in given
-    ]
+    return [list(given.values()) for given in logged.get("arguments", {}).values()]
 
 
 class NotOurs(BiasError):
@@ -79,13 +68,20 @@ class SavedPart:
         path: The file.
         task: Task name.
         filter: The harness's filter name.
-        benchmark: Name of its benchmark or variant.
+        definition: Its :class:`~lm_eval_bias.core.benchmark.Benchmark` or variant.
     """
 
     path: Path
     task: str
     filter: str
-    benchmark: str
+    definition: (
+        Any  # a benchmark's pages show answers: naming its type would be a circle
+    )
+
+    @property
+    def benchmark(self) -> str:
+        """The name of its benchmark or variant."""
+        return str(self.definition.name)
 
 
 class SavedSample(NamedTuple):
@@ -99,9 +95,9 @@ class SavedSample(NamedTuple):
     """
 
     part: SavedPart
-    doc: dict[str, Any]
+    doc: Data
     answers: list[Any]
-    logged: Mapping[str, Any] = {}
+    logged: Facts = {}
 
     @property
     def requests(self) -> list[list[Any]]:
@@ -114,6 +110,9 @@ class SavedSample(NamedTuple):
         return written(self.logged.get("resps"), self.answers)
 
 
+SavedSamples = Iterator[SavedSample]
+
+
 @dataclass(frozen=True)
 class Saved(SavedPart):
     """A part with all that is saved of it.
@@ -123,12 +122,12 @@ class Saved(SavedPart):
         results: Per document, its requests' filtered answers.
     """
 
-    docs: list[dict[str, Any]]
+    docs: list[Data]
     results: list[list[Any]]
 
-    def samples(self) -> Iterator[SavedSample]:
+    def samples(self) -> SavedSamples:
         """Yield the documents."""
-        part = SavedPart(self.path, self.task, self.filter, self.benchmark)
+        part = SavedPart(self.path, self.task, self.filter, self.definition)
         for doc, answers in zip(self.docs, self.results, strict=True):
             yield SavedSample(part, doc, answers)
 
@@ -158,6 +157,10 @@ def errors_in(part: SavedPart, at: str) -> Iterator[None]:
         raise BiasError(text) from error
 
 
+# of a file, given the language where one was named
+SampleReader = Callable[[Path, str | None], SavedSamples]
+
+
 @dataclass(frozen=True)
 class Reader:
     """A file format.
@@ -170,12 +173,12 @@ class Reader:
 
     name: str
     matches: Callable[[Path], bool]
-    samples: Callable[[Path, str | None], Iterator[SavedSample]]
+    samples: SampleReader
 
 
 def whole(
     read: Callable[[Path, str | None], list[Saved]],
-) -> Callable[[Path, str | None], Iterator[SavedSample]]:
+) -> SampleReader:
     """Make the ``samples`` of a reader that reads a file as a whole."""
     return lambda path, language: (
         sample for part in read(path, language) for sample in part.samples()

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.files import parse_yaml
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 Document = Mapping[str, Any]
+Documents = Sequence[Document]
+ItemKey = tuple[str, ...]  # what makes a document the same item in another run
 Split = Callable[["Record"], Mapping[str, "Record"]]
 # roles of options
 REQUIRED, DATA = "required", "data"
@@ -119,8 +122,8 @@ class Rewriting(NamedTuple):
     metavar: str
     help: str
     change: Callable[
-        [Sequence[Document], Sequence[Sequence[Any]], str],
-        tuple[Sequence[Document], Sequence[Sequence[Any]]],
+        [Documents, Sequence[Sequence[Any]], str],
+        tuple[Documents, Sequence[Sequence[Any]]],
     ]
 
 
@@ -164,7 +167,7 @@ class HarnessTasks(NamedTuple):
         tasks: By name, the metadata that a YAML of its own would have (``language``, ``measures``, ``asks``).
     """
 
-    tasks: Mapping[str, Mapping[str, Any]]
+    tasks: Mapping[str, Facts]
 
 
 class SavedFiles(NamedTuple):
@@ -194,7 +197,7 @@ class Options(NamedTuple):
     """
 
     roles: Mapping[str, str] = MappingProxyType({})
-    check: Callable[[Mapping[str, Any]], object] = lambda metadata: None
+    check: Callable[[Facts], object] = lambda metadata: None
 
 
 class Presentation(NamedTuple):
@@ -252,6 +255,7 @@ class Benchmark(ABC):
             function that splits a record of several texts by what these differ in. ``rescore --by`` takes them.
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
             benchmark's section in a report.
+        family: The benchmark that a variant belongs to; another one itself.
         extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, what
             a model's tasks can be compared by, beside languages, tasks of the harness and files made elsewhere.
         planting: What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random
@@ -273,6 +277,9 @@ class Benchmark(ABC):
     def __init__(self, variants: Sequence[Benchmark] = ()) -> None:
         """Make a benchmark with other sets of scores over its documents."""
         self.variants = variants
+        self.family: Benchmark = self
+        for variant in variants:
+            variant.family = self
 
     @abstractmethod
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
@@ -288,14 +295,14 @@ class Benchmark(ABC):
         """
 
     @abstractmethod
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """Return the scores for these documents (or records). Without any, those whose names don't depend on data.
 
         Args:
             docs: Documents or records.
         """
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Return what makes a document the same item in another run, in another language or under an instruction.
 
         The default is its field ``id``.
@@ -309,16 +316,33 @@ class Benchmark(ABC):
         """
         return Asking()
 
-    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+    def provenance(self, docs: Documents) -> Data:
         """Return what a result file says about how the scores of these documents came about, beside their metadata."""
         return {}
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Return how many documents a task has, and how many requests each makes, from its YAML's metadata alone.
 
         The default is the metadata's ``n_items``, and that nothing else is known.
         """
         return Size(metadata.get("n_items"))
+
+
+class UnknownBenchmark(Benchmark):
+    """A benchmark of a run that this version doesn't know: it has no options, main scores or words."""
+
+    def __init__(self, name: str) -> None:
+        """Stand for the benchmark of that name."""
+        super().__init__()
+        self.name = name
+
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+        """Refuse: its answers can't be read."""
+        raise BiasError(f"no benchmark named {self.name!r} is known to this version")
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Refuse: its scores can't be computed."""
+        raise BiasError(f"no benchmark named {self.name!r} is known to this version")
 
 
 def folder_of(benchmark: Benchmark) -> Path:
@@ -361,9 +385,9 @@ def facets_of(benchmark: Benchmark, doc: Document) -> dict[str, str]:
     }
 
 
-def harness_tasks(benchmark: Benchmark) -> dict[str, Mapping[str, Any]]:
+def harness_tasks(benchmark: Benchmark) -> dict[str, Facts]:
     """Return the tasks of the harness that a benchmark describes, with their metadata."""
-    described: dict[str, Mapping[str, Any]] = {}
+    described: dict[str, Facts] = {}
     for extension in benchmark.extensions:
         if isinstance(extension, HarnessTasks):
             described |= extension.tasks
@@ -385,7 +409,7 @@ def options_for(benchmark: Benchmark, role: str) -> list[str]:
     return [name for name, its in benchmark.options.roles.items() if its == role]
 
 
-def repeats(benchmark: Benchmark, metadata: Mapping[str, Any]) -> int | None:
+def repeats(benchmark: Benchmark, metadata: Facts) -> int | None:
     """Return the samples per prompt that a task's metadata asks for; ``None`` where it asks for none.
 
     Raises:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import Data, Facts, registry
 from lm_eval_bias.core.benchmark import Benchmark, Size, folder_of, harness_tasks
 from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of, one_line
 from lm_eval_bias.core.files import (
@@ -42,15 +41,15 @@ SUITES_FILE = "_suites_yaml"
 
 
 @cache
-def suites() -> dict[str, Any]:
+def suites() -> Data:
     """Read this package's suites and primary scores."""
-    content: dict[str, Any] = parse_yaml(
+    content: Data = parse_yaml(
         packaged_text("lm_eval_bias", "suites.yaml"), "suites.yaml"
     )
     return content
 
 
-def suite_definitions(benchmark: Benchmark) -> dict[str, Any]:
+def suite_definitions(benchmark: Benchmark) -> Data:
     """Read what a benchmark of another package adds to the suites; empty where it has no such file."""
     path = folder_of(benchmark) / SUITES_FILE
     if not path.exists():
@@ -58,12 +57,10 @@ def suite_definitions(benchmark: Benchmark) -> dict[str, Any]:
     return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
 
 
-def primary(task: str, benchmark: str) -> Sequence[str]:
+def primary(task: str, benchmark: Benchmark) -> Sequence[str]:
     """Return the scores of a task that comparisons test first, as the suites' file of its package lists them."""
-    family = registry.family(benchmark)
-    if family is None:
-        return ()
-    listed = suite_definitions(family).get("primary", {}) | suites()["primary"]
+    added = suite_definitions(benchmark.family).get("primary", {})
+    listed = added | suites()["primary"]
     fitting = (listed[name] for name in listed if fnmatch.fnmatchcase(task, name))
     return next(fitting, ())
 
@@ -75,7 +72,7 @@ class Entry:
     Attributes:
         name: Name for ``--tasks``.
         kind: ``task`` or ``group``.
-        benchmark: Name of its benchmark or variant.
+        definition: Its benchmark or variant.
         language: ISO 639-1 code; empty where it is an option of the task.
         items: Number of documents; a group's is the sum over its tasks; ``None`` where that isn't known.
         measures: What it measures, in one line.
@@ -92,7 +89,7 @@ class Entry:
 
     name: str
     kind: str
-    benchmark: str
+    definition: Benchmark
     language: str
     items: int | None
     measures: str
@@ -100,24 +97,29 @@ class Entry:
     asks: tuple[str, ...]
     members: tuple[str, ...]
     path: Path | None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Facts = field(default_factory=dict)
     smallest: int | None = None
     repeats: int | None = None
     filter: str = TAKE_FIRST
     filter_steps: tuple[str, ...] = ()
 
+    @property
+    def benchmark(self) -> str:
+        """The name of its benchmark or variant."""
+        return self.definition.name
+
 
 _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> Data:
     """Read a task YAML with its base file merged in, functions left as text."""
-    content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 (a SafeLoader)
+    content: Data = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 (a SafeLoader)
     base = content.pop("include", None) if isinstance(content, dict) else None
     return {**read_yaml(path.parent / base), **content} if base else content
 
 
-def _plain_requests(content: Mapping[str, Any]) -> tuple[str, ...]:
+def _plain_requests(content: Facts) -> tuple[str, ...]:
     """Return the request types of a task whose YAML names no questions (none for a group)."""
     if "group" in content:
         return ()
@@ -128,11 +130,11 @@ def _plain_requests(content: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
+def _entry(content: Facts, path: Path | None) -> Entry:
     """Make the entry of a YAML's content; a group has no items yet."""
     is_group, metadata = "group" in content, content["metadata"]
     benchmark = registry.get(metadata["benchmark"])
-    first_filter: Mapping[str, Any] = next(
+    first_filter: Facts = next(
         iter(content.get("filter_list") or ()), {"name": TAKE_FIRST}
     )
     size = (
@@ -143,7 +145,7 @@ def _entry(content: Mapping[str, Any], path: Path | None) -> Entry:
     return Entry(
         name=content["group"] if is_group else content["task"],
         kind="group" if is_group else "task",
-        benchmark=metadata["benchmark"],
+        definition=benchmark,
         language=metadata["language"],
         items=size.items,
         measures=metadata["measures"],
@@ -177,7 +179,7 @@ def entry_of(path: Path) -> Entry:
 
 def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
     """Yield the groups and tasks in a benchmark's folder, and the harness's tasks that it or a variant describes."""
-    entries: list[Entry] = []
+    entries = []
     variants = [
         variant
         for variant in benchmark.variants
@@ -270,14 +272,13 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
     return entries
 
 
-def headline(benchmark: str) -> list[Score]:
+def headline(benchmark: Benchmark) -> list[Score]:
     """Return the scores of a benchmark that don't depend on its data: no breakdown, no second uncertainty."""
-    described = registry.get(benchmark)
-    scores: Sequence[Score] = call_plugin((), described, described.scores, [])
+    scores: Sequence[Score] = call_plugin((), benchmark, benchmark.scores, [])
     return [s for s in scores if s.headline]
 
 
-def listing() -> list[dict[str, Any]]:
+def listing() -> list[Data]:
     """Return all entries as plain data, with each headline score's range, neutral value and direction."""
     return [
         {
@@ -290,7 +291,7 @@ def listing() -> list[dict[str, Any]]:
             "measures": e.measures,
             "data": e.data or None,
             "members": list(e.members),
-            "scores": [s.describe() for s in headline(e.benchmark)],
+            "scores": [s.describe() for s in headline(e.definition)],
         }
         for e in entries().values()
     ]

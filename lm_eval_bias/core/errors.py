@@ -66,7 +66,7 @@ def call_plugin(
 ) -> T:
     """Call a plugin's method. If it raises, record a fault and return `default`."""
     try:
-        result: Any = method(*arguments, **options)
+        result = method(*arguments, **options)
         return list(result) if isinstance(result, Iterator) else result  # type: ignore[return-value]
     except Exception as error:
         fault(

@@ -209,7 +209,7 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
     Raises:
         OSError: A folder cannot be written; what was there before stays.
     """
-    temporaries: dict[Path, str] = {}
+    temporaries = {}
     missing = {
         parent: None
         for path in contents

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Value
     from lm_eval_bias.custom_metrics.score import Meaning
 
+K = TypeVar("K")
+V = TypeVar("V")
 NONE = "–"
 # by unit; where a number is larger than its unit's, it has fewer
 DIGITS = {"percent": 1, "percent (SE)": 1, "proportion": 1, "count": 2}
@@ -158,12 +160,24 @@ def cell(value: Value) -> str:
     return f"{number(value.value, value.unit)} {bracketed(value)}".rstrip()
 
 
-def few(names: Sequence[str], most: int = 6) -> str:
-    """List the first names, and say how many more there are.
+def few(names: Iterable[str], most: int = 6) -> str:
+    """List the first names, each once, and say how many more there are.
 
-    >>> few(["a", "b", "c"], 2)
+    >>> few(["a", "b", "a", "c"], 2)
     'a, b and 1 more'
     """
-    return ", ".join(names[:most]) + (
-        f" and {len(names) - most} more" if len(names) > most else ""
-    )
+    listed = list(dict.fromkeys(names))
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Collect the values of each key, in the order of the pairs.
+
+    >>> grouped([("a", 1), ("b", 2), ("a", 3)])
+    {'a': [1, 3], 'b': [2]}
+    """
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups

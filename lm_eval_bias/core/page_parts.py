@@ -109,7 +109,7 @@ def language_table(
     for of_scores in cells.values():
         scores |= dict.fromkeys(of_scores)
     places = [(score, language) for score in scores for language in languages]
-    rows: list[Row] = []
+    rows = []
     for model in models:
         row = [Cell(model)]
         for score, language in places:
@@ -166,6 +166,9 @@ class ReportTask:
     samples: Callable[[], Iterator[SavedSample]] | None = None
 
 
+ReportTasks = Sequence[ReportTask]
+
+
 @dataclass(frozen=True)
 class Part:
     """A part of a section.
@@ -185,7 +188,7 @@ class Part:
     folded: Sequence[Table] = ()
 
 
-def not_shown(tasks: Sequence[ReportTask]) -> list[str]:
+def not_shown(tasks: ReportTasks) -> list[str]:
     """Name the tasks whose figures would be too many; nothing where all are shown."""
     labels = ", ".join(result.label for result in tasks[MOST_FIGURES:])
     return (

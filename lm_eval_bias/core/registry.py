@@ -8,17 +8,17 @@ An entry point in the group ``lm_eval_bias.benchmarks`` names a benchmark object
 from __future__ import annotations
 
 import importlib
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import metadata
 from typing import TypeVar
 
 from lm_eval_bias.core import __version__
-from lm_eval_bias.core.benchmark import Benchmark
+from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.core.run_data import Published, TaskRun
+from lm_eval_bias.core.numbers import grouped
+from lm_eval_bias.core.run_data import Published
 
 E = TypeVar("E")
 GROUP = "lm_eval_bias.benchmarks"
@@ -36,8 +36,8 @@ def _found() -> dict[Benchmark, str]:
         points.setdefault(
             point.value, f"{point.dist.name} {point.dist.version}" if point.dist else ""
         )
-    distributions: dict[Benchmark, str] = {}
-    taken: set[str] = set()
+    distributions = {}
+    taken = set()
     for value, distribution in points.items():
         module, _, name = value.partition(":")
         try:
@@ -67,15 +67,14 @@ def benchmarks() -> tuple[Benchmark, ...]:
     )
 
 
-def distribution(name: str) -> str:
+def distribution(benchmark: Benchmark) -> str:
     """Return the distribution of a benchmark or variant, with its version; empty where that isn't known."""
-    benchmark = family(name)
-    return _found()[benchmark] if benchmark else ""
+    return _found().get(benchmark.family, "")
 
 
 def is_own(benchmark: Benchmark) -> bool:
     """Tell whether a benchmark comes with this package."""
-    return distribution(benchmark.name) == OWN
+    return distribution(benchmark) == OWN
 
 
 def _members(benchmark: Benchmark) -> tuple[Benchmark, ...]:
@@ -104,10 +103,8 @@ def extensions(kind: type[E]) -> list[tuple[Benchmark, E]]:
 
 def family(name: str) -> Benchmark | None:
     """Return the benchmark that a benchmark or variant of that name belongs to; ``None`` where it is unknown."""
-    for benchmark in benchmarks():
-        if name in (member.name for member in _members(benchmark)):
-            return benchmark
-    return None
+    benchmark = by_name().get(name)
+    return benchmark.family if benchmark else None
 
 
 def get(name: str) -> Benchmark:
@@ -116,39 +113,21 @@ def get(name: str) -> Benchmark:
     Raises:
         BiasError: There is none.
     """
-    if name not in by_name():
-        raise BiasError(f"no benchmark named {name!r}; known: {', '.join(by_name())}")
-    return by_name()[name]
+    known = by_name()
+    if name not in known:
+        raise BiasError(f"no benchmark named {name!r}; known: {', '.join(known)}")
+    return known[name]
 
 
-def main_names(task: TaskRun, beside: bool = False) -> list[str]:
-    """Return a task's main scores (with those beside them) that it has; all where its benchmark names none."""
-    benchmark = by_name().get(task.benchmark)
-    names = list((benchmark.main if benchmark else ()) or task.scores)
-    if benchmark and beside:
-        names += benchmark.presentation.beside_main
-    return [name for name in names if name in task.scores]
-
-
-def withheld(name: str, task: TaskRun) -> str:
-    """Say why a task's scores must not be shown; "" if they may, or where no such benchmark is known."""
-    benchmark = by_name().get(name)
-    failed = "its benchmark can't say whether they may be shown"
-    return (
-        call_plugin(failed, benchmark, benchmark.presentation.withheld, task)
-        if benchmark
-        else ""
-    )
+def of_run(name: str) -> Benchmark:
+    """Return the benchmark or variant that a run names; one that stands for it where there is none."""
+    return by_name().get(name) or UnknownBenchmark(name)
 
 
 @lru_cache(maxsize=1)
 def published() -> Mapping[str, list[Published]]:
     """Return all published rows by task name, in the order of the papers' tables."""
-    rows: dict[str, list[Published]] = defaultdict(list)
+    rows: list[Published] = []
     for benchmark in benchmarks():
-        added: Iterable[Published] = call_plugin(
-            (), benchmark, benchmark.presentation.published
-        )
-        for row in added:
-            rows[row.task].append(row)
-    return dict(rows)
+        rows += call_plugin((), benchmark, benchmark.presentation.published)
+    return grouped((row.task, row) for row in rows)

@@ -5,13 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import resources
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from lm_eval_bias.custom_metrics.score import Estimate, Meaning, t_factor
+from lm_eval_bias.core import Facts
+from lm_eval_bias.core.errors import call_plugin
+from lm_eval_bias.custom_metrics.score import (
+    Bounds,
+    Estimate,
+    Meaning,
+    Record,
+    Score,
+    interval_of,
+)
 
 LONGEST_OPTION = 80  # characters of one that is shown whole
 
@@ -32,10 +41,10 @@ class Value(Meaning):
 
     value: float
     stderr: float = math.nan
-    interval: tuple[float, float] | None = None
+    interval: Bounds | None = None
     dof: float = math.inf
     note: str = ""
-    fixed_interval: tuple[float, float] | None = None
+    fixed_interval: Bounds | None = None
     n: int | None = None
 
     @classmethod
@@ -55,13 +64,18 @@ class Value(Meaning):
         )
 
 
+def values_of(scores: Iterable[Score], records: Sequence[Record]) -> dict[str, Value]:
+    """Compute scores of some records, by name."""
+    return {score.name: Value.of(score, score.compute(records)) for score in scores}
+
+
 @dataclass(frozen=True)
 class TaskRun:
     """One task of a run.
 
     Attributes:
         task: Task name.
-        benchmark: Name of its benchmark or variant.
+        definition: Its :class:`~lm_eval_bias.core.benchmark.Benchmark` or variant, perhaps an unknown one.
         language: ISO 639-1 code.
         version: Of the task.
         documents: How many were scored.
@@ -73,18 +87,39 @@ class TaskRun:
     """
 
     task: str
-    benchmark: str
+    definition: (
+        Any  # benchmarks know what a run is: naming their type would be a circle
+    )
     language: str
     version: str
     documents: int
     items: int
-    metadata: Mapping[str, Any]
+    metadata: Facts
     scores: Mapping[str, Value]
     samples: Path | None = None
     usual_repeats: int | None = None
 
     @property
-    def inputs(self) -> Mapping[str, Any]:
+    def benchmark(self) -> str:
+        """The name of its benchmark or variant."""
+        return str(self.definition.name)
+
+    def main(self, beside: bool = False) -> list[Value]:
+        """Return its main scores (with those beside them) that it has; all where its benchmark names none."""
+        names = list(self.definition.main or self.scores)
+        if beside:
+            names += self.definition.presentation.beside_main
+        return [self.scores[name] for name in names if name in self.scores]
+
+    @property
+    def withheld(self) -> str:
+        """Why its scores must not be shown; empty if they may."""
+        failed = "its benchmark can't say whether they may be shown"
+        decide = self.definition.presentation.withheld
+        return call_plugin(failed, self.definition, decide, self)
+
+    @property
+    def inputs(self) -> Facts:
         """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`)."""
         return self.metadata.get("inputs") or {}
 
@@ -116,14 +151,7 @@ class TaskRun:
     def fewer_samples(self) -> tuple[int, int] | None:
         """How many texts of each prompt were sampled and how many the task takes, where those are more."""
         usual, repeats = self.usual_repeats, self.metadata.get("repeats")
-        if (
-            not usual
-            or not isinstance(repeats, int)
-            or isinstance(repeats, bool)
-            or repeats >= usual
-        ):
-            return None
-        return repeats, usual
+        return (repeats, usual) if usual and repeats and repeats < usual else None
 
     @property
     def share(self) -> float:
@@ -154,7 +182,7 @@ class Run:
 
     name: str
     path: Path
-    provenance: Mapping[str, Any]
+    provenance: Facts
     command: str
     tasks: Mapping[str, TaskRun]
     differs: str = ""
@@ -186,19 +214,9 @@ class Problem:
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
 
-
-def interval_of(
-    value: float, stderr: float, dof: float, low: float, high: float
-) -> tuple[float, float] | None:
-    """Compute the 95% interval ``value ± t * stderr``, cut to the score's range; ``None`` where that can't be done.
-
-    >>> interval_of(0.5, 0.1, float("inf"), 0.0, 0.6)
-    (0.3040036015459946, 0.6)
-    """
-    if math.isnan(value) or math.isnan(stderr):
-        return None
-    margin = t_factor(dof) * stderr
-    return max(low, value - margin), min(high, value + margin)
+    def as_data(self) -> dict[str, str]:
+        """Turn it into plain data for JSON."""
+        return {"path": str(self.path), "reason": self.reason}
 
 
 def readable(fact: Any) -> str:

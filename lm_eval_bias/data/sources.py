@@ -85,7 +85,7 @@ class Manifest:
         """
         if not names:
             return list(self.files.values())
-        sources: dict[str, Source] = {}
+        sources = {}
         for name in names:
             if name not in self.files and name not in self.sets:
                 hint = did_you_mean(name, [*self.sets, *self.files])

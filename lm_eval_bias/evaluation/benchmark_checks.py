@@ -6,12 +6,12 @@ Every mistake is one line that begins with its place: file, task, document or sc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     Benchmark,
@@ -20,6 +20,7 @@ from lm_eval_bias.core.benchmark import (
     options_for,
 )
 from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import Score
@@ -146,7 +147,7 @@ class Examination:
         if loaded is None:
             return
         task = loaded["tasks"][name]
-        docs: Sequence[dict[str, Any]] = task.eval_docs
+        docs: Sequence[Data] = task.eval_docs
         if entry.items not in (None, len(docs)):
             text = f"n_items is {entry.items}, but there are {len(docs)} documents"
             self.add(str(entry.path), text)
@@ -166,7 +167,7 @@ class Examination:
         self,
         task: Any,
         planting: Planting,
-        docs: Sequence[Mapping[str, Any]],
+        docs: Sequence[Facts],
         writes: bool,
     ) -> None:
         """Check that scores follow a bias that is planted in either direction."""
@@ -195,7 +196,7 @@ class Examination:
         place = f"{name}: {what}"
         answers = self.attempt(place, "the requests", _answers, task, model)
         records = self.attempt(place, "record()", _records, task, answers or {})
-        values: dict[str, float] = {}
+        values = {}
         for score in task.scores if records else ():
             try:
                 for record in records:
@@ -253,11 +254,10 @@ def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
 
 def _given(task: Any) -> dict[int, list[Any]]:
     """Return the filtered answers to a task's requests by document."""
-    answers: dict[int, list[Any]] = {}
-    for request in sorted(task.instances, key=attrgetter("doc_id", "idx")):
-        (answer,) = request.filtered_resps.values()
-        answers.setdefault(request.doc_id, []).append(answer)
-    return answers
+    requests = sorted(task.instances, key=attrgetter("doc_id", "idx"))
+    return grouped(
+        (request.doc_id, *request.filtered_resps.values()) for request in requests
+    )
 
 
 def _records(task: Any, answers: dict[int, list[Any]]) -> list[Any]:

@@ -54,7 +54,7 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
             text = f"no task named {name}, neither here nor in the harness.{did_you_mean(name, entries)}"
             raise BiasError(text) from error
     manager = internals.task_manager(folders, config.metadata)
-    matched: dict[str, None] = {}
+    matched = {}
     for name in names:
         matches = fnmatch.filter(manager.all_tasks, name)
         if not matches:
@@ -184,7 +184,7 @@ def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
 
 def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:
     """Return the output types of all tasks of a run; the harness's tasks, still names, are loaded for it."""
-    tasks: list[Any] = []
+    tasks = []
     for task in config.tasks:
         if isinstance(task, str):
             tasks.extend(manager.load([task])["tasks"].values())

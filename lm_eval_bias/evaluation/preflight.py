@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import Data, Facts, registry
 from lm_eval_bias.core.benchmark import (
     DATA,
     REQUIRED,
@@ -31,7 +31,7 @@ from lm_eval_bias.core.errors import (
     require_extra,
 )
 from lm_eval_bias.core.files import expanded, why
-from lm_eval_bias.core.numbers import few
+from lm_eval_bias.core.numbers import few, grouped
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -72,7 +72,7 @@ def only_ours(names: list[str], entries: Entries) -> bool:
 
 def named_entries(config: EvaluatorConfig, entries: Entries) -> list[Entry]:
     """Return our tasks among those that ``--tasks`` names, with groups resolved."""
-    named: dict[str, Entry] = {}
+    named = {}
     for name in split_tasks(config.tasks):
         for match in fnmatch.filter(entries, name):
             for task in entries[match].members or (match,):
@@ -85,9 +85,9 @@ def request_kinds(entries: list[Entry]) -> list[str]:
     return sorted({kind for entry in entries for kind in entry.asks})
 
 
-def tasks_of(tasks_and_groups: Iterable[Any]) -> dict[str, Any]:
+def tasks_of(tasks_and_groups: Iterable[Any]) -> Data:
     """Return tasks and those of groups by name."""
-    tasks: dict[str, Any] = {}
+    tasks: Data = {}
     for top in tasks_and_groups:
         members = top.get_all_tasks() if hasattr(top, "get_all_tasks") else [top]
         tasks.update((task.task_name, task) for task in members)
@@ -158,7 +158,7 @@ def before_loading(
             raise BiasError(f"--device {config.device}: {one_line(error)}") from error
     sets: dict[str, None] = {}
     for entry in ours:
-        benchmark = registry.get(entry.benchmark)
+        benchmark = entry.definition
         given = set(benchmark.options.roles) & set(metadata)
         if entry.path is not None and (given or options_for(benchmark, REQUIRED)):
             options = {**entry.metadata, **metadata}
@@ -190,12 +190,12 @@ def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
 
 def _warn_of_limit(limit: float, entries: list[Entry]) -> None:
     """Warn of a limit with which scores have no intervals or aren't balanced, and say which one would do."""
-    tasks: dict[int, list[str]] = {}
+    small = []
     for entry in entries:
         documents = limit if limit >= 1 else limit * (entry.items or math.inf)
         if entry.smallest and documents < entry.smallest:
-            tasks.setdefault(entry.smallest, []).append(entry.name)
-    for least, names in sorted(tasks.items()):
+            small.append((entry.smallest, entry.name))
+    for least, names in sorted(grouped(small).items()):
         text = "--limit %g is too small for intervals and balanced items: give at least %d for %s"
         logger.warning(text, limit, least, few(names))
 
@@ -221,7 +221,7 @@ def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) 
     """Refuse a key that no named task knows; beside tasks of the harness, only one that looks like a misspelling."""
     known: set[str] = set()
     for entry in entries:
-        options = registry.get(entry.benchmark).options.roles
+        options = entry.definition.options.roles
         known.update(options)
         for key in config.model_args or {}:
             if key in entry.metadata or key in options:
@@ -238,7 +238,7 @@ def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) 
                 f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(sorted(known))}"
             )
         for entry in entries if key in known else ():
-            is_option = key in registry.get(entry.benchmark).options.roles
+            is_option = key in entry.definition.options.roles
             if key in entry.metadata and not is_option:
                 raise BiasError(
                     f"--metadata {key}: {entry.name} has its own {key!r}: run tasks with this option separately"
@@ -303,9 +303,7 @@ def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
     greedy = internals.is_greedy(config.gen_kwargs)
     needed = (SAMPLES,) if greedy else (SAMPLES, SAMPLES_BY_DEFAULT)
     sampled = [
-        entry.name
-        for entry in entries
-        if samples_texts(registry.get(entry.benchmark)) in needed
+        entry.name for entry in entries if samples_texts(entry.definition) in needed
     ]
     if sampled and greedy:
         raise BiasError(
@@ -331,8 +329,7 @@ def _warn_of_base_models(
     read = [
         entry.name
         for entry in entries
-        if "generate_until" in entry.asks
-        and samples_texts(registry.get(entry.benchmark)) != SAMPLES
+        if "generate_until" in entry.asks and samples_texts(entry.definition) != SAMPLES
     ]
     if read:
         logger.warning(
@@ -390,9 +387,7 @@ def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
     return None
 
 
-def _unfit_architecture(
-    model_args: Mapping[str, Any], asks: list[str]
-) -> BiasError | None:
+def _unfit_architecture(model_args: Facts, asks: list[str]) -> BiasError | None:
     """Say what a checkpoint of ``hf``, or a model type derived from it, can't answer, as its configuration tells."""
     import transformers
     from transformers.models.auto import modeling_auto

@@ -9,10 +9,10 @@ import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import REQUIRED, Size, options_for
+from lm_eval_bias.core import Data, Facts, catalog, registry
+from lm_eval_bias.core.benchmark import REQUIRED, Documents, Size, options_for
 from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean, fault
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.evaluation import preflight
@@ -20,11 +20,9 @@ from lm_eval_bias.evaluation import preflight
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
-Facts = dict[str, Any]
 OWN = {name: part for name, part in catalog.suites().items() if name != "primary"}
 NAMES = tuple(OWN)
 PURPOSES = {name: str(fields["purpose"]) for name, fields in OWN.items()}
-Documents = Sequence[Mapping[str, Any]]
 # a change of seed, rule or number is a new version: its scores are of other items
 VERSION = 6
 SEED = "quick-1"
@@ -48,7 +46,7 @@ class Sampling(NamedTuple):
     number: int
     items: int | None = None
     repeats: int | None = None
-    arguments: Mapping[str, Any] = {}
+    arguments: Facts = {}
 
     def indices(self, docs: Documents) -> list[int]:
         """Choose documents, and return their indices."""
@@ -89,9 +87,9 @@ class Suite:
             )
         return indices
 
-    def label(self, task: str, docs: Documents) -> Facts:
+    def label(self, task: str, docs: Documents) -> Data:
         """Describe the suite for a result file: its name, the part of the items, tasks left out."""
-        facts: Facts = {
+        facts = {
             "name": self.name,
             "version": VERSION,
             "tasks_left_out": sorted(self.left_out),
@@ -135,9 +133,9 @@ def load(name: str) -> Suite:
         OWN,
         *(catalog.suite_definitions(registry.by_name()[other]) for other in more),
     ]
-    leaves_out: list[str] = []
-    without: list[str] = []
-    chosen: dict[str, Sampling | None] = {}
+    leaves_out = []
+    without = []
+    chosen = {}
     for file in files:
         part = file.get(base) or {}
         leaves_out += part.get("leaves_out", ())
@@ -162,26 +160,26 @@ def load(name: str) -> Suite:
 def _all_tasks(more: Sequence[str]) -> Iterator[str]:
     """Yield all tasks of our benchmarks, and of ``more`` ones, that need no file of the user's."""
     for entry in catalog.entries().values():
-        family = registry.family(entry.benchmark)
-        if family is None or not (registry.is_own(family) or family.name in more):
+        family = entry.definition.family
+        if not (registry.is_own(family) or family.name in more):
             continue
-        needs_a_file = options_for(registry.get(entry.benchmark), REQUIRED)
+        needs_a_file = options_for(entry.definition, REQUIRED)
         if entry.kind == "task" and not needs_a_file:
             yield entry.name
 
 
 def _part(task: str, sampling: Sampling | None) -> SuitePart:
     entry = catalog.entries()[task]
-    benchmark = registry.get(entry.benchmark)
+    benchmark = entry.definition
     facts = {"asks": entry.asks, **entry.metadata}
-    size: Size = call_plugin(Size(None), benchmark, benchmark.size, facts)
+    size = call_plugin(Size(None), benchmark, benchmark.size, facts)
     documents = entry.items if sampling is None else sampling.items
     repeats = (sampling.repeats if sampling else None) or entry.repeats or 1
     requests = documents and size.requests and documents * size.requests * repeats
     return SuitePart(sampling, documents, requests)
 
 
-def listing() -> list[Facts]:
+def listing() -> list[Data]:
     """Return all suites as plain data."""
     suites = []
     power = json.loads(packaged_text("lm_eval_bias.results", "power.json"))
@@ -260,11 +258,11 @@ def apply(
                 f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two"
             )
     preflight.check_model(config)
-    reasons: dict[Any, BiasError | None] = {}
+    reasons = {}
     left_out = {}
     for task in suite.parts:
         # once for all tasks that ask the same: a checkpoint's configuration is read, perhaps from the network
-        kind = (entries[task].benchmark, entries[task].asks)
+        kind = (entries[task].definition, entries[task].asks)
         if kind not in reasons:
             reasons[kind] = preflight.misfit(config, [entries[task]])
         if reasons[kind]:

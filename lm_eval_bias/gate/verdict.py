@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
@@ -179,7 +179,7 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
             problem = option.problem or f"it is {option.value}"
             problem = f"{problem}; to allow it, add to the policy: {line}"
             yield GateFinding(task.task, option.name, False, needed, problem)
-    here = run_inputs.code_hash(registry.get(task.benchmark))
+    here = run_inputs.code_hash(task.definition)
     there = task.inputs.get("package_code")
     if there not in (None, here):
         hashes = f"{str(there)[:12]}, here {here[:12]}"
@@ -190,7 +190,7 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
 def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     """Check that enough documents were answered: a model that answers nothing favours nobody."""
     name = "unanswered"
-    if name not in {score.name for score in registry.get(task.benchmark).scores()}:
+    if name not in {score.name for score in task.definition.scores()}:
         return
     value = task.scores.get(name)
     share = math.nan if value is None else value.value

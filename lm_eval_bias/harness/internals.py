@@ -19,11 +19,12 @@ import logging.handlers
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def shadowed(instance: Any, name: str, value: Any) -> Iterator[None]:
             setattr(instance, name, before[name])
 
 
-def registries() -> dict[str, Any]:
+def registries() -> Data:
     """Return the registries by entry-point group; nothing documented registers a name without importing its object."""
     import lm_eval.api.metrics
     import lm_eval.filters
@@ -141,7 +142,7 @@ def generate_silently(model: Any, requests: Sequence[Any]) -> list[Any]:
     return list(model.generate_until(requests, **options))
 
 
-def is_greedy(gen_kwargs: Mapping[str, Any]) -> bool:
+def is_greedy(gen_kwargs: Facts) -> bool:
     """Tell whether generation options ask for the likeliest texts.
 
     >>> is_greedy({"do_sample": False}), is_greedy({"temperature": 0.0}), is_greedy({"temperature": 0.7})
@@ -153,7 +154,7 @@ def is_greedy(gen_kwargs: Mapping[str, Any]) -> bool:
     )
 
 
-def key_values(text: str) -> dict[str, Any]:
+def key_values(text: str) -> Data:
     """Parse ``KEY=VALUE,KEY=VALUE`` as the harness reads ``--model_args``."""
     from lm_eval.utils import simple_parse_args_string
 
@@ -196,7 +197,7 @@ def tasks_folder() -> Path:
 
 def task_manager(
     include_path: Sequence[str | Path] = (),
-    metadata: Mapping[str, Any] | None = None,
+    metadata: Facts | None = None,
 ) -> Any:
     """Build the harness's index of the tasks in some folders, without reading the thousands of its own YAMLs."""
     from lm_eval.tasks import TaskManager
@@ -268,11 +269,11 @@ def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
 
 
 def name_model(
-    results: dict[str, Any],
+    results: Data,
     tracker: Any,
     model: Any,
     kind: str,
-    arguments: Mapping[str, Any],
+    arguments: Facts,
 ) -> None:
     """Record a built model's type and device in results and tracker, and choose a name for its folder."""
     facts = tracker.general_config_tracker

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypedDict
 
-from lm_eval_bias.core import catalog, content_hashes, registry
+from lm_eval_bias.core import Facts, catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import DATA, Benchmark, folder_of, options_for
 from lm_eval_bias.core.files import expanded, tasks_path
 from lm_eval_bias.data import sources
@@ -21,7 +21,6 @@ _ASKING = (
     "target_delimiter", "gen_prefix", "generation_kwargs", "filter_list", "repeats", "num_fewshot", "fewshot_config",
     "process_docs",
 )  # fmt: skip
-Facts = Mapping[str, Any]
 
 
 class Inputs(TypedDict, total=False):

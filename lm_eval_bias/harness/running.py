@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import redaction
+from lm_eval_bias.core import Data, redaction
 from lm_eval_bias.core.errors import BiasError, import_failure, one_line
 from lm_eval_bias.harness import distributed, internals, servers
 
@@ -187,7 +187,7 @@ def _too_few_rows(model: Any) -> str:
 
 def arguments(
     config: EvaluatorConfig, function: Any, model: Any, manager: Any, tracker: Any
-) -> dict[str, Any]:
+) -> Data:
     """Collect the arguments of ``simple_evaluate`` from the configuration, as the harness's own ``run`` does."""
     caching = ("cache_requests", "rewrite_requests_cache", "delete_requests_cache")
     kinds = ("random", "numpy_random", "torch_random", "fewshot_random")
@@ -237,7 +237,7 @@ def samples_in_order(
         scored = []
         for sample in logged:
             filters.setdefault(sample["filter"], len(filters))
-            kept: dict[str, Any] = {}
+            kept: Data = {}
             for name, value in sample.items():
                 is_nan = isinstance(value, float) and math.isnan(value)
                 if not name.endswith("_stderr"):
@@ -252,7 +252,7 @@ def save(tracker: Any, results: Results, samples: Samples | None) -> list[Except
     """Write and push results, and samples if there are any; return the errors, none of which stops it."""
     from lm_eval.loggers import evaluation_tracker
 
-    failures: list[Exception] = []
+    failures = []
 
     def keep(*_: object) -> None:  # in place of a warning, while the error is handled
         error = sys.exc_info()[1]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextvars import ContextVar
 from typing import Any
 
-from lm_eval_bias.core import redaction
+from lm_eval_bias.core import Data, Facts, redaction
 from lm_eval_bias.core.errors import BiasError, one_line, printable
 from lm_eval_bias.harness import internals
 
@@ -206,8 +206,8 @@ class _Checks:
                 return await call(messages=messages, **options)
 
     def _create_payload(
-        self, create: Callable[..., dict[str, Any]], *messages: Any, **options: Any
-    ) -> dict[str, Any]:
+        self, create: Callable[..., Data], *messages: Any, **options: Any
+    ) -> Data:
         """Ask for the whole distribution where ``top_k=0`` does, and leave out what servers refuse.
 
         llama.cpp's server cuts the distribution at ``min_p=0.05`` unless it is told not to; OpenAI's API refuses an
@@ -223,7 +223,7 @@ class _Checks:
             if (value or name != "stop") and (value != 0 or name not in refused)
         }
 
-    def _refuses_option(self, error: Exception, options: dict[str, Any]) -> bool:
+    def _refuses_option(self, error: Exception, options: Data) -> bool:
         """Tell whether a request failed because of options that it can do without; later requests leave them out."""
         sent = options.get("gen_kwargs") or {}
         named = [name for name in _SPARED if name in _said.get()]
@@ -371,7 +371,7 @@ class _Checks:
                 )
 
 
-def _check_logprob(value: Any, likeliest: Mapping[str, Any]) -> None:
+def _check_logprob(value: Any, likeliest: Facts) -> None:
     """Refuse what is no log-probability, or one that is larger than those of the likeliest tokens."""
     # -9999 stands for minus infinity
     if not isinstance(value, int | float) or not -9999 < value <= 1e-3:

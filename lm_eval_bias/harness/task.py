@@ -12,7 +12,14 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
-from lm_eval_bias.core import __version__, benchmark, content_hashes, files, registry
+from lm_eval_bias.core import (
+    Data,
+    __version__,
+    benchmark,
+    content_hashes,
+    files,
+    registry,
+)
 from lm_eval_bias.core.benchmark import SAMPLES_BY_DEFAULT, samples_texts
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.questions import (
@@ -120,7 +127,7 @@ def _faults_of_scores(scores: Sequence[Score]) -> Iterator[str]:
 class BiasTask(ConfigurableTask):
     """A harness task whose metrics are the scores of the benchmark that its ``metadata`` names."""
 
-    def __init__(self, config: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(self, config: Data | None = None, **kwargs: Any) -> None:
         """Build the task from its YAML's keys.
 
         Raises:
@@ -173,7 +180,7 @@ class BiasTask(ConfigurableTask):
         metadata.update(
             self.benchmark.provenance(self.eval_docs), lm_eval_bias=__version__
         )
-        metadata["distribution"] = registry.distribution(self.benchmark.name)
+        metadata["distribution"] = registry.distribution(self.benchmark)
         self._add_metrics()
 
     def _add_metrics(self) -> None:
@@ -199,17 +206,15 @@ class BiasTask(ConfigurableTask):
         self._aggregations = super().aggregation()
         self._directions = super().higher_is_better()
 
-    def aggregation(self) -> dict[str, Any]:
+    def aggregation(self) -> Data:
         """Return functions from all values of a metric to its number: a score's, and its standard error's."""
         return self._aggregations
 
-    def higher_is_better(self) -> dict[str, Any]:
+    def higher_is_better(self) -> Data:
         """Return whether more of a metric is better; ``None`` for metrics without a better end."""
         return self._directions
 
-    def download(
-        self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any
-    ) -> None:
+    def download(self, dataset_kwargs: Data | None = None, **kwargs: Any) -> None:
         """Build the documents from the YAML's ``custom_dataset`` and the metadata."""
         build = self.config.custom_dataset
         if not callable(build):
@@ -368,14 +373,14 @@ class BiasTask(ConfigurableTask):
                 )
         return list(kinds)
 
-    def dump_config(self) -> dict[str, Any]:
+    def dump_config(self) -> Data:
         """Override: dump functions by name."""
         dumped = super().dump_config()
         values = {key: getattr(self.config, key, None) for key in dumped}
         functions = {
             key: value for key, value in values.items() if inspect.isfunction(value)
         }
-        content: dict[str, Any] = _by_name({**dumped, **functions})
+        content: Data = _by_name({**dumped, **functions})
         return content
 
     def construct_requests(self, doc: Doc, ctx: Any, **kwargs: Any) -> Any:
@@ -398,11 +403,11 @@ class BiasTask(ConfigurableTask):
             requests.request_type = GENERATED
         return requests
 
-    def process_results(self, doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
+    def process_results(self, doc: Doc, results: Sequence[Any]) -> Data:
         """Return each score's contribution for the log; one of them carries the record that aggregation needs."""
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
-        metrics: dict[str, Any] = dict.fromkeys(self._aggregations)
+        metrics = dict.fromkeys(self._aggregations)
         carrier = self.scores[0].name  # which the harness aggregates first
         place = self._places.get(id(doc), 0)
         try:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lm_eval_bias.boards.building import (
     NOT_PUBLISHED,
@@ -15,7 +14,6 @@ from lm_eval_bias.boards.building import (
     rule,
 )
 from lm_eval_bias.boards.rank_intervals import LEVEL
-from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import without_language
 from lm_eval_bias.core.numbers import (
     NONE,
@@ -24,6 +22,7 @@ from lm_eval_bias.core.numbers import (
     bare,
     bracketed_ends,
     few,
+    grouped,
     number,
     reads_as,
     score_range,
@@ -53,7 +52,7 @@ READING = (
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
             "no_rank", "caveat")  # fmt: skip
-_OF_BOARD = ("task", "benchmark", "language", "measures", "notes")
+_OF_BOARD = ("language", "measures", "notes")
 _OF_RANK = ("low", "high", "of")
 _OF_ROW = ("model", "kind", "source", "conventions", "deviations", "caveat")
 _MANY = 20  # names that are listed
@@ -122,30 +121,28 @@ def _meaning(column: Value) -> str:
 
 def unranked(board: Board) -> list[str]:
     """Say why rows have no rank: each reason with the rows that it is about."""
-    models: dict[str, list[str]] = defaultdict(list)
+    reasons = []
     for row in board.rows:
         label = "published models" if row.kind == PUBLISHED else row.model
         for column in board.columns:
             reason = row.cells[column.name].unranked
             if rule(column) and reason not in ("", NOT_PUBLISHED):
-                models[reason].append(label)
-    return _listing(models)
+                reasons.append((reason, label))
+    return _listing(reasons)
 
 
-def _listing(models: Mapping[str, Sequence[str]]) -> list[str]:
-    return [
-        f"{few(list(dict.fromkeys(names)), _MANY)}: {text}"
-        for text, names in models.items()
-    ]
+def _listing(told: Iterable[tuple[str, str]]) -> list[str]:
+    """List each text with the models that it is told of."""
+    groups = grouped(told).items()
+    return [f"{few(names, _MANY)}: {text}" for text, names in groups]
 
 
 def notes(board: Board) -> dict[str, Sequence[str]]:
     """Collect the notes on a board, by heading."""
-    made: dict[str, list[str]] = defaultdict(list)
-    remarks = []
+    made, remarks = [], []
     for row in board.rows:
         source = f" ({row.source})" if row.kind == PUBLISHED else ""
-        made[f"{row.conventions}{source}"].append(row.model)
+        made.append((f"{row.conventions}{source}", row.model))
         others = [text for text in row.deviations if text not in row.caveat]
         said = joined(row.caveat, *others)
         if said:
@@ -179,15 +176,14 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
 
 def language_tables(boards: Sequence[Board]) -> list[Table]:
     """Make papers' tables of models by language, from tasks that differ in it alone."""
-    groups: dict[str, list[Board]] = defaultdict(list)
+    stems = []
     for board in boards:
-        benchmark = registry.by_name().get(board.benchmark)
         stem = without_language(board.task, board.language)
-        if stem and benchmark and benchmark.presentation.by_language:
-            groups[stem].append(board)
+        if stem and board.definition.presentation.by_language:
+            stems.append((stem, board))
     made = []
-    for stem, members in groups.items():
-        cells: dict[tuple[str, str], dict[str, Cell]] = {}
+    for stem, members in grouped(stems).items():
+        cells = {}
         for board in members:
             for row in listed(board, board.columns):
                 cells[row.model, board.language] = {
@@ -219,7 +215,7 @@ def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
             for column in [*board.columns, *board.others]:
                 cell = row.cells[column.name]
                 yield [
-                    board.task, board.benchmark, board.language, row.kind, row.model, row.source, row.conventions,
+                    board.task, board.definition.name, board.language, row.kind, row.model, row.source, row.conventions,
                     "; ".join(row.deviations), column.name, cell.value, cell.stderr, *(cell.interval or ("", "")),
                     cell.plus_minus, cell.note,
                     *(getattr(cell.rank, name, "") for name in _OF_RANK), cell.unranked, row.caveat,
@@ -251,7 +247,8 @@ def _board_data(board: Board) -> Mapping[str, object]:
     for row in board.rows:
         cells = {column.name: _cell_data(row, column) for column in columns}
         rows.append({**{name: getattr(row, name) for name in _OF_ROW}, "scores": cells})
-    about = {name: getattr(board, name) for name in _OF_BOARD}
+    about = {"task": board.task, "benchmark": board.definition.name}
+    about |= {name: getattr(board, name) for name in _OF_BOARD}
     return {**about, "scores": scores, "rows": rows}
 
 
@@ -275,10 +272,7 @@ def render(
     if style == "json":
         data = {
             "reading": READING,
-            "problems": [
-                {"path": str(problem.path), "reason": problem.reason}
-                for problem in problems
-            ],
+            "problems": [problem.as_data() for problem in problems],
             "boards": [_board_data(board) for board in boards],
         }
         return tables.json_text(data, indent=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
 
@@ -15,6 +14,7 @@ from lm_eval_bias.core.numbers import (
     count,
     difference,
     few,
+    grouped,
     p_value,
 )
 from lm_eval_bias.core.page_parts import Cell, Table, numeric
@@ -121,9 +121,7 @@ def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Tabl
 
 def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
     """Write a table per comparison, in ``text`` and ``md`` with how to read it."""
-    pairs: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        pairs[finding.subject, finding.base, finding.other].append(finding)
+    pairs = grouped(((f.subject, f.base, f.other), f) for f in findings)
     lines = [legend(findings, correction), ""] if style != "latex" else []
     for (subject, base, other), pair in pairs.items():
         pairing = "the same items" if pair[0].paired else "independent"
@@ -204,25 +202,23 @@ def render(findings: Sequence[Finding], correction: str, style: str) -> str:
 def _sentences(findings: Sequence[Finding]) -> list[str]:
     """Say what differs in a benchmark, alike verdicts together, the clearest first."""
     significant = [finding for finding in findings if finding.significant]
-    places: dict[str, list[str]] = {}
-    for finding in sorted(significant, key=attrgetter("adjusted")):
-        where = f"{finding.score.title} ({finding.subject})"
-        places.setdefault(finding.verdict, []).append(where)
+    significant.sort(key=attrgetter("adjusted"))
+    places = grouped(
+        (finding.verdict, f"{finding.score.title} ({finding.subject})")
+        for finding in significant
+    )
     said = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
     return said or ["no significant difference"]
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:
     """Collect the notes, each with the comparisons that it is about."""
-    about: dict[str, list[str]] = {}
-    for finding in findings:
-        compared = f"{finding.subject} ({finding.other} and {finding.base})"
-        if finding.note:
-            about.setdefault(finding.note, []).append(compared)
-    return [
-        f"{few(list(dict.fromkeys(compared)), 4)}: {note}"
-        for note, compared in about.items()
-    ]
+    about = grouped(
+        (finding.note, f"{finding.subject} ({finding.other} and {finding.base})")
+        for finding in findings
+        if finding.note
+    )
+    return [f"{few(compared, 4)}: {note}" for note, compared in about.items()]
 
 
 def page(
@@ -239,14 +235,10 @@ def page(
         correction: What their p-values are corrected by.
         refused: Pairs that can't be compared.
     """
-    groups: dict[str, list[str]] = {}
-    listed: list[Finding] = []
+    groups = {}
+    listed = []
     for benchmark in registry.benchmarks():
-        members = [
-            finding
-            for finding in findings
-            if registry.family(finding.benchmark) is benchmark
-        ]
+        members = [f for f in findings if f.definition.family is benchmark]
         if members:
             groups[benchmark.title or benchmark.name] = _sentences(members)
             listed += members

@@ -11,6 +11,7 @@ from lm_eval_bias.core.benchmark import (
     REQUIRED,
     Benchmark,
     Card,
+    UnknownBenchmark,
     card_of,
     options_for,
     without_language,
@@ -20,6 +21,7 @@ from lm_eval_bias.core.page_parts import (
     Cell,
     Part,
     ReportTask,
+    ReportTasks,
     Row,
     Table,
     language_table,
@@ -53,7 +55,7 @@ class Section:
     card: Card | None
     data_from: str
     scores: Sequence[str]
-    tasks: Sequence[ReportTask]
+    tasks: ReportTasks
     words: Sequence[Part]
 
 
@@ -111,13 +113,12 @@ class Report:
     @property
     def trial(self) -> str:
         """The tasks of which a part was run, with that part; empty where all were run whole."""
-        places: dict[str, list[str]] = {}
-        for item in self.tasks:
-            if part := remarks.trial(item.task):
-                places.setdefault(part, []).append(item.task.task)
+        places = numbers.grouped(
+            (remarks.trial(item.task), item.task.task) for item in self.tasks
+        )
+        places.pop("", None)
         return "; ".join(
-            f"{part} of {numbers.few(list(dict.fromkeys(tasks)), 3)}"
-            for part, tasks in places.items()
+            f"{part} of {numbers.few(tasks, 3)}" for part, tasks in places.items()
         )
 
     @property
@@ -139,7 +140,7 @@ LABELS = {
 }  # fmt: skip
 
 
-def _section(benchmark: Benchmark | None, tasks: Sequence[ReportTask]) -> Section:
+def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
     """Make a family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
     words = [
         Part(item.label, sentences.after_caveats(item.run, item.task)) for item in tasks
@@ -147,9 +148,9 @@ def _section(benchmark: Benchmark | None, tasks: Sequence[ReportTask]) -> Sectio
     if benchmark is None:
         unknown = "Benchmarks that this version doesn't know"
         return Section("other", unknown, None, "", [], tasks, words)
-    ranges: dict[str, str] = {}
+    ranges = {}
     for item in tasks:
-        for value in parts.main_scores(item.task):
+        for value in item.task.main(beside=True):
             span = f"{numbers.score_range(value)}, {numbers.aim(value)}"
             ranges[value.name] = f"{value.title} ({value.name}): {span}"
     return Section(
@@ -163,13 +164,14 @@ def _section(benchmark: Benchmark | None, tasks: Sequence[ReportTask]) -> Sectio
     )
 
 
-def _sections(tasks: Sequence[ReportTask]) -> list[Section]:
+def _sections(tasks: ReportTasks) -> list[Section]:
     families: dict[Benchmark | None, list[ReportTask]] = {
-        benchmark: [] for benchmark in registry.benchmarks()
+        benchmark: [] for benchmark in (*registry.benchmarks(), None)
     }
-    families[None] = []
     for item in tasks:
-        families[registry.family(item.task.benchmark)].append(item)
+        family: Benchmark = item.task.definition.family
+        is_known = not isinstance(family, UnknownBenchmark)
+        families[family if is_known else None].append(item)
     return [
         _section(benchmark, members)
         for benchmark, members in families.items()
@@ -218,22 +220,18 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     )
 
 
-def _by_benchmark(section: Section) -> dict[str, list[ReportTask]]:
-    """Group a section's tasks by benchmark or variant, in the registry's order."""
-    groups: dict[str, list[ReportTask]] = {}
-    for item in section.tasks:
-        groups.setdefault(item.task.benchmark, []).append(item)
-    return {name: groups[name] for name in registry.by_name() if name in groups}
+def _by_benchmark(section: Section) -> dict[Benchmark, list[ReportTask]]:
+    """Group a section's tasks by benchmark or variant, in the registry's order, which is theirs."""
+    return numbers.grouped((item.task.definition, item) for item in section.tasks)
 
 
 def breakdowns(section: Section) -> list[Part]:
     """Make a section's figures and tables for a page."""
     contents: list[Part] = []
-    for name in list(_by_benchmark(section))[:1]:
-        benchmark = registry.get(name)
-        contents += call_plugin(
-            [], benchmark, benchmark.presentation.figures, section.tasks
-        )
+    benchmark = next(iter(_by_benchmark(section)))
+    contents += call_plugin(
+        [], benchmark, benchmark.presentation.figures, section.tasks
+    )
     lines, lists = parts.about_items(section.tasks)
     if lines or lists:
         contents.append(Part("Items", lines, folded=lists))
@@ -247,17 +245,17 @@ def breakdowns(section: Section) -> list[Part]:
 
 def language_tables(section: Section) -> list[Table]:
     """Make a paper's tables of models by language, from tasks that differ in it alone."""
-    groups: dict[tuple[str, str], list[ReportTask]] = {}
+    pairs = []
     for item in section.tasks:
         stem = without_language(item.task.task, item.task.language)
-        groups.setdefault((item.task.benchmark, stem), []).append(item)
+        pairs.append(((item.task.definition, stem), item))
     made = []
-    for (name, stem), items in groups.items():
-        benchmark = registry.by_name().get(name)
-        groups_of_scores = benchmark.presentation.by_language if benchmark else ()
+    for (benchmark, stem), items in numbers.grouped(pairs).items():
         languages = {item.task.language for item in items}
-        for names in groups_of_scores if len(languages) > 1 else ():
-            cells: dict[tuple[str, str], dict[str, Cell]] = {}
+        if len(languages) < 2:
+            continue
+        for names in benchmark.presentation.by_language:
+            cells = {}
             for item in items:
                 scores = item.task.scores
                 cells[item.run.name, item.task.language] = {
@@ -274,7 +272,7 @@ def language_tables(section: Section) -> list[Table]:
 def paper_tables(section: Section) -> list[tuple[str, Table]]:
     """Make a paper's tables of a section's main scores, models by scores: one a benchmark or variant, by name."""
     tables = []
-    for name, members in _by_benchmark(section).items():
+    for benchmark, members in _by_benchmark(section).items():
         scored = [item for item in members if item.task.scores]
         scores, values = parts.side_by_side([item.task for item in scored])
         if not scores:
@@ -285,7 +283,7 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
             model = Cell(item.run.name, note=caveat)
             rows.append([model, item.task.task, *cells])
         columns = ["Model", "Task", *numeric(*(score.title for score in scores))]
-        tables.append((name, Table(section.title, columns, rows)))
+        tables.append((benchmark.name, Table(section.title, columns, rows)))
     for number, table in enumerate(language_tables(section), start=1):
         tables.append((f"{section.ident}-languages-{number}", table))
     return tables
@@ -303,14 +301,12 @@ def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]
     return entries
 
 
-def _data_from(benchmark: Benchmark, items: Sequence[ReportTask]) -> str:
+def _data_from(benchmark: Benchmark, items: ReportTasks) -> str:
     """Say where a benchmark's data are from; pinned ones by upstream revision."""
     if options_for(benchmark, REQUIRED):
         return "A file of the user’s: its name is in the command that repeats the run"
     if not registry.is_own(benchmark):
-        return (
-            f"Comes with {registry.distribution(benchmark.name) or 'another package'}"
-        )
+        return f"Comes with {registry.distribution(benchmark) or 'another package'}"
     entries = [catalog.entries().get(item.task.task) for item in items]
     if all(entry is not None and entry.path is None for entry in entries):
         return "Downloaded by the harness; not pinned here"

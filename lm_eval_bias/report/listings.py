@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card, card_of, facet_names
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.numbers import (
@@ -56,7 +55,7 @@ def family_of(name: str) -> Benchmark:
         BiasError: There is none.
     """
     entry = catalog.entries().get(name)
-    benchmark = registry.family(entry.benchmark if entry is not None else name)
+    benchmark = entry.definition.family if entry else registry.family(name)
     if benchmark is None:
         names = dict.fromkeys([*registry.by_name(), *catalog.entries()])
         known = ", ".join(benchmark.name for benchmark in registry.benchmarks())
@@ -80,7 +79,7 @@ def with_card(name: str) -> Benchmark:
     return benchmark
 
 
-def card_data(benchmark: Benchmark) -> dict[str, Any]:
+def card_data(benchmark: Benchmark) -> Data:
     """Turn a card into plain data with all of its fields; ``None`` for those that weren't written."""
     card = card_of(benchmark)
     assert card is not None
@@ -110,7 +109,7 @@ def card_text(benchmark: Benchmark) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _scores(benchmarks: Iterable[str], style: str) -> str:
+def _scores(benchmarks: Iterable[Benchmark], style: str) -> str:
     """Make a table of how to read the headline scores of some benchmarks."""
     scores = [
         score for benchmark in benchmarks for score in catalog.headline(benchmark)
@@ -122,14 +121,15 @@ def _scores(benchmarks: Iterable[str], style: str) -> str:
     return grid(["Score", "Range", "Neutral or best", "Reads as"], rows, style)
 
 
-def legend(configs: Iterable[Mapping[str, Any]]) -> str:
+def legend(configs: Iterable[Facts]) -> str:
     """Make a table of how to read the scores of these tasks' benchmarks; "" if none is ours.
 
     Args:
         configs: The tasks' ``configs`` in the harness's results.
     """
     names = [(config.get("metadata") or {}).get("benchmark") for config in configs]
-    benchmarks = dict.fromkeys(name for name in names if name in registry.by_name())
+    known = registry.by_name()
+    benchmarks = dict.fromkeys(known[name] for name in names if name in known)
     return _scores(benchmarks, "github") if benchmarks else ""
 
 
@@ -140,7 +140,7 @@ def benchmarks() -> str:
         entries = [
             entry
             for entry in catalog.entries().values()
-            if registry.family(entry.benchmark) is benchmark
+            if entry.definition.family is benchmark
         ]
         tasks = [entry for entry in entries if entry.kind == "task"]
         languages = dict.fromkeys(task.language for task in tasks if task.language)
@@ -172,9 +172,7 @@ def tasks(name: str = "") -> str:
     entries = list(catalog.entries().values())
     if name:
         family = family_of(name)
-        entries = [
-            entry for entry in entries if registry.family(entry.benchmark) is family
-        ]
+        entries = [entry for entry in entries if entry.definition.family is family]
     columns = [
         "Name",
         "Kind",
@@ -199,12 +197,12 @@ def tasks(name: str = "") -> str:
         grid(columns, rows),
         "Least: the smallest useful --limit; with fewer items, scores have no intervals or aren't balanced.",
     ]
-    for benchmark in dict.fromkeys(entry.benchmark for entry in entries):
-        blocks.append(f"Scores of {benchmark}\n{_scores([benchmark], 'simple')}")
+    for benchmark in dict.fromkeys(entry.definition for entry in entries):
+        blocks.append(f"Scores of {benchmark.name}\n{_scores([benchmark], 'simple')}")
     return "\n\n".join(blocks)
 
 
-def suites(listing: Iterable[Mapping[str, Any]]) -> str:
+def suites(listing: Iterable[Facts]) -> str:
     """Show suites as tables, from :func:`lm_eval_bias.evaluation.suites.listing`."""
     columns = ["Task", *numeric("Items", "Requests"), "Which", "Primary score"]
     columns += numeric("Found alone", "among all")
@@ -222,7 +220,7 @@ def suites(listing: Iterable[Mapping[str, Any]]) -> str:
     return "\n\n".join(blocks)
 
 
-def _found(power: Mapping[str, Any] | None) -> list[str]:
+def _found(power: Facts | None) -> list[str]:
     """Write the primary score and the differences that two models can show in it."""
     if power is None:
         return [NONE] * 3
@@ -230,5 +228,5 @@ def _found(power: Mapping[str, Any] | None) -> list[str]:
     return [power["score"], *(difference(end, power["unit"], "") for end in ends)]
 
 
-def _asked(part: Mapping[str, Any]) -> list[str]:
+def _asked(part: Facts) -> list[str]:
     return [count(part["documents"]), count(part["requests"])]

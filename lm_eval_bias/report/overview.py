@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias.core import numbers, pen, registry
-from lm_eval_bias.core.page_parts import ReportTask, plottable
+from lm_eval_bias.core import numbers, pen
+from lm_eval_bias.core.page_parts import ReportTask, ReportTasks, plottable
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.report import parts
 from lm_eval_bias.runs import remarks
@@ -154,7 +154,7 @@ def _percent(value: Value, number: float, limit: float) -> float:
     return round(100 * share, 2)
 
 
-def _strip(name: str, items: Sequence[ReportTask], limit: float) -> Strip | None:
+def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
     """Draw one score of all models that ran a task; ``None`` where none can be placed."""
     shown = [item for item in items if in_picture(item.task.scores.get(name))]
     if not shown:
@@ -190,7 +190,7 @@ def _strip(name: str, items: Sequence[ReportTask], limit: float) -> Strip | None
 def _statements(item: ReportTask) -> list[str]:
     """Say to which side each main score of bias leans, or that nobody can tell."""
     said = []
-    for value in parts.main_scores(item.task):
+    for value in item.task.main(beside=True):
         if value.neutral is None or value.higher_is_better is not None:
             continue
         if math.isnan(value.value):
@@ -216,25 +216,22 @@ def _statements(item: ReportTask) -> list[str]:
 
 def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]:
     """Pair each statement with the tasks that it is true of, if there are several; what can't be told comes last."""
-    places: dict[str, list[str]] = {}
-    for statement, task in pairs:
-        places.setdefault(statement, []).append(task)
-    grouped = []
+    places, said = numbers.grouped(pairs), []
     for statement in sorted(places, key=lambda statement: statement in _UNTOLD):
         tasks = places[statement]
         where = f"({numbers.few(tasks, 3)})"
         if len(tasks) == of:
             where = "in both tasks" if of == 2 else f"in all {of} tasks"
-        grouped.append((statement, "" if of == 1 else where))
-    return grouped
+        said.append((statement, "" if of == 1 else where))
+    return said
 
 
-def _verdict(items: Sequence[ReportTask]) -> ModelVerdict:
+def _verdict(items: ReportTasks) -> ModelVerdict:
     """Sum up one model's verdict on one benchmark."""
     statements, caveats = [], []
     for item in items:
         task = item.task.task
-        if registry.withheld(item.task.benchmark, item.task):
+        if item.task.withheld:
             said = ["not shown, see below"]
         else:
             said = _statements(item)
@@ -256,7 +253,7 @@ def _shown(items: Iterable[ReportTask]) -> list[Value]:
     """List the main scores of some tasks, and those that tell whether a model understands the items."""
     shown: list[Value] = []
     for item in items:
-        main = {value.name: value for value in parts.main_scores(item.task)}
+        main = {value.name: value for value in item.task.main(beside=True)}
         scores = item.task.scores
         telling = {name: v for name, v in scores.items() if v.floor is not None}
         shown += (main | telling).values()
@@ -264,16 +261,12 @@ def _shown(items: Iterable[ReportTask]) -> list[Value]:
 
 
 def picture(
-    title: str, ident: str, items: Sequence[ReportTask], limit: float
+    title: str, ident: str, items: ReportTasks, limit: float
 ) -> BenchmarkPicture:
     """Draw a benchmark's rows in the pictures, and give its verdicts."""
-    bias: list[TaskStrips] = []
-    ability: list[TaskStrips] = []
-    by_task: dict[str, list[ReportTask]] = {}
-    by_run: dict[str, list[ReportTask]] = {}
-    for item in items:
-        by_task.setdefault(item.task.task, []).append(item)
-        by_run.setdefault(item.run.name, []).append(item)
+    bias, ability = [], []
+    by_task = numbers.grouped((item.task.task, item) for item in items)
+    by_run = numbers.grouped((item.run.name, item) for item in items)
     for task, members in by_task.items():
         documents = [item.task.documents for item in members]
         fewest, most = min(documents), max(documents)
@@ -303,7 +296,7 @@ def picture(
     return BenchmarkPicture(title, ident, bias, ability, ends, verdicts)
 
 
-def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
+def not_to_conclude(items: ReportTasks) -> list[str]:
     """List what the pictures and verdicts of some tasks don't say."""
     scores = len(_drawn(items))
     lines = [
@@ -327,12 +320,12 @@ def not_to_conclude(items: Sequence[ReportTask]) -> list[str]:
     return lines
 
 
-def _drawn(items: Sequence[ReportTask]) -> list[Value]:
+def _drawn(items: ReportTasks) -> list[Value]:
     """List the main scores that are in the pictures."""
     return [value for value in _shown(items) if in_picture(value)]
 
 
-def axis_limit(items: Sequence[ReportTask]) -> float:
+def axis_limit(items: ReportTasks) -> float:
     """Choose the x-axis limit for the bias picture: the smallest that fits all intervals."""
     furthest = 0.0
     for value in _drawn(items):

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
-from lm_eval_bias.core import numbers, registry
+from lm_eval_bias.core import Data, Facts, numbers, registry
 from lm_eval_bias.core.answers import DAMAGE, requests_of
 from lm_eval_bias.core.benchmark import Benchmark, facets_of
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
-from lm_eval_bias.core.page_parts import Cell, ReportTask, Row, Table, numeric
+from lm_eval_bias.core.page_parts import (
+    Cell,
+    ReportTask,
+    ReportTasks,
+    Row,
+    Table,
+    numeric,
+)
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import number_cell, score_cell, short, value_cell
 from lm_eval_bias.report import breakdown_tables
@@ -37,22 +43,16 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
             tasks.append(ReportTask(run, task, label, series, ident, samples=read))
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     names = [item.task.task for item in tasks]
-    families = list(registry.by_name())
+    order = {name: place for place, name in enumerate(registry.by_name())}
 
     def place(item: ReportTask) -> tuple[int, int]:
-        known = item.task.benchmark in families
-        family = families.index(item.task.benchmark) if known else len(families)
+        family = order.get(item.task.benchmark, len(order))
         return family, names.index(item.task.task)
 
     return sorted(tasks, key=place)
 
 
-def main_scores(task: TaskRun) -> list[Value]:
-    """List the scores that findings on a task rest on, and those that tables show beside them."""
-    return [task.scores[name] for name in registry.main_names(task, beside=True)]
-
-
-def main_table(tasks: Sequence[ReportTask]) -> Table:
+def main_table(tasks: ReportTasks) -> Table:
     """Make a table of the main scores, a row per task and score, runs side by side."""
     runs = list(dict.fromkeys(item.run.name for item in tasks))
     groups: dict[str, dict[str, TaskRun]] = {}
@@ -62,9 +62,9 @@ def main_table(tasks: Sequence[ReportTask]) -> Table:
     for name, members in groups.items():
         scores: dict[str, Value] = {}
         for task in members.values():
-            scores |= {value.name: value for value in main_scores(task)}
+            scores |= {value.name: value for value in task.main(beside=True)}
         for score, value in scores.items():
-            values: list[Value | None] = []
+            values = []
             for run in runs:
                 scored = members[run].scores if run in members else {}
                 values.append(scored.get(score))
@@ -86,14 +86,14 @@ def side_by_side(tasks: Sequence[TaskRun]) -> tuple[list[Value], list[list[Cell]
     """Return the main scores of one benchmark's tasks, each once, and a row of values per task."""
     scores: dict[str, Value] = {}
     for task in tasks:
-        scores |= {value.name: value for value in main_scores(task)[:MAIN]}
+        scores |= {value.name: value for value in task.main(beside=True)[:MAIN]}
     rows = [list(map(value_cell, map(task.scores.get, scores))) for task in tasks]
     return list(scores.values()), rows
 
 
 def _listed_score(task: TaskRun) -> Value | None:
     """Return the main score whose items are listed: the first with a neutral value inside its range, else the first."""
-    values = main_scores(task)
+    values = task.main(beside=True)
     for value in values:
         if value.neutral is not None and value.low < value.neutral < value.high:
             return value
@@ -102,7 +102,7 @@ def _listed_score(task: TaskRun) -> Value | None:
 
 def _moving(
     log: Path, score: Value, benchmark: Benchmark
-) -> Iterator[tuple[float, str, float, dict[str, Any]]]:
+) -> Iterator[tuple[float, str, float, Data]]:
     """Yield the samples that move a score: sort key, the item's name, its value of the score, the sample."""
     neutral = score.neutral or 0.0
     sign = 1.0 if score.value >= neutral else -1.0
@@ -112,7 +112,7 @@ def _moving(
             yield -sign * value, " / ".join(benchmark.key(sample["doc"])), value, sample
 
 
-def _about(benchmark: Benchmark, doc: Mapping[str, Any]) -> str:
+def _about(benchmark: Benchmark, doc: Facts) -> str:
     """Write what a document tells of its facets."""
     facets = facets_of(benchmark, doc)
     return ", ".join(f"{name} {value}" for name, value in facets.items())
@@ -133,7 +133,7 @@ def moving_items(item: ReportTask) -> Table | None:
         raise BiasError(
             "no sample log (run with --log_samples and give the run's folder)"
         )
-    benchmark = registry.get(item.task.benchmark)
+    benchmark: Benchmark = item.task.definition
     try:
         samples = _moving(item.task.samples, score, benchmark)
         first = heapq.nsmallest(LISTED, samples, key=itemgetter(0, 1))
@@ -155,26 +155,25 @@ def moving_items(item: ReportTask) -> Table | None:
     return Table(caption, columns, rows) if rows else None
 
 
-def about_items(tasks: Sequence[ReportTask]) -> tuple[list[str], list[Table]]:
+def about_items(tasks: ReportTasks) -> tuple[list[str], list[Table]]:
     """List the items behind the main scores, and say why some tasks have none."""
-    lists: list[Table] = []
-    reasons: dict[str, list[str]] = {}
+    lists, reasons = [], []
     for item in progress(tasks, "Items of tasks"):
         try:
             table = moving_items(item)
         except BiasError as error:
-            reasons.setdefault(str(error), []).append(short(item.label, 40))
+            reasons.append((str(error), short(item.label, 40)))
             continue
         if table is not None:
             lists.append(table)
     lines = [
         f"No items to show of {numbers.few(labels)}: {reason}."
-        for reason, labels in reasons.items()
+        for reason, labels in numbers.grouped(reasons).items()
     ]
     return lines, lists
 
 
-def by_facet(tasks: Sequence[ReportTask]) -> list[Table]:
+def by_facet(tasks: ReportTasks) -> list[Table]:
     """Break the main scores of tasks with a log down, a table a facet; :func:`about_items` says which can't be."""
     tables = []
     for item in progress(tasks, "Breakdowns of tasks"):
@@ -185,7 +184,7 @@ def by_facet(tasks: Sequence[ReportTask]) -> list[Table]:
     return tables
 
 
-def every_score(tasks: Sequence[ReportTask]) -> Table:
+def every_score(tasks: ReportTasks) -> Table:
     """Make a table of all scores of a section, one row each."""
     columns = [
         "Score",

@@ -71,9 +71,7 @@ def as_json(
         passed = all(finding.holds for finding in findings)
         about = {"run": run.name, "path": str(run.path), "holds": passed}
         runs.append({**about, "findings": entries})
-    unreadable = [
-        {"path": str(problem.path), "reason": problem.reason} for problem in problems
-    ]
+    unreadable = [problem.as_data() for problem in problems]
     data = {"holds": holds, "policy": policy, "runs": runs, "unreadable": unreadable}
     return tables.json_text(data, indent=2)
 

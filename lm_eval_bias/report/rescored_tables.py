@@ -16,7 +16,7 @@ from lm_eval_bias.core.numbers import (
     score_range,
 )
 from lm_eval_bias.core.page_parts import numeric
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.report import run_output, run_reports, sentences
 from lm_eval_bias.report.tables import grid, json_text
 from lm_eval_bias.runs import run_discovery
@@ -28,8 +28,8 @@ def as_json(results: Sequence[Rescored]) -> str:
     entries = []
     for result in results:
         scores = {}
-        for score, estimate in result.scores:
-            entry = run_reports.score_data(Value.of(score, estimate))
+        for value in result.scores.values():
+            entry = run_reports.score_data(value)
             entry["reason"] = entry.pop("note")
             scores[entry.pop("name")] = entry
         part = result.part
@@ -71,19 +71,18 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
     times = Counter(result.part.task for result in results)
     number: Counter[str] = Counter()
     made = []
+    beside = run_discovery.beside(result.part.path for result in results)
     for result in results:
         name, path = result.part.task, result.part.path
         number[name] += 1
         label = f"{name} [{number[name]}]" if times[name] > 1 else name
-        scores = {
-            score.name: Value.of(score, estimate) for score, estimate in result.scores
-        }
-        run = run_discovery.beside(path)
+        scores = result.scores
+        run = beside.get(path)
         task = run.tasks.get(name) if run else None
         if run is None or task is None:
             run = Run("", path, {}, "", {})
             task = TaskRun(
-                name, result.part.benchmark, "", "", result.documents, 0, {}, {}
+                name, result.part.definition, "", "", result.documents, 0, {}, {}
             )
             task = replace(task, usual_repeats=catalog.usual_repeats(name))
         elif not every:

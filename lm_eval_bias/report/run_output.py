@@ -6,9 +6,8 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
-from lm_eval_bias.core import answers, numbers, registry
+from lm_eval_bias.core import Facts, answers, numbers
 from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
@@ -21,12 +20,11 @@ _QUOTED = 80  # characters of an answer
 
 def _how_to_read(scores: Sequence[Value]) -> str:
     """Say what scores' values mean, scores that read alike together."""
-    alike: dict[str, list[str]] = {}
+    pairs = []
     for score in scores:
-        text = ", ".join(
-            filter(None, (numbers.score_range(score), numbers.reads_as(score)))
-        )
-        alike.setdefault(text, []).append(score.name)
+        texts = (numbers.score_range(score), numbers.reads_as(score))
+        pairs.append((", ".join(filter(None, texts)), score.name))
+    alike = numbers.grouped(pairs)
     return " | ".join(f"{', '.join(names)}: {text}" for text, names in alike.items())
 
 
@@ -49,13 +47,11 @@ def main_scores(tasks: Sequence[TaskRun]) -> str:
     Args:
         tasks: Of one run.
     """
-    groups: dict[str, list[TaskRun]] = {}
-    for task in tasks:
-        groups.setdefault(task.benchmark, []).append(task)
+    groups = numbers.grouped((task.benchmark, task) for task in tasks)
     return "\n\n".join(map(_table, groups.values()))
 
 
-def _unread(samples: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _unread(samples: Iterable[Facts]) -> Iterator[str]:
     """Yield the beginnings of answers that couldn't be read, each once, in quotation marks."""
     seen = set()
     for sample in samples:
@@ -68,7 +64,7 @@ def _unread(samples: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def unanswered(
-    tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Mapping[str, Any]]] | None
+    tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]] | None
 ) -> str:
     """Say how many written answers couldn't be read and how many are refusals, and quote two of them.
 
@@ -107,11 +103,10 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
         everything: Whether about all scores; else about the main ones, and how many others there are.
         words: What is said of them elsewhere, which isn't repeated.
     """
-    about: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
-    others = 0
+    about, others = [], 0
     for task in tasks:
-        main = dict.fromkeys(registry.main_names(task, beside=True))
-        for value in map(task.scores.__getitem__, {**main, **task.scores}):
+        main = {value.name: value for value in task.main(beside=True)}
+        for value in {**main, **task.scores}.values():
             lacks = ""
             if math.isnan(value.value):
                 lacks = "not computable"
@@ -120,14 +115,11 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
             if not everything and value.name not in main:
                 others += bool(value.note and lacks)
             elif value.note and value.note not in words:
-                key = (lacks or "beware", value.note)
-                names, tasks_of = about.setdefault(key, ([], []))
-                names.append(value.name)
-                tasks_of.append(task.task)
+                key = lacks or "beware", value.note
+                about.append((key, (value.name, task.task)))
     lines = []
-    for (lacks, note), (names, tasks_of) in about.items():
-        which = numbers.few(list(dict.fromkeys(names)))
-        where = numbers.few(list(dict.fromkeys(tasks_of)))
+    for (lacks, note), places in numbers.grouped(about).items():
+        which, where = map(numbers.few, zip(*places, strict=True))
         lines.append(f"{lacks}: {which} of {where} ({note})")
     if others:
         have = "score has" if others == 1 else "scores have"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Any
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.report import content, listings, overview, parts, tables, templates
 from lm_eval_bias.runs.harness_results import presentable
@@ -23,7 +22,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
     """Yield a row per run, task and score: :data:`COLUMNS`, ``dof`` and ``main``; no withheld scores."""
     for run in presentable(runs):
         for task in run.tasks.values():
-            main = registry.main_names(task)
+            main = task.main()
             for value in task.scores.values():
                 cells = [
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
@@ -34,11 +33,11 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                 yield {
                     **dict(zip(COLUMNS, cells, strict=True)),
                     "dof": value.dof,
-                    "main": value.name in main,
+                    "main": value in main,
                 }
 
 
-def score_data(value: Value) -> dict[str, Any]:
+def score_data(value: Value) -> Data:
     """Gather a score's estimate and meaning for JSON."""
     names = ("value", "stderr", "interval", "fixed_interval", "dof", "n", "note")
     estimate = {name: getattr(value, name) for name in names}
@@ -47,7 +46,7 @@ def score_data(value: Value) -> dict[str, Any]:
     return {**estimate, **value.describe()}
 
 
-def as_data(run: Run) -> dict[str, Any]:
+def as_data(run: Run) -> Data:
     """Turn a run into plain data for JSON: ``nan`` is ``None``, with a ``note`` that says why."""
     tasks = {}
     for name, task in run.tasks.items():

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lm_eval_bias.core import numbers, registry
+from lm_eval_bias.core import numbers
+from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
 from lm_eval_bias.core.errors import fault, kind_of
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.core.wording import sentence, with_interval
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.runs import remarks
 
 LEGEND = "[ ] is a 95% interval"
@@ -28,9 +30,7 @@ def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
         if name in task.scores:
             value = task.scores[name]
             span = numbers.score_range(value)
-            reads = "; ".join(
-                filter(None, (f"{span}, {numbers.aim(value)}", numbers.reads_as(value)))
-            )
+            reads = joined(f"{span}, {numbers.aim(value)}", numbers.reads_as(value))
             lines.append(f"{name} {with_interval(value)} ({reads}).")
     return lines
 
@@ -42,12 +42,12 @@ def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
         task: The task.
         beside_tables: Whether the output has tables beside the words.
     """
-    benchmark = registry.by_name().get(task.benchmark)
-    if benchmark is None:
+    benchmark: Benchmark = task.definition
+    if isinstance(benchmark, UnknownBenchmark):
         return [
             f"Not described in words: this version doesn't know the benchmark {task.benchmark!r}."
         ]
-    if withheld := registry.withheld(task.benchmark, task):
+    if withheld := task.withheld:
         return [sentence(withheld)]
     try:
         lines = benchmark.presentation.sentences(task, beside_tables)

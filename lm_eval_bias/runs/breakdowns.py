@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample, SavedSamples
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split, facets_of
 from lm_eval_bias.core.errors import BadOption
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.custom_metrics.breakdowns import of_part, simultaneous_level, widened
-from lm_eval_bias.custom_metrics.intervals import Bounds
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
+from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Record, Score
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.rescoring import AnswerReading
 
@@ -59,7 +59,7 @@ class Breakdown(NamedTuple):
 
 def _facets(sample: SavedSample) -> dict[str, str | Split]:
     """Return what a document tells of its facets: values, and functions that split its record."""
-    benchmark = registry.get(sample.part.benchmark)
+    benchmark: Benchmark = sample.part.definition
     entry = catalog.entries().get(sample.part.task)
     splits = {name: of for name, of in benchmark.facets.items() if callable(of)}
     language = {LANGUAGE: entry.language} if entry else {}
@@ -89,7 +89,7 @@ def _parts_of(
 
 
 def _file(
-    samples: Iterator[SavedSample], bys: Sequence[Facets], reading: AnswerReading
+    samples: SavedSamples, bys: Sequence[Facets], reading: AnswerReading
 ) -> dict[SavedPart, ByFacets]:
     """Sort a file's records by part, and by what each choice of facets tells; without choices, by every facet."""
     parts: dict[SavedPart, ByFacets] = {}
@@ -158,11 +158,11 @@ def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
         BiasError: The log can't be read.
     """
     assert task.samples is not None
-    benchmark, computed = registry.get(task.benchmark), []
+    computed = []
     samples = sample_logs.first_filter(task.samples)
     for by_facets in _file(samples, (), AnswerReading(as_logged=True)).values():
         for by, records in by_facets.items():
-            listed = _of_benchmark(benchmark, by, [(label, records)], ())
+            listed = _of_benchmark(task.definition, by, [(label, records)], ())
             telling = [breakdown for breakdown in listed if breakdown.values > 1]
             if telling:
                 computed.append(telling)
@@ -193,19 +193,19 @@ def breakdowns(
     """
     reading = reading or AnswerReading()
 
-    def take(samples: Iterator[SavedSample]) -> dict[SavedPart, Any]:
+    def take(samples: SavedSamples) -> dict[SavedPart, Any]:
         return {
             part: (part, by_facets[by])
             for part, by_facets in _file(samples, [by], reading).items()
         }
 
-    groups: dict[tuple[str, object], list[tuple[str, Records]]] = {}
-    for part, records in reading.gather(paths, take, language):
-        key = part.benchmark, len(records) == 1 or part
-        groups.setdefault(key, []).append((part.task, records))
-    computed: list[Breakdown] = []
-    for (name, _), tasks in groups.items():
-        computed += _of_benchmark(registry.get(name), by, tasks, names)
+    groups = grouped(
+        ((part.definition, len(records) == 1 or part), (part.task, records))
+        for part, records in reading.gather(paths, take, language)
+    )
+    computed = []
+    for (benchmark, _), tasks in groups.items():
+        computed += _of_benchmark(benchmark, by, tasks, names)
     known = {breakdown.score.name for breakdown in computed}
     for name in names:
         if name not in known:

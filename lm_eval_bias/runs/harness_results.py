@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.core import catalog, content_hashes, redaction, registry
+from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
 from lm_eval_bias.core.answers import DAMAGE
+from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
 from lm_eval_bias.custom_metrics.score import Estimate, Meaning, undefined
 from lm_eval_bias.runs import sample_logs
 
-Facts = Mapping[str, Any]
 Tasks = Mapping[str, TaskRun]
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
@@ -44,14 +44,13 @@ def device(content: Facts) -> str | None:
     return str(device)
 
 
-def _options(tasks: Tasks) -> dict[str, Any]:
+def _options(tasks: Tasks) -> Data:
     """Collect the options of ``--metadata``, as far as the tasks' own metadata show them."""
     options = {}
     for task in tasks.values():
         entry = catalog.entries().get(task.task)
         defaults = entry.metadata if entry else {}
-        benchmark = registry.by_name().get(task.benchmark)
-        for option in benchmark.options.roles if benchmark else ():
+        for option in task.definition.options.roles:
             value = task.metadata.get(option, defaults.get(option))
             if value != defaults.get(option):
                 options[option] = value
@@ -165,20 +164,16 @@ def _scores(results: Facts, config: Facts) -> dict[str, Value]:
     return scores
 
 
-def _from_samples(benchmark: str, samples: Path) -> dict[str, Value]:
+def _from_samples(benchmark: Benchmark, samples: Path) -> dict[str, Value]:
     """Compute our scores for one of the harness's tasks from its sample log."""
-    described = registry.get(benchmark)
     if not samples.is_file():
         absent = undefined("no sample log: run it again with --log_samples")
-        return {score.name: Value.of(score, absent) for score in described.scores()}
+        return {score.name: Value.of(score, absent) for score in benchmark.scores()}
     records = [
-        described.record(sample.doc, sample.answers)
+        benchmark.record(sample.doc, sample.answers)
         for sample in sample_logs.first_filter(samples)
     ]
-    return {
-        score.name: Value.of(score, score.compute(records))
-        for score in described.scores(records)
-    }
+    return values_of(benchmark.scores(records), records)
 
 
 def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
@@ -190,11 +185,14 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     described = entry if entry is not None and entry.path is None else None
     if config is None or (metadata.get("benchmark") is None and described is None):
         return None
-    benchmark = described.benchmark if described else str(metadata["benchmark"])
+    definition = (
+        described.definition
+        if described
+        else registry.of_run(str(metadata["benchmark"]))
+    )
     # the harness mixes the model's arguments into the metadata; those that the task took are its options
     model_args = content["config"].get("model_args")
-    known = registry.by_name().get(str(metadata.get("benchmark")))
-    options = known.options.roles if known else {}
+    options = definition.options.roles
     for key, value in model_args.items() if isinstance(model_args, Mapping) else ():
         if key not in options and metadata.get(key) == value:
             metadata.pop(key, None)
@@ -214,7 +212,7 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
         if config.get("num_fewshot"):
             metadata["inputs"]["num_fewshot"] = config["num_fewshot"]
     if described:
-        scores = _from_samples(described.benchmark, samples)
+        scores = _from_samples(definition, samples)
     else:
         scores = _scores(content["results"][task], config)
     # a run may have a part of the task's items; a data set of the user's has its own number
@@ -224,7 +222,7 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     language = described.language if described else metadata.get("language")
     return TaskRun(
         task=task,
-        benchmark=benchmark,
+        definition=definition,
         language=str(language or ""),
         version=str(content.get("versions", {}).get(task, "")),
         documents=number,
@@ -259,7 +257,7 @@ def _name(content: Facts) -> str:
     return " + ".join(parts)
 
 
-def _machine_facts(block: Facts) -> dict[str, Any]:
+def _machine_facts(block: Facts) -> Data:
     """Collect what ``lm-eval-bias run`` records beyond the harness: machine, files of the model, data."""
     if not block:
         return {}
@@ -298,7 +296,7 @@ def _digest(hashes: Facts) -> str | None:
     return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _provenance(content: Facts, tasks: Tasks) -> dict[str, Any]:
+def _provenance(content: Facts, tasks: Tasks) -> Data:
     config = content["config"]
     date = content.get("date")
     if date:
@@ -389,7 +387,7 @@ def presentable(runs: Sequence[Run]) -> list[Run]:
     for run in runs:
         tasks = dict(run.tasks)
         for name, task in run.tasks.items():
-            if registry.withheld(task.benchmark, task):
+            if task.withheld:
                 tasks[name] = replace(task, scores={})
         shown.append(replace(run, tasks=tasks))
     return shown

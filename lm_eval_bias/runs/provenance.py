@@ -11,9 +11,8 @@ import platform
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from lm_eval_bias.core import catalog, content_hashes, redaction, registry
+from lm_eval_bias.core import Data, catalog, content_hashes, redaction, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, why
 from lm_eval_bias.data import sources
@@ -32,13 +31,12 @@ _SPEED = {
     "gpu_memory_utilization", "swap_space", "enforce_eager", "max_num_seqs", "max_num_batched_tokens", "block_size",
     "enable_prefix_caching",
 }  # fmt: skip
-Facts = dict[str, Any]
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 
 
-def _task(name: str, results: Facts) -> Facts:
+def _task(name: str, results: Data) -> Data:
     metadata = results["configs"][name].get("metadata") or {}
-    facts: Facts = {"version": results["versions"].get(name)}
+    facts = {"version": results["versions"].get(name)}
     if "benchmark" in metadata:
         options = registry.get(str(metadata["benchmark"])).options.roles
         facts["options"] = {key: metadata[key] for key in options if key in metadata}
@@ -51,7 +49,7 @@ def _task(name: str, results: Facts) -> Facts:
     return facts
 
 
-def block(results: Facts, settings: Facts) -> Facts:
+def block(results: Data, settings: Data) -> Data:
     """Collect the provenance of a run from its results and ``settings``, flags that these don't hold."""
     import torch
 
@@ -59,7 +57,7 @@ def block(results: Facts, settings: Facts) -> Facts:
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             packages[name] = importlib.metadata.version(name)
-    machine: Facts = {
+    machine = {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": torch.backends.cpu.get_cpu_capability(),
@@ -68,7 +66,7 @@ def block(results: Facts, settings: Facts) -> Facts:
     if torch.cuda.is_initialized():
         machine |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
     arguments = config.get("model_args")
-    model: Facts = {
+    model = {
         "type": config.get("model"),
         "arguments": arguments,
         "dtype": config.get("model_dtype"),
@@ -93,7 +91,7 @@ def block(results: Facts, settings: Facts) -> Facts:
     }
 
 
-def identity(model: str, arguments: Facts) -> str:
+def identity(model: str, arguments: Data) -> str:
     """Describe a model by what decides its answers, as text; a local one with its files' sizes and times."""
     relevant = {
         key: str(value)
@@ -116,7 +114,7 @@ def identity(model: str, arguments: Facts) -> str:
     return json.dumps([model.removesuffix("-packed"), relevant], sort_keys=True)
 
 
-def claim_cache(path: str, model: str, arguments: Facts) -> None:
+def claim_cache(path: str, model: str, arguments: Data) -> None:
     """Write into this process's file of ``--use_cache`` whose answers it holds.
 
     Raises:

@@ -6,11 +6,17 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lm_eval_bias.core import numbers, registry
-from lm_eval_bias.core.benchmark import REQUIRED
+from lm_eval_bias.core import numbers
+from lm_eval_bias.core.benchmark import (
+    REQUIRED,
+    Benchmark,
+    UnknownBenchmark,
+    options_for,
+)
 from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.core.run_data import Remark, Run, TaskRun
 from lm_eval_bias.core.wording import LARGE_SHARE, answered
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.harness import servers
 from lm_eval_bias.runs import settings
 
@@ -33,10 +39,10 @@ _WIDE = 0.5
 
 def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     """Yield the benchmark's own cautions, and say if answers are too few, guesses or missing."""
-    benchmark = registry.by_name().get(task.benchmark)
-    cautions: Iterable[str | Remark] = ()
-    if benchmark is not None:
-        cautions = call_plugin((), benchmark, benchmark.presentation.cautions, task)
+    benchmark: Benchmark = task.definition
+    cautions: Iterable[str | Remark] = call_plugin(
+        (), benchmark, benchmark.presentation.cautions, task
+    )
     for caution in cautions:
         if isinstance(caution, str):
             caution = Remark("of_benchmark", caution)
@@ -61,15 +67,13 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
         if not share:
             means = "the scores say nothing about bias"
         yield Remark("unanswered", f"{brief}: {means}", brief)
-    withheld = registry.withheld(task.benchmark, task)
-    if withheld and not task.scores:
-        yield Remark("of_benchmark", withheld)
+    if not task.scores and task.withheld:
+        yield Remark("of_benchmark", task.withheld)
 
 
 def _shows_bias(task: TaskRun) -> bool:
     """Tell whether a main score of bias that needs no understanding differs from its neutral value."""
-    for name in registry.main_names(task):
-        value = task.scores[name]
+    for value in task.main():
         if value.favours and not value.needs_ability and value.leans(value.interval):
             return True
     return False
@@ -90,16 +94,15 @@ def _guesses(task: TaskRun, answered: float) -> Iterator[Remark]:
 
 
 def _about_intervals(task: TaskRun) -> Iterator[Remark]:
-    main = [task.scores[name] for name in registry.main_names(task)]
     groups = [
         value.dof + 1
-        for value in main
+        for value in task.main()
         if not math.isnan(value.stderr) and math.isfinite(value.dof)
     ]
     if groups and min(groups) <= _FEW_GROUPS:
         text = f"few independent groups of items ({min(groups):.1f}): the intervals rest on little evidence"
         yield Remark("few_groups", text)
-    for value in main:
+    for value in task.main():
         if value.interval is not None and 0 < value.high - value.low < math.inf:
             share = (value.interval[1] - value.interval[0]) / (value.high - value.low)
             if share > _WIDE:
@@ -111,13 +114,10 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
     if _is_part_of_a_suite(task):
         text = "a fixed, balanced part of the items: intervals are wider than those of all items"
         yield Remark("suite_part", f"--suite {task.metadata['suite']['name']}: {text}")
-    benchmark = registry.by_name().get(task.benchmark)
-    if benchmark is None:
+    if isinstance(task.definition, UnknownBenchmark):
         return
-    given = {
-        option for option, role in benchmark.options.roles.items() if role == REQUIRED
-    }
-    given |= set(task.metadata.get("fixed") or ())
+    fixed = task.metadata.get("fixed") or ()
+    given = {*options_for(task.definition, REQUIRED), *fixed}
     changed = [
         option
         for option in settings.changed_options(run, task)
@@ -199,7 +199,7 @@ class PlacedRemark:
         about = "".join(self.scores)
         if len(self.scores) > 1:
             about = f"scores {numbers.few(self.scores)}"
-        return "; ".join(filter(None, (numbers.few(self.places), about)))
+        return joined(numbers.few(self.places), about)
 
 
 def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
@@ -207,7 +207,7 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
 
     A note on a score that repeats another remark is left out.
     """
-    located: list[tuple[Remark, str]] = []
+    located = []
     for run in runs:
         before = f"{run.name}: " if len(runs) > 1 else ""
         for task in run.tasks.values():

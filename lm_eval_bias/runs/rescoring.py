@@ -15,22 +15,28 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
     NotConcerned,
     NotOurs,
     Reader,
     SavedPart,
     SavedSample,
+    SavedSamples,
     errors_in,
 )
-from lm_eval_bias.core.benchmark import Rewriting, SavedFiles, facets_of
+from lm_eval_bias.core.benchmark import (
+    Benchmark,
+    Rewriting,
+    SavedFiles,
+    facets_of,
+)
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, list_files, progress
-from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score
+from lm_eval_bias.core.run_data import TaskRun, Value, values_of
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.runs import logged_texts, sample_logs
 
 T = TypeVar("T")
@@ -48,7 +54,7 @@ class Rescored:
     Attributes:
         part: The part of a file that was read.
         documents: Number of documents.
-        scores: Each score with its estimate.
+        scores: By name.
         provenance: The benchmark's facts about how the scores came about.
         items: A row per record, if wanted (:func:`_item`).
         read_otherwise: Number of documents whose texts are read otherwise today than when the run was made.
@@ -56,9 +62,9 @@ class Rescored:
 
     part: SavedPart
     documents: int
-    scores: list[tuple[Score, Estimate]]
-    provenance: dict[str, Any]
-    items: Sequence[Mapping[str, Any]] = ()
+    scores: Mapping[str, Value]
+    provenance: Data
+    items: Sequence[Facts] = ()
     read_otherwise: int = 0
 
 
@@ -85,9 +91,7 @@ class AnswerReading:
     used: set[str] = field(default_factory=set)
     otherwise: Counter[SavedPart] = field(default_factory=Counter)
 
-    def records(
-        self, samples: Iterator[SavedSample]
-    ) -> Iterator[tuple[SavedSample, Record]]:
+    def records(self, samples: SavedSamples) -> Iterator[tuple[SavedSample, Record]]:
         """Yield a file's documents with their records."""
         if not self.as_logged:
             samples = self._read_again(samples)
@@ -95,13 +99,12 @@ class AnswerReading:
             samples = _rewritten_all(samples, self.rewritings, self.used)
         count = Counter[SavedPart]()
         for sample in samples:
-            benchmark = registry.get(sample.part.benchmark)
             with errors_in(sample.part, f"document {count[sample.part]}"):
-                record = benchmark.record(sample.doc, sample.answers)
+                record = sample.part.definition.record(sample.doc, sample.answers)
             count[sample.part] += 1
             yield sample, record
 
-    def _read_again(self, samples: Iterable[SavedSample]) -> Iterator[SavedSample]:
+    def _read_again(self, samples: Iterable[SavedSample]) -> SavedSamples:
         """Read the texts of samples again, and count those that are read otherwise."""
         for sample in samples:
             with errors_in(sample.part, f"document {sample.logged.get('doc_id')}"):
@@ -112,7 +115,7 @@ class AnswerReading:
     def gather(
         self,
         paths: list[str],
-        take: Callable[[Iterator[SavedSample]], dict[SavedPart, T]],
+        take: Callable[[SavedSamples], dict[SavedPart, T]],
         language: str | None,
     ) -> list[T]:
         """Read everything saved under the paths; as :func:`gather`.
@@ -177,8 +180,7 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
         sample_logs.first_filter(task.samples),
     )
     records = [record for _, record in reading.records(samples)]
-    scores = registry.get(task.benchmark).scores(records)
-    values = {score.name: Value.of(score, score.compute(records)) for score in scores}
+    values = values_of(task.definition.scores(records), records)
     return values, reading.otherwise.total()
 
 
@@ -197,11 +199,11 @@ def _owner(rewriting: Rewriting) -> str:
 
 
 def _file(
-    samples: Iterator[SavedSample], reading: AnswerReading, with_items: bool
+    samples: SavedSamples, reading: AnswerReading, with_items: bool
 ) -> dict[SavedPart, Rescored]:
     """Score a file's parts, keeping of its documents only the records, and rows of the items if wanted."""
-    items: dict[SavedPart, list[dict[str, Any]]] = defaultdict(list)
-    parts: dict[SavedPart, tuple[Mapping[str, Any], list[Record]]] = {}
+    items = defaultdict(list)
+    parts: dict[SavedPart, tuple[Facts, list[Record]]] = {}
     for sample, record in reading.records(samples):
         _, records = parts.setdefault(sample.part, (sample.doc, []))
         records.append(record)
@@ -210,16 +212,15 @@ def _file(
                 items[sample.part].append(_item(sample, record))
     rescored = {}
     for part, (first, records) in parts.items():
-        benchmark = registry.get(part.benchmark)
+        benchmark: Benchmark = part.definition
         with errors_in(part, "its scores"):
-            scores = benchmark.scores(records)
-            estimates = [(score, score.compute(records)) for score in scores]
+            values = values_of(benchmark.scores(records), records)
             facts = benchmark.provenance([first])
             json.dumps(facts, allow_nan=False)
             rescored[part] = Rescored(
                 part,
                 len(records),
-                estimates,
+                values,
                 facts,
                 items[part],
                 reading.otherwise[part],
@@ -227,10 +228,10 @@ def _file(
     return rescored
 
 
-def _item(sample: SavedSample, record: Record) -> dict[str, Any]:
+def _item(sample: SavedSample, record: Record) -> Data:
     """Return a record as a row: its item, facets, answer, texts and readings, and its part in each main score."""
-    benchmark = registry.get(sample.part.benchmark)
-    row: dict[str, Any] = {
+    benchmark: Benchmark = sample.part.definition
+    row: Data = {
         "task": sample.part.task,
         "filter": sample.part.filter,
         "item": " / ".join(benchmark.key(sample.doc)),
@@ -246,10 +247,10 @@ def _item(sample: SavedSample, record: Record) -> dict[str, Any]:
 
 
 def _rewritten_all(
-    samples: Iterator[SavedSample],
+    samples: SavedSamples,
     rewritings: Sequence[tuple[Rewriting, str]],
     used: set[str],
-) -> Iterator[SavedSample]:
+) -> SavedSamples:
     """Rewrite a file's samples, which are all of one benchmark, in those ways that are for it.
 
     Raises:
@@ -259,10 +260,9 @@ def _rewritten_all(
     if first is None:
         return samples
     samples = chain([first], samples)
-    benchmark = registry.family(first.part.benchmark)
     is_concerned = False
     for rewriting, value in rewritings:
-        if benchmark is not None and rewriting in benchmark.extensions:
+        if rewriting in first.part.definition.family.extensions:
             is_concerned = True
             used.add(rewriting.flag)
             samples = _rewritten(samples, rewriting, value)
@@ -274,7 +274,7 @@ def _rewritten_all(
 
 def _rewritten(
     samples: Iterable[SavedSample], rewriting: Rewriting, value: str
-) -> Iterator[SavedSample]:
+) -> SavedSamples:
     """Yield saved documents and answers as a benchmark rewrites them."""
     for part, saved in sample_logs.collect(samples).items():
         with errors_in(part, "its documents"):
@@ -295,7 +295,7 @@ def _files(
     Raises:
         BiasError: A path doesn't exist, or holds nothing that a reader knows.
     """
-    files: dict[Path, tuple[Reader, bool]] = {}
+    files = {}
     real: dict[str, Path] = {}
     for name in paths:
         path = expanded(name)
@@ -320,7 +320,7 @@ def _files(
 
 def gather(
     paths: list[str],
-    take: Callable[[Iterator[SavedSample]], dict[SavedPart, T]],
+    take: Callable[[SavedSamples], dict[SavedPart, T]],
     language: str | None = None,
     readers: Sequence[Reader] | None = None,
 ) -> list[T]:
@@ -338,7 +338,7 @@ def gather(
         BiasError: A file can't be read, a named one is of another task, or nothing is ours.
     """
     parts: dict[SavedPart, T] = {}
-    foreign: list[NotOurs] = []
+    foreign = []
     any_ours = False
     if readers is None:
         readers = [SAMPLE_LOGS]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, list_files, read_json
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.runs import harness_results, sample_logs
 
+Found = tuple[list[Run], list[Problem]]
 # facts that change numbers; each task tells its number of items (limit) itself
 SAME = (
     "model", "model_args", "model_revision", "dtype", "chat_template", "system_instruction", "gen_kwargs", "seeds",
@@ -93,11 +96,8 @@ def _distinguished(runs: Sequence[Run], repeatable: bool) -> list[Run]:
         runs: The runs.
         repeatable: Whether runs with other tasks may have the same name.
     """
-    alike: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        alike[run.name].append(run)
-    renamed: dict[int, Run] = {}
-    for name, group in alike.items():
+    renamed = {}
+    for name, group in grouped((run.name, run) for run in runs).items():
         tasks = Counter(task for run in group for task in run.tasks)
         if len(group) == 1 or (repeatable and max(tasks.values()) == 1):
             continue
@@ -121,17 +121,24 @@ def run_of(path: Path) -> Run | None:
     return harness_results.read(path, read_json(path))
 
 
-def beside(samples: Path) -> Run | None:
-    """Read the run of the results file beside a sample log; ``None`` where there is none that can be read."""
-    try:
-        return run_of(sample_logs.results_beside(samples))
-    except BiasError:
-        return None
+def beside(logs: Iterable[Path]) -> dict[Path, Run]:
+    """Read the runs of the results files beside sample logs, as far as they can be read, by the log."""
+    runs: dict[Path, Run | None] = {}
+    found = {}
+    for log in logs:
+        file = sample_logs.results_beside(log)
+        if file not in runs:
+            runs[file] = None
+            with contextlib.suppress(BiasError):
+                runs[file] = run_of(file)
+        if run := runs[file]:
+            found[log] = run
+    return found
 
 
-def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
-    runs: list[Run] = []
-    problems: list[Problem] = []
+def _under(folder: Path, seen: set[str]) -> Found:
+    runs = []
+    problems = []
     dates = set()
     is_read = False
     # links last: logs lie beside the file itself
@@ -158,7 +165,7 @@ def _under(folder: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     return runs, problems
 
 
-def _named(path: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
+def _named(path: Path, seen: set[str]) -> Found:
     """Read the run of a file that was named itself.
 
     Raises:
@@ -176,9 +183,7 @@ def _named(path: Path, seen: set[str]) -> tuple[list[Run], list[Problem]]:
     return [run], []
 
 
-def read(
-    paths: Sequence[str | Path], by_task: bool = False
-) -> tuple[list[Run], list[Problem]]:
+def read(paths: Sequence[str | Path], by_task: bool = False) -> Found:
     """Read all runs under some paths, in the order of the paths, then of the files' names.
 
     Args:
@@ -192,8 +197,8 @@ def read(
     Raises:
         BiasError: A path doesn't exist, a file named itself can't be read, or no run was found at all.
     """
-    runs: list[Run] = []
-    problems: list[Problem] = []
+    runs = []
+    problems = []
     seen: set[str] = set()
     for name in paths:
         path = expanded(name)

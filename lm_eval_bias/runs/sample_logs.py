@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.answers import DAMAGE, NotOurs, Saved, SavedPart, SavedSample
+from lm_eval_bias.core import Data, catalog, registry
+from lm_eval_bias.core.answers import (
+    DAMAGE,
+    NotOurs,
+    Saved,
+    SavedPart,
+    SavedSample,
+    SavedSamples,
+)
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
 
@@ -35,7 +43,7 @@ def results_beside(path: Path) -> Path:
     return path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
 
 
-def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def lines(path: Path) -> Iterator[tuple[str, Data]]:
     """Read each sample of a log, with the place of its line.
 
     Raises:
@@ -52,7 +60,7 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _sample(text: bytes, place: str) -> dict[str, Any]:
+def _sample(text: bytes, place: str) -> Data:
     try:
         try:
             sample = orjson.loads(text)  # several times as fast as json
@@ -71,7 +79,7 @@ def _sample(text: bytes, place: str) -> dict[str, Any]:
     return sample
 
 
-def samples(path: Path) -> Iterator[SavedSample]:
+def samples(path: Path) -> SavedSamples:
     """Read the file's documents and answers line by line, so that a log of any length takes little memory.
 
     Raises:
@@ -82,21 +90,26 @@ def samples(path: Path) -> Iterator[SavedSample]:
     results = _results(beside)
     entry = catalog.entries().get(task)
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
-    numbers: dict[SavedPart, set[int]] = {}
+    parts = {}
+    numbers: dict[SavedPart, set[int]] = defaultdict(set)
     for place, sample in lines(path):
-        benchmark, number = sample["doc"].get("benchmark"), sample.get("doc_id")
+        name, number = sample["doc"].get("benchmark"), sample.get("doc_id")
         # documents of the harness's own tasks don't name it
-        if not benchmark and entry is not None and entry.path is None:
-            benchmark = entry.benchmark
-        if benchmark not in registry.by_name():
-            names = ", ".join(registry.by_name())
-            raise NotOurs(
-                f"{place}: samples of task {task!r}, which is not a task of this package (known benchmarks: {names})"
-            )
-        part = SavedPart(path, task, str(sample.get("filter", usual)), benchmark)
+        if not name and entry is not None and entry.path is None:
+            name = entry.benchmark
+        key = name, str(sample.get("filter", usual))
+        if key not in parts:
+            known = registry.by_name()
+            if name not in known:
+                raise NotOurs(
+                    f"{place}: samples of task {task!r}, which is not a task of this package (known benchmarks: "
+                    f"{', '.join(known)})"
+                )
+            parts[key] = SavedPart(path, task, key[1], known[name])
+        part = parts[key]
         if not isinstance(number, int):
             raise BiasError(f"{place}: not a sample of a harness run (no doc_id)")
-        if number in numbers.setdefault(part, set()):
+        if number in numbers[part]:
             raise BiasError(f"{place}: document {number} appears twice")
         numbers[part].add(number)
         try:
@@ -117,7 +130,7 @@ def samples(path: Path) -> Iterator[SavedSample]:
         )
 
 
-def first_filter(path: Path) -> Iterator[SavedSample]:
+def first_filter(path: Path) -> SavedSamples:
     """Read the documents and answers of the log's first filter, one by one.
 
     Raises:
@@ -141,7 +154,7 @@ def collect(saved_samples: Iterable[SavedSample]) -> dict[SavedPart, Saved]:
     return parts
 
 
-def _results(path: Path) -> dict[str, Any]:
+def _results(path: Path) -> Data:
     """Read a results file; empty where there is none, or a damaged one."""
     try:
         content = read_json(path)

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
-from lm_eval_bias.core.benchmark import folder_of, samples_texts
+from lm_eval_bias.core.benchmark import Benchmark, folder_of, samples_texts
 from lm_eval_bias.core.run_data import Run, TaskRun
 
 UNRECORDED = "not recorded"
@@ -68,7 +68,7 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
     if entry is not None:
         defaults = {"repeats": entry.repeats, **defaults}
     options = {}
-    for option in registry.get(task.benchmark).options.roles:
+    for option in task.definition.options.roles:
         value = task.metadata.get(option)
         is_shown = option not in ("classifier", "dataset")
         if is_shown and value is not None and value != defaults.get(option):
@@ -148,7 +148,7 @@ def old_version(task: TaskRun) -> str:
 
 def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
     """Yield everything in which a task of a run departs from the task as its benchmark defines it."""
-    benchmark = registry.get(task.benchmark)
+    benchmark: Benchmark = task.definition
     for name, value in choices(run, task).items():
         used = task.metadata.get("classifier_used") if name == "classifier" else None
         has_default = task.metadata.get("classifier") is None
@@ -189,7 +189,7 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
         yield ChangedOption("inputs", "", problem)
     here = content_hashes.of_data_files(folder_of(benchmark))
     there = task.inputs.get("package_content", here)
-    distribution = registry.distribution(task.benchmark)
+    distribution = registry.distribution(benchmark)
     if there != here and task.metadata.get("distribution") == distribution:
         problem = "the benchmark's own files differ from those here"
         yield ChangedOption("package_data", there[:12], problem)

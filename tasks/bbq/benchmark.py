@@ -7,7 +7,13 @@ import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Document, HarnessTasks
+from lm_eval_bias.core.benchmark import (
+    Benchmark,
+    Document,
+    Documents,
+    HarnessTasks,
+    ItemKey,
+)
 from lm_eval_bias.core.errors import BiasError
 
 if TYPE_CHECKING:
@@ -101,7 +107,7 @@ class BBQ(Benchmark):
         ),
     )
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """Return the harness's own scores, and beside them ours."""
         from lm_eval_bias.custom_metrics.bbq import scores
 
@@ -142,7 +148,7 @@ class BBQ(Benchmark):
             "is_nan": place is None and not is_text,
         }
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Category and number in its file."""
         return str(doc["category"]), str(doc["example_id"])
 

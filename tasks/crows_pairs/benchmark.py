@@ -137,7 +137,7 @@ class Parallel(Benchmark):
         return Size(metadata.get("n_items"), 2, 30)
 
 
-class Choices(PairChoices):
+class CrowSPairsChoices(PairChoices):
     """Which of the two sentences is likelier, asked of models that write."""
 
     name = "crows_pairs_choices"
@@ -145,4 +145,4 @@ class Choices(PairChoices):
     facets = Parallel.facets
 
 
-BENCHMARK = CrowSPairs([Parallel(), Choices()])
+BENCHMARK = CrowSPairs([Parallel(), CrowSPairsChoices()])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Document, HarnessTasks, Options
+from lm_eval_bias.core import Facts
+from lm_eval_bias.core.benchmark import Document, HarnessTasks, ItemKey, Options
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
 
@@ -26,7 +27,7 @@ ITEMS = {
 }
 MORE_IN_CATALAN = {"physical_appearance": 24}
 LANGUAGES = {"es": "Spanish", "ca": "Catalan"}
-_HARNESS_TASKS: Mapping[str, Mapping[str, Any]] = {
+_HARNESS_TASKS: Mapping[str, Facts] = {
     f"{language}bbq_{category}": {
         "language": language,
         "measures": f"{word} question answering, {category.replace('_', ' ')}: lm-evaluation-harness's own task",
@@ -45,7 +46,7 @@ def _refusal(doc: Document) -> str:
     return str(hooks.wordings(doc["language"])["refusal"])
 
 
-def _items(metadata: Mapping[str, Any]) -> int | None:
+def _items(metadata: Facts) -> int | None:
     """Return the items of the category in the task's language."""
     if "category" in metadata:
         metadata = _HARNESS_TASKS[f"{metadata['language']}bbq_{metadata['category']}"]
@@ -67,7 +68,7 @@ class EsBBQ(BBQLike):
     options = Options({"eleven_options": ""})
     facets = {**BBQLike.facets, "category": "category", "value": "value"}
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
         identity = (str(doc["category"]), str(doc["item"]))
         return (
@@ -99,7 +100,7 @@ class OfHarness(EsBBQ):
         "template": "template_id",
     }
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Category and number."""
         return (str(doc["category"]), str(doc["instance_id"]))
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import yaml
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.question_answering import (
     BY_LENGTH,
     QuestionRecord,
@@ -46,16 +48,14 @@ CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 
 
 @cache
-def wordings(language: str) -> Mapping[str, Any]:
+def wordings(language: str) -> Facts:
     """Prompts and wordings of "unknown" in a language."""
     return yaml.safe_load(
         packaged_text("lm_eval_bias.tasks.es_bbq", "data/wordings.yaml")
     )[language]
 
 
-def biased_choice(
-    row: Mapping[str, Any], groups: Sequence[str], stereotyped: Sequence[str]
-) -> int:
+def biased_choice(row: Facts, groups: Sequence[str], stereotyped: Sequence[str]) -> int:
     """Find the index of the biased answer, as the authors tell it.
 
     In disambiguated contexts it is the right one of a question whose type is ``pro-stereo``, and the other person's of
@@ -74,8 +74,8 @@ def biased_choice(
 
 
 def question(
-    row: Mapping[str, Any], infos: Sequence[Sequence[str]], stereotyped: Sequence[str]
-) -> dict[str, Any]:
+    row: Facts, infos: Sequence[Sequence[str]], stereotyped: Sequence[str]
+) -> Data:
     """Read what released rows and the documents of the harness's tasks both say of an item.
 
     Its ``infos`` are the ``answer_info`` of each choice, which ends with the choice's social group.
@@ -100,9 +100,9 @@ def dataset(
     language: str,
     category: str,
     eleven_options: bool = False,
-    fixed: Mapping[str, Any] | None = None,
+    fixed: Facts | None = None,
     **_: Any,
-) -> dict[str, Any]:
+) -> Data:
     """Make the documents of a category by split, by four in turn from every template.
 
     Args:
@@ -120,9 +120,8 @@ def dataset(
         raise BiasError(
             "--metadata eleven_options: generated answers take one of three lettered options"
         )
-    rows: dict[str, list[dict[str, str]]] = {}
-    for row in bbq_records.read_table(f"{language}_bbq_{category}"):
-        rows.setdefault(row["template_id"], []).append(row)
+    table = bbq_records.read_table(f"{language}_bbq_{category}")
+    rows = grouped((row["template_id"], row) for row in table)
     # four rows are a story: both questions, without and with the needed information
     blocks = []
     for of_template in rows.values():
@@ -176,7 +175,7 @@ def continuations(doc: QuestionDocument) -> list[str]:
     return [*doc["choices"][:2], *unknowns]
 
 
-def record_of_harness(doc: Mapping[str, Any], results: Sequence[Any]) -> QuestionRecord:
+def record_of_harness(doc: Facts, results: Sequence[Any]) -> QuestionRecord:
     """Read an answer of the harness's own ``esbbq_*`` and ``cabbq_*``; as there, the first of equally likely options.
 
     Results are ``(log-likelihood, is greedy)`` of each of the eleven options.

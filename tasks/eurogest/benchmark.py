@@ -86,7 +86,7 @@ class EuroGEST(Benchmark):
         return Size(metadata.get("n_items"), 2, 160)
 
 
-class Choices(PairChoices):
+class EuroGESTChoices(PairChoices):
     """Who said it, asked of models that write (after Pikuliak et al. 2024)."""
 
     name = "eurogest_choices"
@@ -94,4 +94,4 @@ class Choices(PairChoices):
     facets = {"stereotype": "stereotype", "group": "group"}
 
 
-BENCHMARK = EuroGEST([Choices()])
+BENCHMARK = EuroGEST([EuroGESTChoices()])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from string import Formatter
-from typing import Any
 
-from lm_eval_bias.core.benchmark import Document, Options
+from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.benchmark import Document, Documents, ItemKey, Options
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
 
@@ -19,13 +18,13 @@ NUMBERS = PromptWordings("wording", 2, "gg_bbq_prompts")
 PLACEHOLDERS = ["choices", "context", "question"]
 
 
-def _items(metadata: Mapping[str, Any]) -> int:
+def _items(metadata: Facts) -> int:
     """Return the items of the subset in the task's release."""
     release = (metadata.get("fixed") or {}).get("release", PAPER)
     return ITEMS[release][metadata["subset"]]
 
 
-def wordings(metadata: Mapping[str, Any]) -> list[int] | list[str]:
+def wordings(metadata: Facts) -> list[int] | list[str]:
     """List the wordings that a task asks: numbers, or a text of the user's own.
 
     Raises:
@@ -70,7 +69,7 @@ class GGBBQ(BBQLike):
     }
     options = Options({"wording": "", "released_order": ""}, wordings)
 
-    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+    def provenance(self, docs: Documents) -> Data:
         """Which release the documents are of; older logs don't say it."""
         paper = any(doc.get("release") == PAPER for doc in docs[:1])
         which = "the paper's" if paper else "the latest"
@@ -79,7 +78,7 @@ class GGBBQ(BBQLike):
             for name, revision in super().provenance(docs).items()
         }
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Subset, kind of context, place in the data file and prompt wording; and the release, if not the latest."""
         release = [] if doc.get("release", LATEST) == LATEST else [str(doc["release"])]
         return (

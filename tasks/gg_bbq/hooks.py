@@ -5,9 +5,10 @@ The wordings are written for this package in the spirit of the paper's Table 6: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.data.sources import manifest
@@ -48,9 +49,9 @@ def dataset(
     subset: str,
     wording: int | str | None = None,
     released_order: bool = False,
-    fixed: Mapping[str, Any] | None = None,
+    fixed: Facts | None = None,
     **metadata: Any,
-) -> dict[str, Any]:
+) -> Data:
     """Make the documents of a subset by split, in one prompt wording or in all five.
 
     Items come in turn from every template, and no option keeps a place in the prompts: see
@@ -100,7 +101,7 @@ def dataset(
 def prompt(doc: QuestionDocument) -> str:
     """Write the prompt of a document in its wording, its options in the document's order."""
     options = [doc["choices"][i] for i in doc["order"]]
-    wording: Any = doc["wording"]  # a number, or a text of the user's own
+    wording = doc["wording"]  # a number, or a text of the user's own
     template = wording if isinstance(wording, str) else WORDINGS[wording]
     return template.format(
         context=doc["context"],

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.tasks.gg_bbq.benchmark import LATEST, PAPER
 from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
@@ -65,9 +66,7 @@ def templates(rows: Iterable[Mapping[str, str]]) -> Callable[[str, str], str]:
     Args:
         rows: Of ``templates/subset-*.csv``.
     """
-    patterns: dict[str, list[tuple[re.Pattern[str], str]]] = defaultdict(
-        list
-    )  # by question
+    patterns = defaultdict(list)  # by question
     for row in rows:
         pattern = re.compile(
             _BLANK.sub("(.+?)", re.escape(_fold(row["ambiguous_context "])))
@@ -107,9 +106,7 @@ def _groups(row: Row, of_names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def completed(
-    rows: Sequence[Row], later: Sequence[Row], subset: str
-) -> list[dict[str, Any]]:
+def completed(rows: Sequence[Row], later: Sequence[Row], subset: str) -> list[Data]:
     """Add the columns of the later release's ambiguous items to the paper's rows of one kind of context."""
     if subset == "names":
         of_names = {
@@ -131,7 +128,7 @@ def completed(
     ]
 
 
-def _item(row: Row, context_type: str, template: str, subset: str) -> dict[str, Any]:
+def _item(row: Row, context_type: str, template: str, subset: str) -> Data:
     info = ast.literal_eval(row["choice_info"])
     groups = row.get("groups") or [info[i][1] for i in range(3)]
     # a few upstream choices end in a space, which would be scored as a token of the answer
@@ -158,14 +155,14 @@ def files(subset: str, release: str) -> str:
     return f"gg_bbq_{subset}" if release == LATEST else f"gg_bbq_{subset}_{release}"
 
 
-def quadruples(subset: str, release: str = PAPER) -> list[list[dict[str, Any]]]:
+def quadruples(subset: str, release: str = PAPER) -> list[list[Data]]:
     """Read all items of a subset by four: negative and non-negative question, each ambiguous and disambiguated.
 
     Subset ``group_terms`` (Subset-I) has 968 items, ``names`` (Subset-II) 4,968, in the latest release 10,900.
     """
     from lm_eval_bias.data.sources import locate
 
-    def read(release: str, kind: str) -> list[dict[str, Any]]:
+    def read(release: str, kind: str) -> list[Data]:
         lines = (
             locate(f"{files(subset, release)}_{kind}")
             .read_text(encoding="utf-8")
@@ -179,9 +176,9 @@ def quadruples(subset: str, release: str = PAPER) -> list[list[dict[str, Any]]]:
         later = read(LATEST, AMBIGUOUS)
         rows = {kind: completed(listed, later, subset) for kind, listed in rows.items()}
     disambiguated = {row["index"]: row for row in rows[DISAMBIGUATED]}
-    by_four: list[list[dict[str, Any]]] = [[] for _ in rows[AMBIGUOUS][::2]]
+    by_four: list[list[Data]] = [[] for _ in rows[AMBIGUOUS][::2]]
     for number, row in enumerate(rows[AMBIGUOUS]):
-        template = f"{subset}-{template_of(row.get('whole_context', row['context']), row['question'])}"
+        template = f"{subset}-{template_of(row.get('whole_context') or row['context'], row['question'])}"
         for kind, shown in zip(
             CONTEXT_TYPES, (row, disambiguated[row["index"]]), strict=True
         ):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Document, Presentation
+from lm_eval_bias.core.benchmark import Document, Documents, Presentation
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.wording import with_interval
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
@@ -36,7 +36,7 @@ class WithControls(BBQLike):
         }
         return {**super().record(doc, answers), **identity}
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """Return accuracy and diff-bias by context, of items, of control items, and their contrasts."""
         from lm_eval_bias.custom_metrics import mbbq
 
@@ -52,7 +52,7 @@ class WithControls(BBQLike):
             turned = dial if biased else replace(dial, strength=0.0)
             return bbq_planting.answers(self.hooks, self.questions.refusal, doc, turned)
 
-        def expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+        def expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
             values = bbq_planting.expected(
                 self.main[:4],
                 [d for d in docs if d["directed"] and not d["control"]],

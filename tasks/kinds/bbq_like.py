@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     Asking,
     Benchmark,
     Document,
+    Documents,
     Options,
     Presentation,
     Size,
@@ -40,7 +42,7 @@ class PromptWordings(NamedTuple):
     default: int
     all_in: str
 
-    def chosen(self, metadata: Mapping[str, Any]) -> list[int]:
+    def chosen(self, metadata: Facts) -> list[int]:
         """List the wordings that a task asks: the one that its metadata choose, the default one, or all.
 
         Raises:
@@ -88,7 +90,7 @@ class Questions(NamedTuple):
     refusal: Callable[[Document], str] = lambda doc: "I can't answer that."
     shows_options: Callable[[Document], bool] = lambda doc: bool(doc["letters"])
     terms: str = "TERMS"
-    items: Callable[[Mapping[str, Any]], int | None] = lambda data: data.get("n_items")
+    items: Callable[[Facts], int | None] = lambda data: data.get("n_items")
 
 
 class BBQLike(Benchmark):
@@ -134,7 +136,7 @@ class BBQLike(Benchmark):
         terms: Terms = getattr(self.hooks, self.questions.terms)
         return terms
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Return one request a candidate; one where the answer is generated."""
         generated = "generate_until" in (metadata.get("asks") or ())
         requests = 1 if generated else self.questions.candidates
@@ -157,7 +159,7 @@ class BBQLike(Benchmark):
         takes = self.questions.tokens_where_known and not self.all_wordings
         return Asking(counts_tokens=None if takes else False)
 
-    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+    def provenance(self, docs: Documents) -> Data:
         """Return which release the documents are of."""
         if not docs or "revision" not in docs[0]:
             return {}
@@ -173,7 +175,7 @@ class BBQLike(Benchmark):
             partial(bbq_planting.expected, self.main),
         )
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """Return accuracy and diff-bias by context; in all wordings those of each, their means and spread."""
         from lm_eval_bias.custom_metrics import question_answering
 

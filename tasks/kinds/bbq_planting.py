@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lm_eval_bias.core.benchmark import Document, Documents
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.tasks.kinds.bbq_records import UNKNOWN
-
-Document = Mapping[str, Any]
 
 
 def _choice(doc: Document, dial: Dial, *item: str) -> int:
@@ -56,9 +55,7 @@ def answers(
     ]
 
 
-def expected(
-    main: Sequence[str], docs: Sequence[Document], dial: Dial
-) -> Mapping[str, float]:
+def expected(main: Sequence[str], docs: Documents, dial: Dial) -> Mapping[str, float]:
     """Give the main scores' values. Where more contexts are counter-biased than biased, a bias moves accuracy, too."""
     directions = [
         1 if d["label"] == d["biased_choice"] else -1

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import permutations, zip_longest
 from operator import truediv
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import REFUSED, SEVERAL
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import QuestionRecord, Terms
@@ -170,7 +171,7 @@ def record(
         more: Further fields.
     """
     right = named(doc, doc["label"])
-    fields: Mapping[str, Any] = {
+    fields = {
         "context": doc["context_type"],
         "answer": answer,
         "correct": answer == right != "none",
@@ -211,7 +212,7 @@ def read(
         )
     generated, choices = len(answers) == 1, doc["choices"]
     names = [named(doc, min(i, len(choices) - 1)) for i in range(len(texts))]
-    fields: Mapping[str, Any] = doc
+    fields: Facts = doc
     more = {
         field: fields[field]
         for field in ("value", "category", "wording", "unknowns")

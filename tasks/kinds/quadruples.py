@@ -117,7 +117,7 @@ def chosen(docs: Documents, seed: str, number: int) -> list[int]:
     """
     items = grouped(docs, lambda doc: (doc["template"], doc["item"] // 2))
     strata: dict[Stratum, list[Hashable]] = {}
-    orders: dict[Hashable, tuple[int, ...]] = {}
+    orders = {}
     for name, indices in items.items():
         doc = next(
             docs[i] for i in indices if docs[i]["context_type"] == "disambiguated"
@@ -130,11 +130,11 @@ def chosen(docs: Documents, seed: str, number: int) -> list[int]:
         strata.items(), key=lambda pair: (len(pair[1]), draw(seed, pair[0]), pair[0])
     )
     templates = Counter(template for template, _ in strata)
-    sample: list[Hashable] = []
+    sample = []
     used = Counter[Cell]()
     for (template, direction), names in ordered:
         # what is to be used equally often, the most important first
-        cells: dict[Hashable, list[Cell]] = {}
+        cells = {}
         for name in names:
             place = orders[name].index(2)
             cells[name] = [

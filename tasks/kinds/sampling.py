@@ -10,7 +10,9 @@ import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-Documents = Sequence[Mapping[str, Any]]
+from lm_eval_bias.core import numbers
+from lm_eval_bias.core.benchmark import Documents
+
 Cell = tuple[object, ...]
 
 
@@ -23,10 +25,7 @@ def grouped(
     docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]
 ) -> dict[Hashable, list[int]]:
     """Group the indices of documents by what these have in common."""
-    groups: dict[Hashable, list[int]] = {}
-    for i, doc in enumerate(docs):
-        groups.setdefault(key(doc), []).append(i)
-    return groups
+    return numbers.grouped((key(doc), i) for i, doc in enumerate(docs))
 
 
 def templates(docs: Documents, seed: str, number: int) -> list[int]:
@@ -59,7 +58,7 @@ def per_cell(
         name: The field with an item's name, which it has in every language.
     """
     groups = grouped(docs, lambda doc: tuple(doc[field] for field in cell))
-    chosen: list[int] = []
+    chosen = []
     for members in groups.values():
         chosen += sorted(members, key=lambda i: draw(seed, docs[i][name]))[:number]
     return sorted(chosen)
@@ -73,16 +72,16 @@ def blocks(docs: Documents, seed: str, number: int) -> list[int]:
         seed: Of the suite.
         number: How many blocks of a template and direction; all where there are fewer.
     """
-    alike: dict[Hashable, list[list[int]]] = {}
+    alike = []
     for block in grouped(docs, lambda doc: (doc["template"], doc["block"])).values():
         if all(docs[i]["directed"] for i in block):
             told = next(
                 docs[i] for i in block if docs[i]["context_type"] == "disambiguated"
             )
             kind = told["template"], told["label"] == told["biased_choice"]
-            alike.setdefault(kind, []).append(block)
-    chosen: list[int] = []
-    for members in alike.values():
+            alike.append((kind, block))
+    chosen = []
+    for members in numbers.grouped(alike).values():
         members.sort(key=lambda block: draw(seed, docs[block[0]]["block"]))
         for block in members[:number]:
             chosen += block

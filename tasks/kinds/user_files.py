@@ -6,6 +6,7 @@ import csv
 import io
 from typing import Any
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import (
     LARGEST_YAML,
@@ -39,9 +40,9 @@ def check(content: Any, where: str, package: str, schema: str) -> None:
         raise BiasError(f"{where}: {place}{told}")
 
 
-def mapping(text: str, where: str, package: str, schema: str) -> dict[str, Any]:
+def mapping(text: str, where: str, package: str, schema: str) -> Data:
     """Read YAML that fits a schema; a :class:`BiasError` if it doesn't."""
-    content: dict[str, Any] = parse_yaml(text, where)
+    content: Data = parse_yaml(text, where)
     check(content, where, package, schema)
     return content
 

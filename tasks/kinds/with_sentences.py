@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import run_data
-from lm_eval_bias.core.benchmark import Benchmark, Document, Presentation
+from lm_eval_bias.core.benchmark import Benchmark, Documents, Presentation
 from lm_eval_bias.core.planting import Planting, choices
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class WithSentences(Benchmark):
         record: Record = module_of(self, "hooks").record(doc, answers)
         return record
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """Return the scores of the module with the benchmark's name."""
         scores: list[Score] = importlib.import_module(
             f"lm_eval_bias.custom_metrics.{self.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lm_eval_bias.core.benchmark import Document, Options
+from lm_eval_bias.core.benchmark import Document, ItemKey, Options
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
 
 SAMPLES = {
@@ -51,7 +51,7 @@ class KoBBQ(BBQLike):
     }
     options = Options({"prompt": ""}, NUMBERS.chosen)
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Sample, order of the options and prompt."""
         return (str(doc["item"]), "".join(map(str, doc["order"])), str(doc["wording"]))
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import EQUATIONS, Terms
 from lm_eval_bias.data import sources
@@ -70,13 +71,13 @@ def prompts() -> Mapping[int, Prompt]:
     return _prompts_of(sources.manifest().files["kobbq_evaluation_prompts"].sha256)
 
 
-def samples(category: str | None = None) -> list[dict[str, Any]]:
+def samples(category: str | None = None) -> list[Data]:
     """Read all samples, or those of a category: whole stories, in turn from every category.
 
     So any beginning has as many biased as counter-biased contexts: they are the same story with its persons swapped.
     A BiasError says that the data cannot be had, or have no such category.
     """
-    stories: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    stories: dict[str, dict[str, list[Data]]] = {}
     # a story may be told of two pairs of people: one cluster
     names: dict[str, str] = {}
     for row in read_table("kobbq_samples", "\t"):
@@ -110,8 +111,8 @@ def samples(category: str | None = None) -> list[dict[str, Any]]:
 
 
 def dataset(
-    category: str | None = None, fixed: Mapping[str, Any] | None = None, **options: Any
-) -> dict[str, Any]:
+    category: str | None = None, fixed: Facts | None = None, **options: Any
+) -> Data:
     """Make the documents by split: each sample in three orders of its options, in one of the prompts or in all.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lm_eval_bias.core.benchmark import Document, Options
+from lm_eval_bias.core.benchmark import Document, ItemKey, Options
 from lm_eval_bias.tasks.kinds.bbq_controls import WithControls
 from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings, Questions
 
@@ -22,7 +22,7 @@ class MBBQ(WithControls):
     facets = {**WithControls.facets, "category": "category", "wording": "wording"}
     options = Options({"prompt": ""}, NUMBERS.chosen)
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Category, template and place, which name the same item in all languages; form and prompt."""
         return (
             str(doc["category"]),

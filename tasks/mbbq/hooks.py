@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
@@ -73,7 +75,7 @@ def prompts(language: str) -> list[str]:
     )[language]
 
 
-def item(row: Mapping[str, Any], control: bool) -> dict[str, Any]:
+def item(row: Facts, control: bool) -> Data:
     """Read an item, and which of its options is biased, as the authors tell it.
 
     The stereotyped person is the one whose group is in ``stereotyped_groups``; it is the biased answer of a negative
@@ -107,22 +109,19 @@ def item(row: Mapping[str, Any], control: bool) -> dict[str, Any]:
     }
 
 
-def _rows(name: str) -> dict[str, list[dict[str, Any]]]:
+def _rows(name: str) -> dict[str, list[Data]]:
     """Read the rows of a file by template, each in the file's order."""
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for line in sources.locate(name).read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        rows.setdefault(row["question_index"], []).append(row)
-    return rows
+    lines = sources.locate(name).read_text(encoding="utf-8").splitlines()
+    return grouped((row["question_index"], row) for row in map(json.loads, lines))
 
 
-def _direction(block: Sequence[Mapping[str, Any]]) -> bool | None:
+def _direction(block: Sequence[Facts]) -> bool | None:
     """Tell whether the disambiguated contexts of a block are along the stereotype; ``None`` for undirected items."""
     told = next(row for row in block if row["context_type"] == DISAMBIGUATED)
     return told["label"] == told["biased_choice"] if told["directed"] else None
 
 
-def _blocks(name: str, category: str) -> Iterator[list[list[dict[str, Any]]]]:
+def _blocks(name: str, category: str) -> Iterator[list[list[Data]]]:
     """Give each template's items, each followed by its control item, in pairs of blocks along and against."""
     controls = _rows(f"{name}_control")
     for template, rows in _rows(name).items():
@@ -149,9 +148,9 @@ def _blocks(name: str, category: str) -> Iterator[list[list[dict[str, Any]]]]:
 def dataset(
     language: str,
     category: str | None = None,
-    fixed: Mapping[str, Any] | None = None,
+    fixed: Facts | None = None,
     **options: Any,
-) -> dict[str, Any]:
+) -> Data:
     """Make the documents by split: items with their control items, in turn from every template, in one prompt or all.
 
     Args:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     SAMPLES,
     Document,
+    Documents,
+    ItemKey,
     Options,
     Presentation,
     Size,
@@ -19,7 +19,7 @@ from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
 
 
-def _check(metadata: Mapping[str, Any]) -> None:
+def _check(metadata: Facts) -> None:
     """Refuse a bad file or option."""
     from lm_eval_bias.tasks.own_prompts import hooks
 
@@ -50,15 +50,15 @@ class OwnPrompts(WithSentences):
 
     facets = {"group": "group", "cluster": "cluster"}
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Return that each prompt is one request, which is repeated."""
         return super().size(metadata)._replace(requests=1)
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Group, cluster and prompt."""
         return (str(doc["group"]), str(doc["cluster"]), str(doc["prompt"]))
 
-    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+    def provenance(self, docs: Documents) -> Data:
         """Say what was compared, and with which classifier, if any."""
         used = REGARD.provenance(docs) if docs and docs[0]["classifier"]["name"] else {}
         return {**used, "comparison": docs[0]["comparison"]} if docs else {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import LARGEST
 from lm_eval_bias.custom_metrics.own_prompts import PromptRecord
@@ -41,18 +42,16 @@ def _prompts(path: Any) -> list[dict[str, str]]:
     return prompts
 
 
-def _rule(raw: str | dict[str, Any]) -> dict[str, Any]:
+def _rule(raw: str | Data) -> Data:
     """Complete a keyword to the form of regard's own files; a plain one is a whole word."""
-    rule: dict[str, Any] = (
-        {"match": [raw], "whole": True} if isinstance(raw, str) else raw
-    )
+    rule: Data = {"match": [raw], "whole": True} if isinstance(raw, str) else raw
     match = (
         rule["match"] if rule.get("case") else [text.lower() for text in rule["match"]]
     )
     return {"keyword": match[0], **rule, "match": match}
 
 
-def _entries(path: Any) -> dict[str, list[dict[str, Any]]]:
+def _entries(path: Any) -> dict[str, list[Data]]:
     where = f"keywords file {path}"
     content = user_files.mapping(
         user_files.text_of(path, where), where, _PACKAGE, "keywords_schema.json"
@@ -62,7 +61,7 @@ def _entries(path: Any) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
+def documents(metadata: Facts) -> list[OwnDocument]:
     """Read the prompts of a file, in its order, without their classifier.
 
     Raises:
@@ -78,7 +77,7 @@ def documents(metadata: Mapping[str, Any]) -> list[OwnDocument]:
         )
     if name is not None:
         classifier.check(name, language)
-    used: Any = language if language in regard_texts.LANGUAGES else ""
+    used = language if language in regard_texts.LANGUAGES else ""
     if metadata.get("keywords") is not None:
         used = _entries(metadata["keywords"])
     prompts = _prompts(metadata["prompts"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Any
 
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.tasks.own_prompts.hooks import OwnDocument
@@ -16,7 +15,7 @@ random_texts = planted_answers.random_texts
 def answers(doc: OwnDocument, dial: Dial) -> list[str]:
     """Write what regard plants for women in the prompts of every other group, for men in those of the reference."""
     gender = "male" if doc["group"] == doc["comparison"]["reference"] else "female"
-    counterpart: Any = {**doc, "gender": gender, "set": "", "context": doc["cluster"]}
+    counterpart = {**doc, "gender": gender, "set": "", "context": doc["cluster"]}
     return planted_answers.answers(counterpart, dial)
 
 

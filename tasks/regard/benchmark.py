@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
     SAMPLES,
     Command,
     Document,
+    Documents,
+    ItemKey,
     Options,
     Rewriting,
     SavedFiles,
@@ -36,7 +39,7 @@ CLASSIFIER = Rewriting(
 )
 
 
-def _check(metadata: Mapping[str, Any]) -> None:
+def _check(metadata: Facts) -> None:
     """Refuse a classifier that there isn't."""
     from lm_eval_bias.tasks.regard import classifier
 
@@ -78,11 +81,11 @@ class Regard(WithSentences):
         SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Return the size: women and men in ten contexts, one request each, which is repeated."""
         return Size(20, 1, 20)
 
-    def provenance(self, docs: Sequence[Document]) -> dict[str, Any]:
+    def provenance(self, docs: Documents) -> Data:
         """Return the classifier that was used, and whether it is the language's default."""
         from lm_eval_bias.tasks.regard.classifier import DEFAULT
 
@@ -96,7 +99,7 @@ class Regard(WithSentences):
             }
         }
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Return gender, context set and context."""
         return (
             str(doc["gender"]),

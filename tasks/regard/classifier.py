@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lm_eval_bias.core.content_hashes import of_checkpoint
 from lm_eval_bias.core.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.core.files import expanded
+from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.tasks.regard import heads, regard_corpus
 from lm_eval_bias.tasks.regard.classifier_identity import (
@@ -153,7 +153,7 @@ class LightClassifier:
             for text in texts
         ]
 
-    def probabilities(self, texts: Iterable[str]) -> NDArray[np.float64]:
+    def probabilities(self, texts: Iterable[str]) -> Array:
         """Return probabilities of negative, neutral and positive, shape (number of texts, 3)."""
         return self._model.predict_proba(self._neutral(texts))
 
@@ -193,7 +193,7 @@ class HubClassifier:
             detail += f", files {hashlib.sha256(files).hexdigest()[:12]}"
         self.identity = Identity(f"hub:{name}", detail, LABELS[: len(self._columns)])
 
-    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+    def probabilities(self, texts: Sequence[str]) -> Array:
         """Return the softmax of the logits in float64, shape (number of texts, 3 or 4)."""
         import torch
         from tqdm import trange

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol, TypedDict
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 
 LABELS = (*REGARDS, OTHER)
@@ -82,5 +80,5 @@ class Classifier(Protocol):
     def identity(self) -> Identity:
         """Which classifier this is."""
 
-    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+    def probabilities(self, texts: Sequence[str]) -> Array:
         """Return probabilities of shape (number of texts, number of labels); rows sum to 1."""

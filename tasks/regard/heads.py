@@ -24,7 +24,7 @@ from lm_eval_bias.core.files import (
     write_together,
     writing,
 )
-from lm_eval_bias.custom_metrics.intervals import chi_square
+from lm_eval_bias.custom_metrics.intervals import Array, chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.data.sources import cache_dir
 from lm_eval_bias.tasks.regard import regard_corpus
@@ -77,7 +77,7 @@ class Head:
     members: list[nn.Sequential]
     info: dict[str, Any] = field(default_factory=dict)
 
-    def probabilities(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
+    def probabilities(self, vectors: Array) -> Array:
         """Return the mean over the members of the softmax, in float64, shape (number of vectors, 3)."""
         import torch
 
@@ -289,7 +289,7 @@ class Encoder:
         config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
         self.revision = str(getattr(config, "_commit_hash", None) or "")
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str]) -> Features:
         """Return vectors of shape (number of texts, dimension), in the order of the texts."""
         show = len(texts) > 200 and sys.stderr.isatty()
         vectors = self._model.encode(
@@ -326,7 +326,7 @@ class HeadClassifier:
             name, detail, REGARDS, warning, head.info.get("measured")
         )
 
-    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
+    def probabilities(self, texts: Sequence[str]) -> Array:
         """Return probabilities of negative, neutral and positive, shape (number of texts, 3)."""
         return self._head.probabilities(self._encoder.encode(texts))
 

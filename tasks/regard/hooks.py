@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -10,6 +10,7 @@ from typing import Any
 
 from lm_eval.api.filter import Filter
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
@@ -21,9 +22,7 @@ from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 RegardDocument = dict[str, Any]
 
 
-def regard_document(
-    language: str, identity: Identity, prompt: Mapping[str, Any]
-) -> RegardDocument:
+def regard_document(language: str, identity: Identity, prompt: Facts) -> RegardDocument:
     """Make the document of a prompt, or of a text that was labelled elsewhere."""
     return {
         "benchmark": "regard",
@@ -34,9 +33,7 @@ def regard_document(
     }
 
 
-def dataset(
-    fixed: Mapping[str, Any], **metadata: Any
-) -> dict[str, list[RegardDocument]]:
+def dataset(fixed: Facts, **metadata: Any) -> dict[str, list[RegardDocument]]:
     """Make the 20 prompts of a language, each with the classifier that will label its texts, by split.
 
     Args:
@@ -75,9 +72,7 @@ def kept_texts(answer: Answer, labels: Sequence[str]) -> list[tuple[str, str]]:
     return kept
 
 
-def about_texts(
-    doc: Mapping[str, Any], answer: Answer, kept: Sequence[tuple[str, str]]
-) -> dict[str, Any]:
+def about_texts(doc: Facts, answer: Answer, kept: Sequence[tuple[str, str]]) -> Data:
     """Say in a record how usable a prompt's texts are, and what labelled them."""
     return {
         "drawn": len(answer),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, expanded, read_text, why
@@ -106,7 +107,7 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         BiasError: A damaged file, a gender or regard that is none, a gender that contradicts the text, no text, no
             language, or texts of another one.
     """
-    labelled: list[tuple[str, str, str, str]] = []  # where, text, gender, regard
+    labelled = []  # where, text, gender, regard
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
     for where, row in rows(path):
         gender = _GENDERS.get(str(row.get("gender")).strip().lower())
@@ -139,7 +140,9 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
         for _, _, gender, _ in labelled
     ]
     results = [[[[text, regard]]] for _, text, _, regard in labelled]
-    return [Saved(path, f"regard_{language}", "none", "regard", docs, results)]
+    return [
+        Saved(path, f"regard_{language}", "none", registry.get("regard"), docs, results)
+    ]
 
 
 READER = Reader(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import yaml
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.regard import FACETS
@@ -19,7 +19,7 @@ SIGNS = {"regard": 1.0, "caregiving": 1.0, "sexualization": 1.0, "perpetration":
 
 
 @lru_cache(maxsize=2)
-def texts_in(language: str) -> dict[str, Any]:
+def texts_in(language: str) -> Data:
     """Read what texts are made of: wordings by regard, clauses by facet, what both share; English by default."""
     texts = yaml.safe_load(
         packaged_text("lm_eval_bias.tasks.regard", "data/planted_texts.yaml")
@@ -73,7 +73,7 @@ def answers(doc: RegardDocument, dial: Dial) -> list[str]:
     return [f" {said}{facets}{when}{'.' if draw('end') < dial.competence else ''}"]
 
 
-def random_texts(doc: Mapping[str, Any]) -> Sequence[str]:
+def random_texts(doc: Facts) -> Sequence[str]:
     """List a few continuations, English ones where the language has none."""
     return CHANCE.get(doc["language"], CHANCE["en"])
 

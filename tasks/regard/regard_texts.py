@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import yaml
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.answers import NotOurs
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text
@@ -22,7 +22,7 @@ _CLOSING = "\"'”“’‘»«›‹)]*_"
 _OPENING = "\"'„“”‚‘»«›‹([*_ …."
 
 
-def _data(name: str) -> dict[str, dict[str, Any]]:
+def _data(name: str) -> dict[str, Data]:
     return yaml.safe_load(packaged_text("lm_eval_bias.tasks.regard", "data", name))
 
 
@@ -52,7 +52,7 @@ def subject(language: str, gender: str) -> str:
     return str(_WORDINGS[language]["subjects"][gender])
 
 
-def prompts(language: str) -> list[dict[str, Any]]:
+def prompts(language: str) -> list[Data]:
     """List the 20 prompts: gender, context, its set and the text, so that any first part is balanced.
 
     >>> [prompt["prompt"] for prompt in prompts("en")[:3]]

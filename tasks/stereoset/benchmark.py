@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
     Asking,
     Command,
     Document,
+    Documents,
+    ItemKey,
     Options,
     Presentation,
     SavedFiles,
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
 
 
-def _check(metadata: Mapping[str, Any]) -> None:
+def _check(metadata: Facts) -> None:
     """Refuse ways to score that there aren't, and another data set that can't be read or scored."""
     from lm_eval_bias.tasks.stereoset import hooks
 
@@ -67,7 +70,7 @@ class StereoSet(WithSentences):
             figures=Presentation().figures, by_language=groups
         )
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.
 
         The items are about every term in turn.
@@ -80,7 +83,7 @@ class StereoSet(WithSentences):
             sum(sizes[test] for test in fixed["tests"]), 3, _TERMS * len(fixed["tests"])
         )
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Test and the data set's own id, which all languages share."""
         return (str(doc["test"]), str(doc["id"]))
 
@@ -90,7 +93,7 @@ class StereoSet(WithSentences):
 
         return Asking(hooks.questions(doc))
 
-    def provenance(self, docs: Sequence[Any]) -> dict[str, Any]:
+    def provenance(self, docs: Sequence[Any]) -> Data:
         """Name a data set that isn't the published one."""
         from lm_eval_bias.tasks.stereoset import hooks
 
@@ -104,7 +107,7 @@ class Variants(StereoSet):
     main = ("gen/lms", "gen/ss", "gen/icat")
     options = Options({"bos": "", **_OPTIONS}, _check)
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """LMS, SS and ICAT by each way to score a next sentence."""
         from lm_eval_bias.custom_metrics.stereoset import variant_scores
 
@@ -118,7 +121,7 @@ class Choices(StereoSet):
     main = ("choice_lms", "choice_ss", "choice_icat")
     options = Options(_OPTIONS, _check)
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """One text an item."""
         return super().size(metadata)._replace(requests=1)
 

@@ -39,7 +39,7 @@ def with_orders(docs: Sequence[Document]) -> list[Document]:
     frequent in every test, bias type and term, and in any beginning (``--limit``).
     """
     sizes = Counter((doc["bias_type"], doc["test"], doc["term"]) for doc in docs)
-    starts: dict[tuple[str, str, str], tuple[int, int]] = {}
+    starts = {}
     terms, rest = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for (kind, test, term), size in sizes.items():
         other = 3 if test == "intra" else 0
@@ -96,7 +96,7 @@ def reader(doc: Document) -> ChoiceReader:
 def record(doc: Document, results: Sequence[str]) -> ChoiceRecord:
     """Make the record of the candidate that an answer takes, as :class:`CandidateFilter` read it."""
     (letter,) = results
-    labels: list[str] = [doc["candidates"][i]["label"] for i in doc["order"]]
+    labels = [doc["candidates"][i]["label"] for i in doc["order"]]
     taken = {REFUSED: "refused", **dict(zip(LETTERS, labels, strict=True))}.get(
         letter, "none"
     )

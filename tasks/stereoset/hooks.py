@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import (
     NEXT_SENTENCE,
@@ -27,7 +28,7 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
 )
 
 
-def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
+def documents(fixed: Facts, **metadata: Any) -> list[Document]:
     """Make the documents of a language's tests, in turn from every target term and test.
 
     Args:
@@ -41,7 +42,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
     """
     language = fixed["language"]
     compare, as_choice = bool(fixed.get("variants")), bool(fixed.get("choices"))
-    extra: dict[str, Any] = {} if as_choice else {"options": _options(fixed, metadata)}
+    extra: Data = {} if as_choice else {"options": _options(fixed, metadata)}
     if as_choice and language not in choices.prompts():
         known = ", ".join(choices.prompts())
         raise BiasError(
@@ -73,7 +74,7 @@ def documents(fixed: Mapping[str, Any], **metadata: Any) -> list[Document]:
     return choices.with_orders(docs) if as_choice else docs
 
 
-def _options(fixed: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
+def _options(fixed: Facts, metadata: Facts) -> dict[str, str]:
     options = choose(
         {key: metadata[key] for key in ("bos", "inter", "masked") if key in metadata}
     )
@@ -84,7 +85,7 @@ def _options(fixed: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str,
     return options
 
 
-def check_options(metadata: Mapping[str, Any]) -> None:
+def check_options(metadata: Facts) -> None:
     """Refuse options that :func:`documents` would, and another data set that can't be read or scored."""
     if not metadata["fixed"].get("choices"):
         _options(metadata["fixed"], metadata)
@@ -97,9 +98,9 @@ def dataset(**metadata: Any) -> dict[str, list[Document]]:
     return {"test": documents(**metadata)}
 
 
-def provenance(docs: Sequence[Document]) -> dict[str, Any]:
+def provenance(docs: Sequence[Document]) -> Data:
     """Describe a data set that isn't the published one, or scores beyond it, for a result file."""
-    doc: Mapping[str, Any] = docs[0] if docs else {}
+    doc: Facts = docs[0] if docs else {}
     said = (
         {"dataset_used": own_sets.provenance(doc["dataset"], doc["language"])}
         if doc.get("dataset")
@@ -163,7 +164,7 @@ def record(doc: Document, results: Sequence[Any]) -> Record:
     Raises:
         BiasError: The number of answers is wrong.
     """
-    outcomes: dict[str, list[int] | None] = {}
+    outcomes = {}
     tied = []
     for method, scores in candidate_scores(doc, results).items():
         by_label = {

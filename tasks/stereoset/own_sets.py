@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import (
     LARGEST,
@@ -49,7 +50,7 @@ class DataSet:
 
     language: str  # ISO 639, perhaps with script or region: pt-BR
     items: list[Item]  # as .stereoset_items.read returns them
-    provenance: dict[str, Any]  # what made them, as plain JSON data
+    provenance: Data  # what made them, as plain JSON data
 
     @property
     def tests(self) -> list[str]:
@@ -115,7 +116,7 @@ def load(name: str, language: str | None = None) -> DataSet:
     return read(name, language)
 
 
-def _item_of(entry: Mapping[str, Any], test: str) -> Item:
+def _item_of(entry: Facts, test: str) -> Item:
     """Make an item of a file's entry; a missing word is taken from context and sentence."""
     candidates = []
     for part in entry["sentences"]:
@@ -136,17 +137,15 @@ def write(path: str | Path, data_set: DataSet) -> None:
     Raises:
         BiasError: The place cannot be written.
     """
-    data: dict[str, list[dict[str, Any]]] = {
-        TEST_KEYS[test]: [] for test in data_set.tests
-    }
+    data: dict[str, list[Data]] = {TEST_KEYS[test]: [] for test in data_set.tests}
     for item in data_set.items:
-        sentences: list[dict[str, Any]] = []
+        sentences: list[Data] = []
         for candidate in item["candidates"]:
             part = {"id": candidate["id"], "sentence": candidate["sentence"]}
             if candidate["word"] is not None:
                 part["word"] = candidate["word"]
             sentences.append({**part, "gold_label": candidate["label"]})
-        fields: Mapping[str, Any] = item
+        fields: Facts = item
         entry = {key: fields[key] for key in _FIELDS}
         data[TEST_KEYS[item["test"]]].append({**entry, "sentences": sentences})
     head = {
@@ -228,7 +227,7 @@ def _scorable(path: str, language: str, digest: str) -> DataSet:
     return replace(data_set, items=items)
 
 
-def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str, str]]:
+def items_of(file: Any, fixed: Facts) -> tuple[list[Item], dict[str, str]]:
     """Return the items of a task's tests from a file, and which file that was.
 
     ``fixed`` is what the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the
@@ -266,7 +265,7 @@ def items_of(file: Any, fixed: Mapping[str, Any]) -> tuple[list[Item], dict[str,
     return items, {"file": path, "sha256": sha256}
 
 
-def provenance(file: Mapping[str, str], language: str) -> dict[str, Any]:
+def provenance(file: Mapping[str, str], language: str) -> Data:
     """Return what a result file says about a set: its file, its SHA-256, and what the set says about itself."""
     data_set = _scorable(file["file"], language, file["sha256"])
     counts = Counter(item["test"] for item in data_set.items)

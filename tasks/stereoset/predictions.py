@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import check_plain
@@ -43,7 +44,7 @@ def matches(path: Path) -> bool:
 def _scores(entries: Any, where: str) -> dict[str, float]:
     if not isinstance(entries, list):
         raise BiasError(f"{where} is not a list of predictions")
-    scores: dict[str, float] = {}
+    scores = {}
     for number, entry in enumerate(entries):
         try:
             name, score = str(entry["id"]), float(entry["score"])
@@ -98,8 +99,8 @@ def read(path: Path, language: str | None) -> list[Saved]:
     tests = [test for test, name in TEST_KEYS.items() if name in content]
     if not tests:
         raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")
-    docs: list[dict[str, Any]] = []
-    results: list[list[Any]] = []
+    docs = []
+    results = []
     left_out = {}
     for test in tests:
         where = f"{path}: {TEST_KEYS[test]}"
@@ -136,7 +137,7 @@ def read(path: Path, language: str | None) -> list[Saved]:
     task = f"stereoset_{language}" + (
         "" if len(tests) == len(TEST_KEYS) else f"_{tests[0]}"
     )
-    return [Saved(path, task, "none", "stereoset", docs, results)]
+    return [Saved(path, task, "none", registry.get("stereoset"), docs, results)]
 
 
 READER = Reader("the StereoSet authors' predictions (JSON)", matches, whole(read))

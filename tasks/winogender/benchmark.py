@@ -6,7 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Benchmark, Document, HarnessTasks
+from lm_eval_bias.core.benchmark import (
+    Benchmark,
+    Document,
+    Documents,
+    HarnessTasks,
+    ItemKey,
+)
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record, Score
@@ -42,7 +48,7 @@ class Winogender(Benchmark):
         ),
     )
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
+    def scores(self, docs: Documents = ()) -> list[Score]:
         """Return the harness's own scores, and beside them ours."""
         from lm_eval_bias.custom_metrics.winogender import scores
 
@@ -60,7 +66,7 @@ class Winogender(Benchmark):
             else float(int(participant > occupation) == doc["label"]),
         }
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Return the sentence, which names the pronoun."""
         return (str(doc["sentence"]),)
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 from lm_eval_bias.comparing.findings import Choice, Finding, adjust, find
 from lm_eval_bias.comparing.pairing import beside_the_model
+from lm_eval_bias.core.benchmark import UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.differences import Difference
 from lm_eval_bias.custom_metrics.score import Score
@@ -43,8 +44,8 @@ def verdict(
     )
     difference = Difference(value, 0.1, dof, 0.01, total, error, reason, "t")
     return Finding(
-        "task", "base", "other", scale, 0.0, 0.0, difference, adjusted, True, 9, note
-    ).verdict
+        "task", "base", "other", scale, 0.0, 0.0, difference, adjusted, True, 9, UnknownBenchmark("x"), note
+    ).verdict  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from lm_eval_bias.comparing.pairing import (
     pairs,
     why_not_paired,
 )
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
 from tests.support.toy import pair, run_of, side, spread_over, task_run
 
@@ -137,7 +138,11 @@ def test_runs_of_one_model_complete_each_others_conditions(toy):
 def test_runs_that_have_nothing_to_compare_are_refused(toy, names, options, named):
     def made(name):
         found = task_run(name, language=name.rpartition("_")[2])
-        return replace(found, benchmark="alien") if name.startswith("alien") else found
+        return (
+            replace(found, definition=registry.of_run("alien"))
+            if name.startswith("alien")
+            else found
+        )
 
     runs = [
         run_of(label, *map(made, own))

@@ -211,7 +211,13 @@ def test_what_is_said_of_a_run_and_of_one_that_nobody_knows():
     row = board(run("a", noted)).rows[0]
     assert row.deviations == ("acc_amb, acc_disamb: why",)
     (problem,) = foreign(
-        [run("a", noted, task(name="gg_bbq_names", benchmark="alien"))]
+        [
+            run(
+                "a",
+                noted,
+                task(name="gg_bbq_names", definition=registry.of_run("alien")),
+            )
+        ]
     )
     assert (problem.path.name, "gg_bbq_names" in problem.reason) == ("a.json", True)
 

@@ -190,7 +190,7 @@ def test_a_share_of_crossed_items_has_wilsons_interval():
     )
     p = found.value / 100
     size = p * (1 - p) / (found.stderr / 100) ** 2
-    low, high = wilson(p * size, size, t_factor(found.dof))
+    low, high = wilson(p * size, size, found.dof)
     assert found.interval == pytest.approx((100 * low, 100 * high))
     assert made.design(prompts(cells)).value == found.value
 

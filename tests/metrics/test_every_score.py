@@ -19,7 +19,7 @@ WITHIN_GROUP = {
     "male_dominated_gap": "female_dominated_gap",
 }
 REMAIN = re.compile(
-    r"unanswered|refused|dropped|coverage|lms|(^|/)n$"
+    r"unanswered|unclear|refused|dropped|coverage|lms|(^|/)n$"
 )  # have a value where no answer could be read
 # scores that are no mean of what records show in the sample log: ratios, spreads, tests, differences of unlike groups
 NO_MEAN = re.compile(
@@ -181,6 +181,7 @@ CLUSTERED = [
     "winogender",
     "stereoset",
     "stereoset_choices",
+    "eurogest_choices",
 ]
 
 
@@ -265,7 +266,7 @@ def test_a_records_own_part_is_a_number_or_none_and_of_means_they_average_to_the
             isinstance(float(part), float) and math.isfinite(part) for part in parts
         ), key
         if (
-            name != "occugender_gen"
+            name not in ("occugender_gen", "occugender_stories")
             and not NO_MEAN.search(key)
             and not COUNTED.search(key)
         ):

@@ -47,16 +47,15 @@ def chosen(task, suite="quick"):
 
 def test_a_task_has_one_primary_score_which_is_a_main_one():
     for entry in catalog.entries().values():
-        benchmark = registry.by_name().get(entry.benchmark)
-        if entry.kind == "task" and benchmark and registry.is_own(benchmark):
-            (name,) = catalog.primary(entry.name, entry.benchmark)
-            assert name in benchmark.main, entry.name
+        if entry.kind == "task" and registry.is_own(entry.definition):
+            (name,) = catalog.primary(entry.name, entry.definition)
+            assert name in entry.definition.main, entry.name
 
 
 def test_what_a_suite_can_find_was_measured_on_its_tasks_and_primary_scores():
     for suite in definition.listing():
         for name, part in suite["tasks"].items():
-            found, benchmark = part["found"], catalog.entries()[name].benchmark
+            found, benchmark = part["found"], catalog.entries()[name].definition
             assert bool(found) == (suite["name"] in ("quick", "standard"))
             if found:
                 assert [found["score"]] == catalog.primary(name, benchmark)

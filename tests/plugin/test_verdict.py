@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lm_eval_bias.core import catalog
+from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.data import sources
@@ -28,7 +28,7 @@ PART = {"inputs": {"documents": "0" * 64, "scored": "1" * 64}}
 def bare(name, *scores, benchmark="occugender"):
     return TaskRun(
         name,
-        benchmark,
+        registry.get(benchmark),
         "en",
         "1",
         9,
@@ -45,7 +45,7 @@ def task(name=ASKED, scores=(ACC,), metadata=None, **changes):
         **(metadata or {}),
     }
     made = TaskRun(
-        name, entry.benchmark, "de", str(entry.metadata["version"]), entry.items, entry.items, known,
+        name, entry.definition, "de", str(entry.metadata["version"]), entry.items, entry.items, known,
         {score.name: score for score in scores},
     )  # fmt: skip
     return replace(made, **changes)

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report import run_output
 
@@ -58,7 +59,7 @@ def test_a_reason_is_told_once_of_all_tasks_and_not_if_the_words_say_it():
     known = Value("acc_disamb", 0.5, note="a known thing")
     scores = {"acc_amb": nothing, "unanswered": other, "acc_disamb": known}
     tasks = [
-        TaskRun(name, "gg_bbq", "de", "2.0", 4, 968, {}, scores)
+        TaskRun(name, registry.get("gg_bbq"), "de", "2.0", 4, 968, {}, scores)
         for name in ("one", "two")
     ]
     for everything, told in ((False, ["acc_amb"]), (True, ["acc_amb, unanswered"])):

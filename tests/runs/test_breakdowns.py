@@ -15,6 +15,7 @@ from lm_eval_bias.custom_metrics.intervals import fisher, wilson
 from lm_eval_bias.custom_metrics.score import Estimate, Meaning, t_factor
 from lm_eval_bias.report import run_reports
 from lm_eval_bias.runs import run_discovery, sample_logs
+from tests.support import oracles
 from tests.support.commands import command
 from tests.support.made_runs import harness_folder
 from tests.support.run_scores import logs_of, run
@@ -98,7 +99,7 @@ def test_a_term_varies_by_its_items():
     estimate = breakdowns.of_part(score, records)
     p, size = 1 / 3, 26
     assert estimate.stderr == pytest.approx(100 * math.sqrt(p * (1 - p) / size))
-    ends = wilson(p * size, size, t_factor(26))
+    ends = wilson(p * size, size, 26)
     assert estimate.interval == pytest.approx([100 * end for end in ends])
     assert "target terms" in estimate.reason
     together = [*records, {"term": "b", "outcomes": {"score": [1, 2]}}]
@@ -112,7 +113,7 @@ def test_intervals_at_a_higher_level():
     for hits in (0, 12, 30):
         ends = wilson(hits, 30)
         estimate = Estimate(hits / 30, math.nan, 30, interval=ends)
-        exact = wilson(hits, 30, z)
+        exact = oracles.wilson(hits / 30, 30, z)
         assert breakdowns.widened(estimate, share, level) == pytest.approx(exact)
     plain = Estimate(0.1, 0.2, 9, dof=8)
     gap = Meaning("gap", low=-1.0, high=1.0, neutral=0.0)

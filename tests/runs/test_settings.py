@@ -153,7 +153,7 @@ def changed(name=GG_BBQ, metadata=(), inputs=READ, provenance=(), **fields):
     }
     version = str(entry.metadata["version"])
     one = TaskRun(
-        name, entry.benchmark, "de", version, entry.items, entry.items, known, {}
+        name, entry.definition, "de", version, entry.items, entry.items, known, {}
     )
     one = replace(one, **fields)
     run = Run(

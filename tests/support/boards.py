@@ -49,7 +49,7 @@ def task(*scores, name=TASK, inputs=WHOLE, metadata=None, **changes):
     entry = catalog.entries()[name]
     known = {"inputs": inputs, **(metadata or {})}
     made = TaskRun(
-        name, entry.benchmark, entry.language, str(entry.metadata["version"]), entry.items, entry.items, known,
+        name, entry.definition, entry.language, str(entry.metadata["version"]), entry.items, entry.items, known,
         {score.name: score for score in scores},
     )  # fmt: skip
     return replace(made, **changes)

@@ -15,9 +15,9 @@ def shares(hits, sizes, strata=()):
     """A share from each cluster's hits."""
     sizes = np.array(sizes, dtype=float)
     totals = np.stack([sizes, np.array(hits, dtype=float)], axis=1)
-    return Clusters(
-        [f"c{k:02d}" for k in range(len(sizes))], sizes, totals, share_of, list(strata)
-    )
+    places = np.arange(len(sizes))
+    names = [f"c{k:02d}" for k in places]
+    return Clusters(names, sizes, totals, share_of, list(strata), places, totals)
 
 
 def wilson(p, size, factor=None):

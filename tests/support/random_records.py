@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lm_eval_bias.custom_metrics import occugender_answers
+from lm_eval_bias.custom_metrics.eurogest import STEREOTYPES
 from lm_eval_bias.custom_metrics.regard import FACETS
 from lm_eval_bias.custom_metrics.stereoset import VARIANTS
 from lm_eval_bias.custom_metrics.stereoset_choices import (
@@ -134,7 +135,7 @@ HARNESS_QUESTIONS = Case(
 def pairs(rng):
     drawn = enumerate(rng.normal(-9, 2, size=(30, 2)).tolist())
     return [{"pair": f"p{i}", "bias_type": ("age", "gender")[i % 2], "more": more, "less": less, "more_bytes": 20,
-             "less_bytes": 24} for i, (more, less) in drawn]  # fmt: skip
+             "less_bytes": 24, "more_tokens": 5, "less_tokens": 6} for i, (more, less) in drawn]  # fmt: skip
 
 
 def swapped_pair(r):
@@ -144,7 +145,21 @@ def swapped_pair(r):
         "less": r["more"],
         "more_bytes": r["less_bytes"],
         "less_bytes": r["more_bytes"],
+        "more_tokens": r["less_tokens"],
+        "less_tokens": r["more_tokens"],
     }
+
+
+def speakers(rng):
+    """Twelve sentences of each stereotype."""
+    return [{"sentence": f"{name} {i}", "stereotype": name, "group": group, "share": float(rng.beta(3, 3))}
+            for (name, group), i in itertools.product(STEREOTYPES, range(12))]  # fmt: skip
+
+
+def taken(rng):
+    options = ["biased", "counter", "unknown", "none"]
+    return [{"sentence": f"s{i % 20}", "taken": str(rng.choice(options, p=[0.4, 0.3, 0.2, 0.1]))}
+            for i in range(60)]  # fmt: skip
 
 
 def pronouns(rng):
@@ -179,6 +194,12 @@ def choices(rng):
 
 
 PAIRS = Case(pairs, ("pair",), swapped_pair, lambda r: {**r, "more": math.nan})
+SPEAKERS = Case(
+    speakers, ("sentence",), lambda r: {**r, "share": 1 - r["share"]}, lambda r: {**r, "share": math.nan},
+)  # fmt: skip
+TAKEN = Case(
+    taken, ("sentence",), lambda r: {**r, "taken": other(r["taken"])}, lambda r: {**r, "taken": "none"},
+)  # fmt: skip
 PRONOUNS = Case(
     pronouns,
     ("occupation",),
@@ -300,5 +321,7 @@ CASES = {
     "es_bbq": QUESTIONS, "esbbq": QUESTIONS, "kobbq": QUESTIONS, "kobbq_prompts": QUESTIONS, "mbbq": WITH_CONTROLS,
     "mbbq_prompts": WITH_CONTROLS, "bbq": HARNESS_QUESTIONS,
     "stereoset": OUTCOMES, "stereoset_variants": OUTCOMES_BY_WAY, "stereoset_choices": CHOICES, "regard": TEXTS,
-    "own_prompts": OWN_TEXTS, "crows_pairs": PAIRS, "winogender": PRONOUNS,
+    "own_prompts": OWN_TEXTS, "crows_pairs": PAIRS, "winogender": PRONOUNS, "crows_pairs_parallel": PAIRS,
+    "crows_pairs_choices": TAKEN, "eurogest": SPEAKERS, "eurogest_choices": TAKEN,
+    "occugender_stories": COUNTED_OCCUPATIONS,
 }  # fmt: skip

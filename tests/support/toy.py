@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from lm_eval_bias.comparing.pairing import Pair, Side
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import Benchmark, Condition, Options
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.clusters import clustered_mean
@@ -98,7 +99,7 @@ def task_run(task="toy", samples=None, scores=(), **changes):
     given = {**usual, **changes}
     return TaskRun(
         task,
-        "toy",
+        registry.of_run("toy"),
         scores={score.name: score for score in scores},
         samples=samples,
         **given,

@@ -165,8 +165,9 @@ def test_what_is_warned_of_in_choices(changed, warned):
         name: Value(name, number, 1.0, (number - 2, number + 2))
         for name, number in values.items()
     }
-    task = TaskRun("stereoset_en_gen", "stereoset_choices", "en", "1", 9, 9, {}, made)
-    cautions = registry.get("stereoset_choices").presentation.cautions(task)
+    benchmark = registry.get("stereoset_choices")
+    task = TaskRun("stereoset_en_gen", benchmark, "en", "1", 9, 9, {}, made)
+    cautions = benchmark.presentation.cautions(task)
     assert [name in text for name, text in zip(warned, cautions, strict=True)] == [
         True
     ] * len(warned)
@@ -182,6 +183,7 @@ def test_what_is_warned_of_in_choices(changed, warned):
 def test_a_bias_type_is_said_with_its_own_items(n, interval, told):
     made = {"religion/ss": Value("religion/ss", 50.0, interval=interval, n=n)}
     made["religion/ss"] = replace(made["religion/ss"], unit="percent")
-    task = TaskRun("stereoset_en", "stereoset", "en", "1", 240, 240, {}, made)
-    (line,) = registry.get("stereoset").presentation.sentences(task, True)
+    benchmark = registry.get("stereoset")
+    task = TaskRun("stereoset_en", benchmark, "en", "1", 240, 240, {}, made)
+    (line,) = benchmark.presentation.sentences(task, True)
     assert line == f"SS by bias type: {told}"

@@ -93,7 +93,7 @@ def collect(
         raise BiasError(
             f"samples of several languages ({', '.join(languages)}): choose one with --language"
         )
-    scores: dict[str, float] = {}
+    scores = {}
     for part in samples:
         with errors_in(part, "a document"):
             for doc, answers in zip(part.docs, part.results, strict=True):
