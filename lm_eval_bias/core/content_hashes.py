@@ -16,13 +16,13 @@ from lm_eval_bias.core.files import list_files, parse_yaml
 CHECKPOINT_FILES = {
     ".safetensors",
     ".bin",
+    ".gguf",
     ".pt",
     ".json",
     ".model",
     ".txt",
     ".jinja",
 }  # of which a checkpoint is made
-_MOST = 2 << 30  # bytes: what is hashed in a second or two
 _PLACE, _HASH = "file", "sha256"
 
 
@@ -110,20 +110,27 @@ def _content(path: Path) -> bytes:
 
 
 def of_checkpoint(folder: Path, only: str | None = None) -> dict[str, str]:
-    """SHA-256 of a local checkpoint's files (or ``only`` one); their sizes where there is too much to read."""
+    """SHA-256 of a local checkpoint's files, or of ``only`` one."""
     paths = (
         [folder / only]
         if only
         else sorted(p for p in folder.iterdir() if p.suffix in CHECKPOINT_FILES)
     )
-    sizes = {path: path.stat().st_size for path in paths if path.is_file()}
-    if sum(sizes.values()) > _MOST:
-        return {path.name: f"{size:,} bytes" for path, size in sizes.items()}
     digests = {}
-    for path in sizes:
-        digest = hashlib.sha256()
-        with path.open("rb") as file:
-            for chunk in iter(lambda: file.read(1 << 20), b""):
-                digest.update(chunk)
-        digests[path.name] = digest.hexdigest()
+    for path in paths:
+        if path.is_file():
+            facts = path.stat()
+            # the time of a change can't be set, as in an image's layers the others are
+            times = (facts.st_mtime_ns, facts.st_ctime_ns)
+            digests[path.name] = _of_file(path, facts.st_size, facts.st_ino, *times)
     return digests
+
+
+@cache
+def _of_file(path: Path, *state: int) -> str:
+    """SHA-256 of a file, read once in a process while its state stays: size, place on the disk, times."""
+    with path.open("rb") as file:
+        digest = hashlib.sha256()
+        for chunk in iter(lambda: file.read(1 << 20), b""):
+            digest.update(chunk)
+    return digest.hexdigest()

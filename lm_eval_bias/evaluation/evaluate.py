@@ -124,10 +124,13 @@ def evaluate(
             flush=True,
         )
     tracker, dashboards = running.loggers(config)
-    if config.use_cache:
-        provenance.claim_cache(config.use_cache, config.model, config.model_args or {})
     with questions.expecting(preflight.request_kinds(named)):
         model = running.build_model(config)
+        begun = ""
+        if config.use_cache:
+            # after the model was loaded: only then is it known which commit a name stands for
+            arguments = config.model_args or {}
+            begun = provenance.claim_cache(config.use_cache, config.model, arguments)
         border_facts = _looked_at(model, config, manager)
         ready()
         results = running.evaluate(config, model, manager, tracker)
@@ -145,6 +148,9 @@ def evaluate(
     settings = {name: getattr(config, name, None) for name in flags}
     block = provenance.block(results, settings)
     block["model"]["border"] = border_facts + servers.served_as(model)
+    block["model"]["served"] = servers.fingerprints(model)
+    if begun:
+        block["cache"] = {"answers": servers.taken(model), "begun": begun}
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
     for key in ("config", "configs", "provenance"):

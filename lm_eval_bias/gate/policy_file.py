@@ -72,6 +72,7 @@ class Policy:
         bounds: The bounds, at least one.
         share: Least share of a task's items; ``None`` for all, unless a part is allowed by name.
         unanswered: Largest share of documents without an answer.
+        refuse: Kinds of remarks on where answers came from that are violations.
         allow: Permitted changes of tasks, as ``name`` or ``name=value``, and permitted kinds of remarks that would
             forbid a verdict.
     """
@@ -80,6 +81,7 @@ class Policy:
     share: float | None = None
     unanswered: float = UNANSWERED
     allow: tuple[str, ...] = ()
+    refuse: tuple[str, ...] = ()
 
 
 def _parsed(path: Path) -> Any:
@@ -141,6 +143,7 @@ def read(path: Path) -> Policy:
         share=content.get("min_documents_share"),
         unanswered=content.get("max_unanswered_share", UNANSWERED),
         allow=tuple(allowed),
+        refuse=tuple(content.get("refuse", ())),
     )
 
 

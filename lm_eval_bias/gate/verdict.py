@@ -211,6 +211,10 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
         BiasError: A bound makes no sense for its score, see :func:`limits`.
     """
     findings = list(_requirements(run, policy))
+    for remark in remarks.about_origin(run):
+        holds = remark.kind not in policy.refuse
+        required = "for information" if holds else "refused by the policy"
+        findings.append(GateFinding("", remark.kind, holds, required, remark.text))
     for bound in policy.bounds:
         required = f"{bound.task}: {bound.score}"
         for name in unmeasured(run, bound):

@@ -27,6 +27,10 @@ logger = logging.getLogger("lm_eval.bias")
 DUMMY = "dummy"  # the harness's model type for smoke tests: it answers at random, as no distribution does
 _REFUSES = "_lm_eval_bias_refuses_options"  # on a model whose server has refused options that may be left out
 _ASKING = "_lm_eval_bias_asking"  # on a model whose answers are being checked
+_TAKEN = "_lm_eval_bias_taken"  # on a model: how many answers came from the file of --use_cache
+_FINGERPRINTS = (
+    "_lm_eval_bias_fingerprints"  # on a model: what its server calls its state
+)
 SERVED = "lm_eval_bias: the model that the server named"  # the key of --use_cache's file for it
 # methods of clients that are checked here
 METHODS = (
@@ -72,10 +76,17 @@ class _RefusedForGoodError(BaseException):
 def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
     """Return earlier answers (``--use_cache``) to requests of a kind, ``None`` where there are none."""
     cache = _cache(model)
-    return [
-        None if cache is None else cache.get(internals.request_key(kind, args))
-        for args in arguments
-    ]
+    if cache is None:
+        return [None for _ in arguments]
+    found = [cache.get(internals.request_key(kind, args)) for args in arguments]
+    number = sum(answer is not None for answer in found)
+    setattr(model, _TAKEN, taken(model) + number)
+    return found
+
+
+def taken(model: Any) -> int:
+    """Return how many answers of a run came from the file of ``--use_cache``."""
+    return int(vars(model).get(_TAKEN, 0))
 
 
 def _cache(model: Any) -> Any:
@@ -284,6 +295,9 @@ class _Checks:
         check = self._check_texts if generate else self._check_logprobs
         check(choices, prompts)
         self._check_name(reply.get("model"))
+        if reply.get("system_fingerprint"):
+            said = vars(self._model).setdefault(_FINGERPRINTS, set())
+            said.add(str(reply["system_fingerprint"]))
 
     def _check_texts(self, choices: Sequence[Any], prompts: Sequence[Any]) -> None:
         for choice, prompt in zip(choices, prompts, strict=True):
@@ -393,6 +407,13 @@ def served_as(model: Any) -> list[str]:
     if not name or not model.model or name == model.model:
         return []
     return [f"the server answered as {name!r:.90}, asked for {model.model!r:.90}"]
+
+
+def fingerprints(model: Any) -> list[str]:
+    """Return the name and the fingerprints that a server gave with its answers: what it says, which proves nothing."""
+    name = vars(model).get("_served")
+    said = sorted(vars(model).get(_FINGERPRINTS, ()))
+    return [*([name] if name else []), *said]
 
 
 def largest_sum(probabilities: Mapping[Any, float]) -> float:

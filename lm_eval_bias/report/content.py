@@ -134,7 +134,9 @@ LABELS = {
     "batch_size": "Batch size", "seeds": "Seeds (random, numpy, torch, few-shot)", "chat_template": "Chat template",
     "system_instruction": "System instruction", "limit": "Limit", "gen_kwargs": "Generation arguments",
     "machine": "Machine", "threads": "Threads", "tokenizers": "tokenizers", "numpy": "numpy",
-    "model_files": "Model files (SHA-256 of their hashes)", "border": "Tokenizer and template",
+    "weights": "Weights (commit, or SHA-256 of the files' hashes)", "served": "Served as",
+    "cached": "Answers from a --use_cache file, begun on", "unproven": "Joined without proof of the same weights",
+    "border": "Tokenizer and template",
     "data": "Data (repository@commit)",
     "data_files": "Data files (SHA-256 of their hashes)",
 }  # fmt: skip

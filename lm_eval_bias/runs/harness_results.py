@@ -262,9 +262,15 @@ def _machine_facts(block: Facts) -> Data:
     if not block:
         return {}
     machine, packages = block["machine"], block["packages"]
-    model_files = {
-        kind: files for kind, files in block["model"].items() if kind.endswith(" files")
-    }
+    proofs = []
+    for kind, proof in block["model"].items():
+        if kind.endswith((" files", " commit")):
+            told = proof if isinstance(proof, str) else _digest(proof)
+            proofs.append(f"{kind} {told}")
+    cache, cached = block.get("cache") or {}, None
+    if cache.get("answers"):
+        cached = f"{cache['answers']:,} of {cache['begun']}"
+    said = ", ".join(block["model"].get("served") or [])
     names, data_files = set(), {}
     for task in block["tasks"].values():
         for path, digest in task.get("data", {}).items():
@@ -282,7 +288,9 @@ def _machine_facts(block: Facts) -> Data:
         if name in packages:
             facts[name] = packages[name]
     return facts | {
-        "model_files": _digest(model_files),
+        "weights": "; ".join(proofs) or None,
+        "served": f"{said} (not proven)" if said else None,
+        "cached": cached,
         "border": "; ".join(block["model"].get("border") or []) or None,
         "data": "; ".join(sorted(names)) or None,
         "data_files": _digest(data_files),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.metadata
 import json
 import os
 import platform
 import sqlite3
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 
-from lm_eval_bias.core import Data, catalog, content_hashes, redaction, registry
+from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, why
 from lm_eval_bias.data import sources
@@ -32,6 +32,7 @@ _SPEED = {
     "enable_prefix_caching",
 }  # fmt: skip
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
+_ANSWERS = "unnamed"  # where the harness keeps them
 
 
 def _task(name: str, results: Data) -> Data:
@@ -72,14 +73,8 @@ def block(results: Data, settings: Data) -> Data:
         "dtype": config.get("model_dtype"),
         "revision": config.get("model_sha") or config.get("model_revision"),
     }
-    for key in _CHECKPOINTS if isinstance(arguments, Mapping) else ():
-        path = expanded(str(arguments.get(key) or "-"))
-        file = arguments.get("gguf_file") if key == "pretrained" else None
-        if path.is_file():
-            path, file = path.parent, path.name
-        elif not path.is_dir():
-            continue
-        model[f"{key} files"] = content_hashes.of_checkpoint(path, file)
+    if isinstance(arguments, Mapping):
+        model |= weights(arguments)
     names = ("device", "batch_size", "batch_sizes", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
             "fewshot_seed")  # fmt: skip
     return {
@@ -91,34 +86,58 @@ def block(results: Data, settings: Data) -> Data:
     }
 
 
-def identity(model: str, arguments: Data) -> str:
-    """Describe a model by what decides its answers, as text; a local one with its files' sizes and times."""
+def weights(arguments: Facts) -> Data:
+    """Return what proves which weights a model has, by argument; nothing for a server's.
+
+    Of local files the SHA-256 of each (``pretrained files``), of a model of the Hub the commit that its name stood for
+    when it was loaded (``pretrained commit``), of an adapter both.
+    """
+    proofs: Data = {}
+    for key in _CHECKPOINTS:
+        name = str(arguments.get(key) or "")
+        path, file = expanded(name or "-"), None
+        if path.is_file():
+            path, file = path.parent, path.name
+        elif key == "pretrained":
+            file = arguments.get("gguf_file")
+        if path.is_dir():
+            proofs[f"{key} files"] = content_hashes.of_checkpoint(path, file)
+        elif name:
+            commit = _commit(name, str(arguments.get("revision") or "main"))
+            if commit:
+                proofs[f"{key} commit"] = commit
+    return proofs
+
+
+def _commit(name: str, revision: str) -> str:
+    """Return the commit of a model of the Hub, as its folder in the cache tells it; empty where it isn't there."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    for file in ("config.json", "adapter_config.json", "tokenizer_config.json"):
+        with contextlib.suppress(HFValidationError):
+            found = try_to_load_from_cache(name, file, revision=revision)
+            if isinstance(found, str):
+                return Path(found).parent.name
+    return ""
+
+
+def identity(model: str, arguments: Facts) -> str:
+    """Describe a model by what decides its answers, as text: its weights by content, wherever they lie."""
+    proofs = weights(arguments)
     relevant = {
         key: str(value)
         for key, value in redaction.arguments(arguments).items()
-        if key not in _SPEED
+        if key not in _SPEED and f"{key} files" not in proofs
     }
-    for key in set(_CHECKPOINTS) & set(relevant):
-        path = expanded(relevant[key] or "-")
-        if path.exists():
-            kinds = {*content_hashes.CHECKPOINT_FILES, ".gguf"}
-            files = [path]
-            if path.is_dir():
-                files = sorted(file for file in path.iterdir() if file.suffix in kinds)
-            facts = []
-            for file in files:
-                status = file.stat()
-                facts.append((file.name, status.st_size, status.st_mtime_ns))
-            digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
-            relevant[key] = f"{path.resolve()} ({digest})"
-    return json.dumps([model.removesuffix("-packed"), relevant], sort_keys=True)
+    return json.dumps([model.removesuffix("-packed"), relevant, proofs], sort_keys=True)
 
 
-def claim_cache(path: str, model: str, arguments: Data) -> None:
-    """Write into this process's file of ``--use_cache`` whose answers it holds.
+def claim_cache(path: str, model: str, arguments: Facts) -> str:
+    """Write into this process's file of ``--use_cache`` whose answers it holds; return when it was begun.
 
     Raises:
-        BiasError: It holds another model's answers, or can't be used.
+        BiasError: It holds another model's answers, or of one that isn't known, or can't be used.
     """
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
     file, asked = Path(f"{path}_rank{rank}.db"), identity(model, arguments)
@@ -128,13 +147,18 @@ def claim_cache(path: str, model: str, arguments: Data) -> None:
             contextlib.closing(sqlite3.connect(file, timeout=30)) as database,
             database,
         ):
-            database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (model TEXT)")
-            row = database.execute(f"SELECT model FROM {_TABLE}").fetchone()  # noqa: S608 (a constant)
+            tables = database.execute("SELECT name FROM sqlite_master").fetchall()
+            database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (model, begun)")
+            row = database.execute(f"SELECT model, begun FROM {_TABLE}").fetchone()  # noqa: S608 (a constant)
             if row is None:
-                database.execute(f"INSERT INTO {_TABLE} VALUES (?)", (asked,))  # noqa: S608 (a constant)
+                holds_answers = (_ANSWERS,) in tables
+                row = ("unknown" if holds_answers else asked, f"{date.today()}")
+                if not holds_answers:
+                    database.execute(f"INSERT INTO {_TABLE} VALUES (?, ?)", row)  # noqa: S608 (a constant)
     except (OSError, sqlite3.Error) as error:
         text = f"{file} can't be used ({why(error)}): name another file, or delete it"
         raise BiasError(f"--use_cache {path}: {text}") from error
-    if row is not None and row[0] != asked:
+    if row[0] != asked:
         text = f"holds answers of another model, or of other files of this model ({row[0]}): name another file"
         raise BiasError(f"--use_cache {path}: {file} {text}")
+    return str(row[1])

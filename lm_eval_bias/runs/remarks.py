@@ -22,6 +22,8 @@ from lm_eval_bias.runs import settings
 
 # kinds that forbid a verdict on a score, most serious first
 DISQUALIFYING = ("trial_run", "chance_level", "low_coverage", "unanswered")
+# kinds about where a run's answers came from, which policies may refuse
+ABOUT_ANSWERS = WEIGHTS, CACHED = ("unproven_weights", "cached_answers")
 # headings of the kinds, by weight: about the numbers themselves, how they were made, what single ones lack
 SERIOUS, SETTING, NOTE = HEADINGS = (
     "Read before the numbers",
@@ -30,6 +32,7 @@ SERIOUS, SETTING, NOTE = HEADINGS = (
 )
 _HEADINGS = {
     **dict.fromkeys(("changed_options", "own_data", "border", "suite_part"), SETTING),
+    **dict.fromkeys(ABOUT_ANSWERS, SETTING),
     "score_note": NOTE,
 }
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
@@ -135,8 +138,24 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
             yield Remark(kind, option.problem)
 
 
+def about_origin(run: Run) -> Iterator[Remark]:
+    """Say where nothing proves which weights answered, and how many answers came from a file."""
+    facts = run.provenance
+    if settings.UNPROVEN in facts:
+        text = "joined from files that don't prove that the same weights answered"
+        yield Remark(WEIGHTS, f"{text}: {facts[settings.UNPROVEN]}")
+    elif not settings.are_proven(run):
+        said = facts.get("served")
+        more = f"; the server calls itself {said}" if said else ""
+        yield Remark(WEIGHTS, f"nothing proves which weights answered{more}")
+    if facts.get("cached"):
+        text = "answers came from a file of --use_cache, which was begun on that day"
+        yield Remark(CACHED, f"{facts['cached']}: {text}")
+
+
 def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
     """Yield all remarks on a task of a run."""
+    yield from about_origin(run)
     yield from about_answers(run, task)
     yield from _about_intervals(task)
     yield from _about_options(run, task)

@@ -14,7 +14,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, list_files, read_json
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Problem, Run, readable
-from lm_eval_bias.runs import harness_results, sample_logs
+from lm_eval_bias.runs import harness_results, sample_logs, settings
+from lm_eval_bias.runs.settings import UNPROVEN
 
 Found = tuple[list[Run], list[Problem]]
 # facts that change numbers; each task tells its number of items (limit) itself
@@ -22,7 +23,7 @@ SAME = (
     "model", "model_args", "model_revision", "dtype", "chat_template", "system_instruction", "gen_kwargs", "seeds",
     "lm-eval-bias", "lm_eval", "transformers", "torch",
 )  # fmt: skip
-_FILES = "model_files"  # hashed by runs of lm-eval-bias alone, of local checkpoints
+_WEIGHTS = "weights"  # recorded by runs of lm-eval-bias alone
 
 
 def _fact(run: Run, key: str) -> Any:
@@ -32,9 +33,11 @@ def _fact(run: Run, key: str) -> Any:
 
 
 def is_same(run: Run, other: Run) -> bool:
-    """Tell whether no fact that changes numbers differs. Model files count only if both runs recorded them."""
-    files = {_fact(run, _FILES), _fact(other, _FILES)} - {None}
-    return len(files) < 2 and all(_fact(run, key) == _fact(other, key) for key in SAME)
+    """Tell whether no fact that changes numbers differs. Weights count only if both runs recorded them."""
+    weights = {_fact(run, _WEIGHTS), _fact(other, _WEIGHTS)} - {None}
+    return len(weights) < 2 and all(
+        _fact(run, key) == _fact(other, key) for key in SAME
+    )
 
 
 def _merged(runs: Sequence[Run]) -> list[Run]:
@@ -49,6 +52,9 @@ def _merged(runs: Sequence[Run]) -> list[Run]:
                     key: _joined(earlier.provenance.get(key), run.provenance.get(key))
                     for key in {**earlier.provenance, **run.provenance}
                 }
+                if not (settings.are_proven(earlier) and settings.are_proven(run)):
+                    joined = provenance.get(UNPROVEN) or _short(earlier.path)
+                    provenance[UNPROVEN] = f"{joined}; {_short(run.path)}"
                 result[i] = replace(
                     earlier,
                     provenance=provenance,
@@ -59,6 +65,10 @@ def _merged(runs: Sequence[Run]) -> list[Run]:
         else:
             result.append(run)
     return result
+
+
+def _short(path: Path) -> str:
+    return "/".join(path.parts[-2:])
 
 
 def _joined(first: Any, second: Any) -> Any:
@@ -81,7 +91,7 @@ def _places(runs: Sequence[Run]) -> list[str]:
 def _difference(run: Run, first: Run) -> str:
     """Say in words how a run differs from the first of its model."""
     parts = []
-    for key in (*SAME, _FILES, "limit"):
+    for key in (*SAME, _WEIGHTS, "limit"):
         value, other = _fact(run, key), _fact(first, key)
         if value != other:
             here, there = readable(value)[:60], readable(other)[:60]

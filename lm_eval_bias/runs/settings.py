@@ -12,8 +12,12 @@ from typing import Any
 from lm_eval_bias.core import catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import Benchmark, folder_of, samples_texts
 from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.harness import servers
 
 UNRECORDED = "not recorded"
+UNPROVEN = "unproven"  # in a run's provenance: the files that it was joined from
+_WITHOUT_WEIGHTS = ("bias-chance", "bias-dial", servers.DUMMY)
+_COMMIT = re.compile("[0-9a-f]{40}")
 # arguments of models
 _OF_TEMPLATES = ("chat_template_args", "enable_thinking", "think_end_token")
 _SEEDS = [0, 1234, 1234, 1234]  # the harness's own
@@ -47,6 +51,14 @@ class ChangedOption:
     def exact(self) -> str:
         """The ``allow:`` entry of a policy that permits exactly this change."""
         return f"{self.name}={self.value}" if self.value else self.name
+
+
+def are_proven(run: Run) -> bool:
+    """Tell whether a run's file says which weights answered: by hashes of files or by a commit."""
+    facts = run.provenance
+    if facts.get("weights") or facts.get("model") in _WITHOUT_WEIGHTS:
+        return True
+    return bool(_COMMIT.fullmatch(str(facts.get("model_revision"))))
 
 
 def option_names() -> list[str]:

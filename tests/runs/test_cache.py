@@ -1,13 +1,18 @@
 """Files of models and of --use_cache, which know whose answers they hold."""
 
+import json
 import os
+import shutil
+import sqlite3
 
 import pytest
 
 from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import provenance
-from tests.support.commands import refused
+from lm_eval_bias.runs.run_discovery import read
+from tests.support import tiny
+from tests.support.commands import command, refused
 
 
 def test_another_models_answers_are_refused(tmp_path, monkeypatch):
@@ -51,19 +56,98 @@ def test_a_model_that_was_trained_on_is_another_one(argument, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["model.gguf", "heads.pt"])
-def test_weights_of_the_same_size_are_told_by_their_time(name, tmp_path):
-    path = tmp_path / name
-    given = (
-        {"nsp_weights": str(path)}
-        if name == "heads.pt"
-        else {"pretrained": str(tmp_path)}
-    )
-    identities = set()
-    for time in (1, 1, 2):
-        path.write_bytes(bytes(10))
+def test_weights_are_told_by_content_whatever_their_size_time_and_place(name, tmp_path):
+    identities = []
+    # two of one size and time, as in the layers of an image, and the first again, elsewhere and later
+    for place, content, time in (("a", 0, 1), ("a", 1, 1), ("b", 0, 2)):
+        path = tmp_path / place / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(bytes([content] * 10))
         os.utime(path, (time, time))
-        identities.add(provenance.identity("hf", given))
-    assert len(identities) == 2
+        given = {"pretrained": str(path.parent)}
+        if name == "heads.pt":
+            given = {"nsp_weights": str(path)}
+        identities.append(provenance.identity("hf", given))
+    first, other, again = identities
+    assert first == again != other
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A cache of the Hub in which a name stands for a commit."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+
+    def move(commit, name="org/model", file="config.json"):
+        folder = tmp_path / "hub" / f"models--{name.replace('/', '--')}"
+        (folder / "refs").mkdir(parents=True, exist_ok=True)
+        (folder / "refs" / "main").write_text(commit)
+        snapshot = folder / "snapshots" / commit
+        snapshot.mkdir(parents=True, exist_ok=True)
+        (snapshot / file).write_text("{}")
+
+    return move
+
+
+def test_a_name_of_the_hub_whose_main_moved_is_another_model(hub, tmp_path):
+    cache, given = str(tmp_path / "c"), {"pretrained": "org/model"}
+    hub("a" * 40)
+    assert provenance.weights(given) == {"pretrained commit": "a" * 40}
+    provenance.claim_cache(cache, "hf", given)
+    provenance.claim_cache(cache, "hf", given)
+    hub("b" * 40)
+    with pytest.raises(BiasError, match="holds answers of another model"):
+        provenance.claim_cache(cache, "hf", given)
+    # an adapter has its own commit, beside its base's
+    hub("c" * 40, "org/adapter", "adapter_config.json")
+    both = provenance.weights({**given, "peft": "org/adapter"})
+    assert both == {"pretrained commit": "b" * 40, "peft commit": "c" * 40}
+    assert provenance.weights({"pretrained": "org/unknown"}) == {}
+
+
+def test_answers_of_a_model_that_is_not_known_are_refused(tmp_path):
+    file = tmp_path / "c_rank0.db"
+    with sqlite3.connect(file) as database:
+        database.execute("CREATE TABLE unnamed (key, value)")
+    with pytest.raises(BiasError, match="of other files of this model .unknown."):
+        provenance.claim_cache(str(tmp_path / "c"), "hf", {})
+
+
+def test_a_run_says_how_many_answers_came_from_a_file_and_a_policy_can_refuse_them(
+    tmp_path, said
+):
+    """A fresh checkout of the same weights uses its cache; other weights get no answer of it."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    where = tiny.gpt2(first)
+    shutil.copytree(where, second)
+    os.utime(second / "model.safetensors", (1, 1))
+    policy = tmp_path / "policy.yaml"
+    bound = {"task": "occugender_implicit", "score": "coverage", "max": 0.9}
+
+    def run(folder, out):
+        return ["run", "--tasks", "occugender_implicit", "--limit", "80", "--model", "hf",
+                "--model_args", f"pretrained={folder},dtype=float32", "--device", "cpu", "--batch_size", "16",
+                "--use_cache", str(tmp_path / "cache" / "c"), "--log_samples",
+                "--output_path", str(tmp_path / out)]  # fmt: skip
+
+    said(*run(first, "one"))
+    said(*run(second, "two"))
+    runs = [read([tmp_path / out])[0][0] for out in ("one", "two")]
+    assert runs[0].provenance["weights"] == runs[1].provenance["weights"]
+    assert "cached" not in runs[0].provenance
+    assert runs[1].provenance["cached"].startswith("480 of 20")  # a date
+    cached = ["cached_answers"]
+    for out, refuse, status in (("one", cached, 0), ("two", [], 0), ("two", cached, 1)):
+        content = {"bounds": [bound], "allow": ["trial_run"], "refuse": refuse}
+        policy.write_text(json.dumps(content))
+        outcome = command("check", str(tmp_path / out), "--policy", str(policy))
+        assert outcome.status == status, outcome.out
+        assert ("480 of 20" in outcome.out) == (out == "two")
+    weights = second / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    os.utime(weights, (1, 1))
+    assert "holds answers of another model" in refused(tmp_path, *run(second, "three"))
 
 
 def test_what_is_no_cache_is_refused(tmp_path):

@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.runs import remarks
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import made_runs
 from tests.support.made_runs import write
@@ -195,4 +196,23 @@ def test_other_tasks_are_one_run_but_of_a_checkpoint_that_was_trained_on(tmp_pat
         {"stereoset_en", "stereoset_de"},
         {"regard_en"},
     )
-    assert "model files" in other.differs
+    assert "weights" in other.differs
+
+
+def test_runs_that_do_not_prove_their_weights_are_joined_with_a_remark(tmp_path):
+    """Two servers under one name, say; a name of the Hub that stood for two commits isn't joined."""
+    add(tmp_path, "a", ["stereoset_en"])
+    add(tmp_path, "b", ["stereoset_de"])
+    (run,) = read([tmp_path])[0]
+    (remark,) = remarks.about_origin(run)
+    assert (remark.kind, remark.text.count("run.json")) == ("unproven_weights", 2)
+    for name, digest in (("c", "1" * 40), ("d", "2" * 40)):
+        told = trained_on("")
+        told["provenance"]["model"] = {"pretrained commit": digest}
+        add(
+            tmp_path / "hub",
+            name,
+            [f"stereoset_{'es' if name == 'c' else 'fr'}"],
+            more=told,
+        )
+    assert len(read([tmp_path / "hub"])[0]) == 2
