@@ -137,7 +137,11 @@ def test_a_run_says_how_many_answers_came_from_a_file_and_a_policy_can_refuse_th
     assert runs[1].provenance["cached"].startswith("480 of 20")  # a date
     cached = ["cached_answers"]
     for out, refuse, status in (("one", cached, 0), ("two", [], 0), ("two", cached, 1)):
-        content = {"bounds": [bound], "allow": ["trial_run"], "refuse": refuse}
+        content = {
+            "bounds": [bound],
+            "allow": ["trial_run", "low_coverage"],
+            "refuse": refuse,
+        }
         policy.write_text(json.dumps(content))
         outcome = command("check", str(tmp_path / out), "--policy", str(policy))
         assert outcome.status == status, outcome.out
