@@ -31,7 +31,8 @@ def _design(records: Items, *, base: Score) -> Clusters:
     if not both:
         raise Undefined("no item with its control item")
     make: Any = base.design
-    a, b = (make([side[name] for name in both]) for side in (items, controls))
+    a = make([items[name] for name in both])
+    b = make([controls[name] for name in both])
     of, k = a.of, a.columns.shape[1]
     columns = block_diag(a.columns, b.columns)
     clusters = [side.names[place] for side in (a, b) for place in side.places]

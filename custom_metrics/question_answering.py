@@ -364,7 +364,7 @@ def _headlines(terms: Terms) -> list[Score]:
     ]
 
 
-_UNANSWERED: Score = Score(
+_UNANSWERED = Score(
     "unanswered",
     summary="share of items without a single answer (ties, unparsed texts)",
     label="items without an answer",

@@ -214,7 +214,7 @@ def of_parts(scores: Sequence[Score], docs: Documents) -> list[Score]:
         scores: Of all items.
         docs: Records or documents of the data set; only ``test`` and ``bias_type`` are read.
     """
-    tests, types = ({doc[field] for doc in docs} for field in ("test", "bias_type"))
+    tests, types = {doc["test"] for doc in docs}, {doc["bias_type"] for doc in docs}
     parts = []
     if not docs or tests.issuperset(TESTS):
         parts += [("test", test) for test in TESTS]

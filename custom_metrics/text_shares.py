@@ -129,9 +129,12 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     are alike. For prompts like these Student's t over contexts, with an error that is never below that one's. Both
     groups have at least one text.
     """
-    m, n = (sum(r.total for r in rows if r.group == group) for group in (0, 1))
-    a, b = (sum(r.hits for r in rows if r.group == group) for group in (0, 1))
-    a, b = a / m, b / n
+    totals, hits = [0.0, 0.0], [0.0, 0.0]
+    for row in rows:
+        totals[row.group] += row.total
+        hits[row.group] += row.hits
+    m, n = totals
+    a, b = hits[0] / m, hits[1] / n
     value = a - b
     of_texts = math.sqrt(a * (1 - a) / m + b * (1 - b) / n)
     given = interval_of(value, of_texts or math.nan, math.inf, -1.0, 1.0)

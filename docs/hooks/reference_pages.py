@@ -71,7 +71,7 @@ def scores_page() -> str:
             + "|---" * 6
             + "|"
         )
-        for score in catalog.headline(benchmark.name):
+        for score in catalog.headline(benchmark):
             name = (
                 f"**`{score.name}`**"
                 if score.name in benchmark.main

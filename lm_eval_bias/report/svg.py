@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from typing import Any
 
 from markupsafe import Markup
 
@@ -19,7 +18,7 @@ from lm_eval_bias.core.page_parts import Drawing
 from lm_eval_bias.core.pen import COLOUR, MARK
 
 _WIDTH = 10.0  # inches
-_RC: dict[str, Any] = {
+_RC = {
     "svg.fonttype": "none",
     "svg.hashsalt": "lm-eval-bias",
     "text.parse_math": False,  # a model's name is text, with or without dollar signs

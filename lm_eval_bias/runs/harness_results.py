@@ -110,8 +110,8 @@ def matches(path: Path) -> bool:
     return path.name.startswith("results_") and path.suffix == ".json"
 
 
-def _estimate(value: float, stderr: float, entry: Facts) -> Estimate:
-    """Read a score's estimate from its numbers and its entry in the task's ``metric_list``.
+def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
+    """Read a score from its numbers and its entry in the task's ``metric_list``.
 
     An error of 0, which other people's benchmarks may write, is no certainty: an interval without width is dropped.
     """
@@ -119,7 +119,7 @@ def _estimate(value: float, stderr: float, entry: Facts) -> Estimate:
     dof = entry.get("dof")
     if stderr == 0 and ends and ends[0] >= ends[1]:
         ends = None
-    return Estimate(
+    estimate = Estimate(
         value,
         stderr,
         entry.get("n"),
@@ -128,11 +128,7 @@ def _estimate(value: float, stderr: float, entry: Facts) -> Estimate:
         (float(ends[0]), float(ends[1])) if ends else None,
         (float(fixed[0]), float(fixed[1])) if fixed else None,
     )
-
-
-def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
-    """Read a score from its numbers and its entry in the task's ``metric_list``."""
-    return Value.of(Meaning.described(name, entry), _estimate(value, stderr, entry))
+    return Value.of(Meaning.described(name, entry), estimate)
 
 
 def numbers(results: Facts) -> dict[str, tuple[float, float]]:

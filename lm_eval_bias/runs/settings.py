@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import Benchmark, folder_of, samples_texts
@@ -69,16 +68,10 @@ def option_names() -> list[str]:
     return list(names)
 
 
-def _default_metadata(task: str) -> Mapping[str, Any]:
-    entry = catalog.entries().get(task)
-    return entry.metadata if entry else {}
-
-
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
     """Return the options of this run that differ from the default and change the numbers."""
-    defaults, entry = _default_metadata(task.task), catalog.entries().get(task.task)
-    if entry is not None:
-        defaults = {"repeats": entry.repeats, **defaults}
+    entry = catalog.entries().get(task.task)
+    defaults = {"repeats": entry.repeats, **entry.metadata} if entry else {}
     options = {}
     for option in task.definition.options.roles:
         value = task.metadata.get(option)
@@ -153,7 +146,9 @@ def describe(run: Run, task: TaskRun) -> str:
 
 def old_version(task: TaskRun) -> str:
     """Say in which version a task was run if that isn't the current one; empty where it is, or isn't known."""
-    current = str(_default_metadata(task.task).get("version", task.version))
+    entry, current = catalog.entries().get(task.task), task.version
+    if entry is not None:
+        current = str(entry.metadata.get("version", current))
     is_current = task.version == current
     return "" if is_current else f"task version {task.version}, now {current}"
 
