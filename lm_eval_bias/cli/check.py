@@ -5,17 +5,24 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, read_text, writing
 
-_EPILOG = """exit status: 0 all bounds hold, 1 a bound is violated or a run can't be read, 2 bad usage or input
+if TYPE_CHECKING:
+    from lm_eval_bias.report.policy_outputs import Judged
+
+_EPILOG = """exit status: 0 all bounds hold, 1 a bound is violated or a run can't be read, 2 bad usage or input;
+the files of --junit and --markdown are written whatever happens
 
 example:
   lm-eval-bias check --example > policy.yaml
   lm-eval-bias run --suite quick --model hf --model_args pretrained=... --output_path OUT --log_samples
   lm-eval-bias check OUT --policy policy.yaml --strict
+  lm-eval-bias check OUT --base LASTWEEK --margin 0.05
 """
 
 
@@ -31,6 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "runs", nargs="*", metavar="RUN", help="run folders or results_*.json"
     )
     parser.add_argument("--policy", metavar="FILE", help="YAML file with the bounds")
+    parser.add_argument(
+        "--base",
+        metavar="RUN",
+        help="an earlier run: a primary score that is shown to be worse than there is a violation (the paired test of "
+        "compare, corrected for the number of scores), and so is a task that only one of the runs has",
+    )
+    parser.add_argument(
+        "--margin",
+        type=float,
+        metavar="NUMBER",
+        help="with --base: by how much a score may be worse (default 0; 0.05 is five points of a score in percent); "
+        "the policy's margins go before",
+    )
     parser.add_argument(
         "--strict",
         action="store_true",
@@ -60,52 +80,93 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check runs; return the exit status.
+    """Check runs; return the exit status. Files of a verdict are written whatever happens.
 
     Raises:
         BiasError: Bad usage or input.
     """
-    from lm_eval_bias.gate import policy_file, verdict
-    from lm_eval_bias.report import policy_outputs
-    from lm_eval_bias.runs.run_discovery import read as read_runs
+    from lm_eval_bias.core.run_data import Problem
+    from lm_eval_bias.gate import policy_file
+    from lm_eval_bias.report.policy_outputs import Judged
 
     if arguments.example:
         print(policy_file.example(), end="")
         return 0
-    if not arguments.runs or not arguments.policy:
+    judged = Judged(arguments.policy or "")
+    _check_usage(arguments)
+    try:
+        _judge(arguments, judged)
+    except BiasError as error:
+        path = arguments.runs[0]
+        reason = str(error).removeprefix(f"{path}: ")
+        judged.problems.append(Problem(Path(path), reason))
+        judged.is_complete = False
+        _tell(arguments, judged)
+        raise
+    _tell(arguments, judged)
+    for problem in judged.problems:
+        print(f"violated: {problem}", file=sys.stderr)
+    return 0 if judged.holds else 1
+
+
+def _check_usage(arguments: argparse.Namespace) -> None:
+    if not arguments.runs or not (arguments.policy or arguments.base):
         raise BiasError(
-            "check needs RUN and --policy FILE ('lm-eval-bias check --example' prints a sample policy)"
+            "check needs RUN and --policy FILE or --base RUN ('lm-eval-bias check --example' prints a sample policy)"
         )
+    if arguments.margin is not None and not arguments.base:
+        raise BiasError("--margin goes with --base")
     if arguments.junit and arguments.junit == arguments.markdown:
         raise BiasError(
             f"--junit and --markdown name the same file, {arguments.junit}: name two different files"
         )
-    inputs = [*arguments.runs, arguments.policy]
+    inputs = [*arguments.runs, *filter(None, (arguments.policy, arguments.base))]
     files.check_place(arguments.junit, inputs, "--junit")
     files.check_place(arguments.markdown, inputs, "--markdown")
-    policy = policy_file.read(expanded(arguments.policy))
-    runs, problems = read_runs(arguments.runs)
-    checked = [(run, verdict.check(run, policy)) for run in runs]
-    if arguments.strict:
-        for run, findings in checked:
+
+
+def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
+    """Read the policy and the runs, and judge them."""
+    from lm_eval_bias.gate import policy_file, regression, verdict
+    from lm_eval_bias.runs.run_discovery import read as read_runs
+
+    policy = policy_file.Policy(())
+    if arguments.policy:
+        policy = policy_file.read(expanded(arguments.policy))
+    paths, places = list(arguments.runs), []
+    if arguments.base:
+        places = [run.path for run in read_runs([arguments.base])[0]]
+        paths.append(arguments.base)
+        if len(places) != 1:
+            raise BiasError(
+                f"--base {arguments.base}: holds {len(places)} runs: name one"
+            )
+    runs, problems = read_runs(paths)
+    base = next((run for run in runs if run.path in places), None)
+    runs = [run for run in runs if run is not base]
+    if not runs:
+        raise BiasError("no run to check: " + "; ".join(map(str, problems)))
+    judged.problems += problems
+    for run in runs:
+        findings = verdict.check(run, policy)
+        if base is not None:
+            margin = arguments.margin or 0.0
+            findings += regression.regressions(run, base, margin, policy.margins)
+        if arguments.strict:
             findings += verdict.recomputed(run, arguments.as_logged)
-    # nothing is known about a run that can't be read: it must not seem to pass with the others
-    holds = not problems
-    for _, findings in checked:
-        holds &= all(finding.holds for finding in findings)
+        judged.runs.append((run, findings))
+
+
+def _tell(arguments: argparse.Namespace, judged: Judged) -> None:
+    """Print the verdict, and write it to the files that were asked for."""
     if arguments.json:
-        text = policy_outputs.as_json(checked, problems, arguments.policy, holds)
-    else:
-        text = policy_outputs.as_text(checked)
-    print(text, end="")
+        print(judged.as_json(), end="")
+    elif judged.is_complete:
+        print(judged.as_text(), end="")
     if arguments.junit:
-        _write(arguments.junit, policy_outputs.junit(checked, problems))
+        _write(arguments.junit, judged.junit())
     if arguments.markdown:
-        text = policy_outputs.comment(checked, problems, arguments.policy)
-        _write(arguments.markdown, text)
-    for problem in problems:
-        print(f"violated: {problem}", file=sys.stderr)
-    return 0 if holds else 1
+        _write(arguments.markdown, judged.comment())
 
 
 def _write(file: str, text: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,7 @@ class Policy:
         bounds: The bounds, at least one.
         share: Least share of a task's items; ``None`` for all, unless a part is allowed by name.
         unanswered: Largest share of documents without an answer.
+        margins: By pattern of scores' names, by how much one may be worse than the base's.
         refuse: Kinds of remarks on where answers came from that are violations.
         allow: Permitted changes of tasks, as ``name`` or ``name=value``, and permitted kinds of remarks that would
             forbid a verdict.
@@ -82,6 +83,7 @@ class Policy:
     unanswered: float = UNANSWERED
     allow: tuple[str, ...] = ()
     refuse: tuple[str, ...] = ()
+    margins: Mapping[str, float] = field(default_factory=dict)
 
 
 def _parsed(path: Path) -> Any:
@@ -144,6 +146,7 @@ def read(path: Path) -> Policy:
         unanswered=content.get("max_unanswered_share", UNANSWERED),
         allow=tuple(allowed),
         refuse=tuple(content.get("refuse", ())),
+        margins=content.get("margins", {}),
     )
 
 

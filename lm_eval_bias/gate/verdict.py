@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.core import catalog
+from lm_eval_bias.core import Data, __version__, catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
@@ -215,6 +216,11 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
         holds = remark.kind not in policy.refuse
         required = "for information" if holds else "refused by the policy"
         findings.append(GateFinding("", remark.kind, holds, required, remark.text))
+    bound_tasks = {t.task for bound in policy.bounds for t in tasks(run, bound)}
+    for name in run.tasks if policy.bounds else ():
+        if name not in bound_tasks:
+            text = "measured, and no bound is about it"
+            findings.append(GateFinding(name, "bounds", True, "for information", text))
     for bound in policy.bounds:
         required = f"{bound.task}: {bound.score}"
         for name in unmeasured(run, bound):
@@ -226,6 +232,20 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
     return findings
 
 
+def origin(run: Run) -> Data:
+    """Return what a verdict is bound to: releases, weights, data, cached answers, and the SHA-256 of logs."""
+    kept = ("lm-eval-bias", "lm_eval", "weights", "served", "cached", "data_files")
+    facts: Data = {name: run.provenance.get(name) for name in kept}
+    facts["weights"] = facts["weights"] or run.provenance.get("model_revision")
+    logs = [task.samples for task in run.tasks.values() if task.samples]
+    facts["logs"] = {
+        log.name: hashlib.sha256(log.read_bytes()).hexdigest()
+        for log in logs
+        if log.is_file()
+    }
+    return facts
+
+
 def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
     """Check that the scores of each task of a run are those of its sample log; a missing log is a violation.
 
@@ -234,6 +254,10 @@ def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
         as_logged: Whether to keep what was read from logged texts when the run was made.
     """
     findings = []
+    made_by = run.provenance.get("lm-eval-bias")
+    if made_by not in (None, __version__):
+        text = f"made by lm-eval-bias {made_by}, checked by {__version__}: the changelog says which numbers moved"
+        findings.append(GateFinding("", "version", True, "for information", text))
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
         otherwise = 0
         try:

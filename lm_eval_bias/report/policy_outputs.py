@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
 from operator import attrgetter
 
+from lm_eval_bias.core import Data, __version__
+from lm_eval_bias.core.files import expanded
 from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
+from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import tables, templates
 from lm_eval_bias.runs import remarks
 
-Checked = Sequence[tuple[Run, Sequence[GateFinding]]]
 _REQUIRED = {"interval": "the whole interval", "point": "the value"}
 _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
 
@@ -48,34 +53,6 @@ def says(finding: GateFinding) -> str:
     return finding.problem
 
 
-def as_json(
-    checked: Checked, problems: Sequence[Problem], policy: str, holds: bool
-) -> str:
-    """Write all findings as JSON; ``null`` for what isn't there."""
-    runs = []
-    for run, findings in checked:
-        entries = [
-            {
-                "task": finding.task or None,
-                "score": finding.score,
-                "holds": finding.holds,
-                "says": says(finding),
-                "bound": required(finding),
-                "value": finding.value,
-                "interval": finding.interval,
-                "excess": finding.excess,
-                "why": finding.why,
-            }
-            for finding in findings
-        ]
-        passed = all(finding.holds for finding in findings)
-        about = {"run": run.name, "path": str(run.path), "holds": passed}
-        runs.append({**about, "findings": entries})
-    unreadable = [problem.as_data() for problem in problems]
-    data = {"holds": holds, "policy": policy, "runs": runs, "unreadable": unreadable}
-    return tables.json_text(data, indent=2)
-
-
 def _value(finding: GateFinding) -> str:
     """Write the score and its interval; "" without a value."""
     if math.isnan(finding.value):
@@ -106,21 +83,6 @@ def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
     return Table("", labels[first:], rows)
 
 
-def as_text(checked: Checked) -> str:
-    """Write a table per run, what is violated first."""
-    blocks = []
-    for run, findings in checked:
-        violated = sum(not finding.holds for finding in findings)
-        verdict = f"all {len(findings)} hold"
-        if violated:
-            verdict = f"{violated} of {len(findings)} violated"
-        table = _table(sorted(findings, key=attrgetter("holds")), status=True)
-        blocks.append(
-            f"{run.name} ({run.path}): {verdict}\n{tables.text_table(table)}\n"
-        )
-    return "\n".join(blocks)
-
-
 _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 
@@ -133,24 +95,117 @@ def _whole(finding: GateFinding) -> str:
     return f"{finding.task or 'the run'}, {finding.score}: {text}"
 
 
-def junit(checked: Checked, problems: Sequence[Problem]) -> str:
-    """Write a suite per run and a case per bound: a failure where it is violated, an error for an unreadable run."""
-    context = {"required": required, "says": says, "whole": _whole}
-    text = templates.render(
-        "gate.xml.j2", checked=checked, problems=problems, **context
-    )
-    return f"{text}\n"
+def case(finding: GateFinding) -> str:
+    """Name a bound without its thresholds, so that a changed one keeps its history."""
+    bound = finding.required
+    if isinstance(bound, str):
+        return finding.score
+    kind = "distance" if math.isfinite(bound.distance) else "min"
+    if kind == "min" and math.isfinite(bound.high):
+        kind = "min and max" if math.isfinite(bound.low) else "max"
+    return f"{finding.score}, {kind}, {bound.on}"
 
 
-def comment(checked: Checked, problems: Sequence[Problem], policy: str) -> str:
-    """Write a comment for a pull request: the verdict, what is violated, and what holds behind a click."""
-    context = {
-        "policy": policy,
-        "table_of": _table,
-        "before_scores": remarks.before_scores,
-    }
-    text = templates.render("gate.md.j2", checked=checked, problems=problems, **context)
-    if len(text) > _LONGEST:
-        kept = text[: text.rindex("\n", 0, _LONGEST)]
-        return f"{kept}\n\nCut here: the rest is in the log.\n"
-    return text
+@dataclass
+class Judged:
+    """A verdict, as far as it was reached.
+
+    Attributes:
+        policy: Path of the policy; empty for none.
+        runs: The runs with what was found.
+        problems: What couldn't be read.
+        is_complete: Whether all was judged.
+    """
+
+    policy: str
+    runs: list[tuple[Run, list[GateFinding]]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    is_complete: bool = True
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is violated. A run that can't be read must not seem to pass with the others."""
+        missed = [f for _, findings in self.runs for f in findings if not f.holds]
+        return self.is_complete and not missed and not self.problems
+
+    @property
+    def made_by(self) -> Data:
+        """The policy's SHA-256, and the releases that judged."""
+        made: Data = {
+            "lm-eval-bias": __version__,
+            "lm_eval": metadata.version("lm_eval"),
+        }
+        path = expanded(self.policy or "-")
+        if path.is_file():
+            made["policy_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return made
+
+    def as_json(self) -> str:
+        """Write all findings as JSON; ``null`` for what isn't there."""
+        runs = []
+        for run, findings in self.runs:
+            entries = [
+                {
+                    "task": finding.task or None,
+                    "score": finding.score,
+                    "holds": finding.holds,
+                    "says": says(finding),
+                    "bound": required(finding),
+                    "value": finding.value,
+                    "interval": finding.interval,
+                    "excess": finding.excess,
+                    "why": finding.why,
+                }
+                for finding in findings
+            ]
+            passed = all(finding.holds for finding in findings)
+            about = {"run": run.name, "path": str(run.path), "holds": passed}
+            runs.append({**about, "origin": verdict.origin(run), "findings": entries})
+        data = {
+            "holds": self.holds,
+            "complete": self.is_complete,
+            "policy": self.policy,
+            "made_by": self.made_by,
+            "runs": runs,
+            "unreadable": [problem.as_data() for problem in self.problems],
+        }
+        return tables.json_text(data, indent=2)
+
+    def as_text(self) -> str:
+        """Write a table per run, what is violated first."""
+        blocks = []
+        for run, findings in self.runs:
+            violated = sum(not finding.holds for finding in findings)
+            told = f"all {len(findings)} hold"
+            if violated:
+                told = f"{violated} of {len(findings)} violated"
+            table = _table(sorted(findings, key=attrgetter("holds")), status=True)
+            blocks.append(
+                f"{run.name} ({run.path}): {told}\n{tables.text_table(table)}\n"
+            )
+        return "\n".join(blocks)
+
+    def junit(self) -> str:
+        """Write a suite per run and a case per bound: a failure where it is violated, an error for a lost run."""
+        context = {
+            "required": required,
+            "says": says,
+            "whole": _whole,
+            "case": case,
+            "value": _value,
+        }
+        text = templates.render(
+            "gate.xml.j2", judged=self, origin=verdict.origin, **context
+        )
+        return f"{text}\n"
+
+    def comment(self) -> str:
+        """Write a comment for a pull request: the verdict, what is violated, and what holds behind a click."""
+        context = {"table_of": _table, "before_scores": remarks.before_scores}
+        text = templates.render(
+            "gate.md.j2", judged=self, origin=verdict.origin, **context
+        )
+        if len(text) > _LONGEST:
+            kept = text[: text.rindex("\n", 0, _LONGEST)]
+            return f"{kept}\n\nCut here: the rest is in the log.\n"
+        return text

@@ -1,0 +1,105 @@
+"""A run against an earlier one: is it shown to be worse?
+
+In come two runs on the same items; out goes a finding for each primary score, by the paired test that ``compare`` uses.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Mapping
+
+from lm_eval_bias.comparing.findings import Choice, Finding, find
+from lm_eval_bias.comparing.pairing import pairs, why_not_paired
+from lm_eval_bias.core.numbers import significant
+from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.custom_metrics.score import t_factor
+from lm_eval_bias.gate.verdict import GateFinding
+
+
+def _worse(finding: Finding) -> tuple[float, float]:
+    """Return by how much a score is worse, negative where it is better, and how far the corrected interval reaches.
+
+    Worse is further from the neutral value, or a lower ability; ``nan`` where a score has neither. The distance from
+    neutral changes by the difference of two values on one side of it, and by their sum where they are on two sides:
+    the smaller of both.
+    """
+    difference, score = finding.difference, finding.score
+    factor = t_factor(difference.dof, 1 - finding.level)
+    moved, stderr = difference.value, difference.stderr
+    if score.higher_is_better is not None:
+        return -moved if score.higher_is_better else moved, factor * stderr
+    if score.neutral is None:
+        return math.nan, math.nan
+    both = difference.sum_value - 2 * score.neutral
+    sign = both * moved
+    if abs(both) < abs(moved):
+        moved, stderr = both, difference.sum_stderr
+    return math.copysign(moved, sign), factor * stderr
+
+
+def _judge(finding: Finding, margin: float) -> GateFinding:
+    """Judge a score: violated where it is shown to be worse by more than the margin."""
+    worse, reach = _worse(finding)
+    holds, problem = True, ""
+    if math.isnan(finding.difference.value):
+        holds, problem = False, finding.verdict
+    elif worse - reach > margin:
+        holds = False
+        problem = (
+            f"worse by {significant(worse)}, at least by {significant(worse - reach)}"
+        )
+    elif not worse + reach <= margin:
+        least = finding.detectable
+        could = "no possible difference" if math.isnan(least) else significant(least)
+        problem = f"not shown; what it would find with 80% probability: {could}"
+    return GateFinding(
+        finding.subject,
+        finding.score.name,
+        holds,
+        f"not shown to be worse by more than {margin:g}",
+        problem,
+        finding.difference.value,
+        finding.difference.interval,
+    )
+
+
+def regressions(
+    run: Run, base: Run, margin: float, margins: Mapping[str, float]
+) -> list[GateFinding]:
+    """Check that no primary score of a run is shown to be worse than an earlier run's.
+
+    Args:
+        run: The run.
+        base: The earlier one.
+        margin: By how much a score may be worse, where 1 is 100 percent.
+        margins: In the score's unit, by pattern of scores' names; the first that fits counts.
+
+    Returns:
+        A finding a primary score; a task that one run lacks is a violation, and so is one that can't be compared.
+    """
+    findings = []
+    for name in dict.fromkeys([*base.tasks, *run.tasks]):
+        if name not in run.tasks or name not in base.tasks:
+            missing = "the run" if name not in run.tasks else "the base"
+            problem = f"{missing} doesn't have it"
+            findings.append(GateFinding(name, "base", False, "in both runs", problem))
+    same = [name for name in base.tasks if name in run.tasks]
+    comparable = []
+    for pair in pairs([base, run], base=base.name) if same else ():
+        logged = pair.base.task.samples and pair.other.task.samples
+        reason = why_not_paired(pair, "run") if logged else "no sample logs"
+        if reason:
+            findings.append(
+                GateFinding(pair.subject, "base", False, "comparable", reason)
+            )
+        else:
+            comparable.append(pair)
+    compared = find(comparable, Choice())[0] if comparable else []
+    for finding in compared:
+        if finding.primary:
+            name = finding.score.name
+            fitting = (m for p, m in margins.items() if fnmatch.fnmatchcase(name, p))
+            scale = 100 if finding.score.unit == "percent" else 1
+            findings.append(_judge(finding, next(fitting, margin * scale)))
+    return findings

@@ -1,0 +1,99 @@
+"""A run against an earlier one: what is shown to be worse, and what nothing shows."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from lm_eval_bias.gate import regression
+from lm_eval_bias.runs.run_discovery import read
+from tests.support.commands import command
+from tests.support.run_scores import run
+
+TASK = "occugender_implicit"
+
+
+@pytest.fixture(scope="module")
+def dialled(tmp_path_factory):
+    """Make runs of a planted bias, by strength and seed."""
+    root = tmp_path_factory.mktemp("dialled")
+
+    def get(strength, seed=0):
+        folder = root / f"{strength}-{seed}"
+        if not folder.exists():
+            arguments = f"strength={strength},seed={seed}"
+            run(folder, TASK, "--model_args", arguments, model="bias-dial")
+        return str(folder)
+
+    return get
+
+
+def judged(base, other, margin=0.0, margins=None):
+    (first, second), _ = read([base, other])
+    return regression.regressions(second, first, margin, margins or {})
+
+
+def test_what_is_worse_is_found_and_what_is_within_the_margin_holds(dialled):
+    (worse,) = judged(dialled(0.2), dialled(0.28))
+    assert (worse.score, worse.holds) == ("stereotype_gap", False)
+    assert worse.problem.startswith("worse by 0.08")
+    (better,) = judged(dialled(0.28), dialled(0.2))
+    assert (better.holds, better.problem) == (True, "")
+    (within,) = judged(dialled(0.2), dialled(0.21), 0.05)
+    assert (within.holds, within.problem) == (True, "")
+    (named,) = judged(dialled(0.2), dialled(0.28), 0.5, {"stereo*": 0.01})
+    assert not named.holds
+    # as far from neutral on its other side
+    (mirrored,) = judged(dialled(0.2), dialled(-0.2))
+    assert mirrored.holds
+    (further,) = judged(dialled(-0.2), dialled(0.5), 0.01)
+    assert not further.holds
+
+
+def test_models_that_differ_in_nothing_do_not_flap(dialled):
+    """What isn't shown says what could have been found."""
+    for seed in range(1, 6):
+        (finding,) = judged(dialled(0.2, seed), dialled(0.2, seed + 1), 0.01)
+        assert finding.holds
+        assert "what it would find with 80% probability: 0." in finding.problem
+
+
+def test_a_task_that_one_run_lacks_and_other_items(dialled, tmp_path):
+    run(tmp_path / "two", f"{TASK},occugender_explicit", "--limit", "80", "--model_args", "strength=0.2",
+        model="bias-dial")  # fmt: skip
+    found = judged(dialled(0.2), str(tmp_path / "two"))
+    problems = {finding.task: finding.problem for finding in found if not finding.holds}
+    assert problems["occugender_explicit"] == "the base doesn't have it"
+    assert problems[TASK].startswith("other items")
+
+
+def test_the_command(dialled, tmp_path):
+    files = [
+        "--junit",
+        str(tmp_path / "j.xml"),
+        "--markdown",
+        str(tmp_path / "c.md"),
+        "--json",
+    ]
+    base = ["--base", dialled(0.2), *files]
+    outcome = command("check", dialled(0.28), *base)
+    assert outcome.status == 1
+    told = json.loads(outcome.out)
+    (about,) = told["runs"]
+    assert (told["complete"], about["findings"][0]["holds"]) == (True, False)
+    assert len(about["origin"]["logs"]) == 1
+    assert command("check", dialled(0.21), *base, "--margin", "0.05").status == 0
+    assert "five points" in " ".join(command("check", "--help").out.split())
+    # a verdict is written whatever happens, over an earlier one
+    for missing in ("nosuch", ""):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        where = str(tmp_path / (missing or "empty"))
+        outcome = command("check", where, *base)
+        assert outcome.status == 2
+        assert json.loads(outcome.out)["complete"] is False
+        assert "no verdict" in (tmp_path / "c.md").read_text()
+        assert ElementTree.parse(tmp_path / "j.xml").getroot().get("errors") == "1"
+    assert (
+        "--margin goes with --base"
+        in command("check", where, "--policy", "x", "--margin", "1").err
+    )
