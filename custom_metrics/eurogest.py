@@ -122,7 +122,7 @@ _SHARE = partial(
     Score,
     **SHARE,
     neutral=0.5,
-    direction="above 0.5 masculine texts are likelier, below 0.5 feminine ones",
+    direction="above a half masculine texts are likelier, below it feminine ones",
     favours=("finds masculine texts likelier", "finds feminine texts likelier"),
     source=PAPER,
 )

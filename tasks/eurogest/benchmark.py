@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import (
@@ -19,13 +19,26 @@ from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
+
+ROOM = 0.05  # of the shares of men, at either end
 
 
 def _check(metadata: Mapping[str, Any]) -> object:
     from lm_eval_bias.tasks.eurogest import hooks
 
     return hooks.check(metadata)
+
+
+def _cautions(task: TaskRun) -> Iterator[str]:
+    """Warn where a model finds one of the speakers likelier whatever is said: the gap has no room then."""
+    share = task.scores.get("masculine_share")
+    if share is not None and abs(share.value - 0.5) > 0.5 - ROOM:
+        yield (
+            f"masculine_share is {100 * share.value:.1f}%: one of the two speakers is likelier whatever is said, so that "
+            "a stereotype_gap near 0 says nothing"
+        )
 
 
 def _figures(tasks: Sequence[ReportTask]) -> Sequence[Part]:
@@ -61,7 +74,9 @@ class EuroGEST(Benchmark):
     facets = {"stereotype": "stereotype", "group": "group", "form": "form"}
     options = Options({"likelihood": ""}, _check)
     planting = Planting(_answers, _expected)
-    presentation = Presentation(figures=_figures, beside_main=("stereotype_ratio",))
+    presentation = Presentation(
+        cautions=_cautions, figures=_figures, beside_main=("stereotype_ratio",)
+    )
 
     def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
         """Return the scores over all sentences, and of each stereotype."""
