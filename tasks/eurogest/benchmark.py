@@ -36,7 +36,7 @@ def _cautions(task: TaskRun) -> Iterator[str]:
     share = task.scores.get("masculine_share")
     if share is not None and abs(share.value - 0.5) > 0.5 - ROOM:
         yield (
-            f"masculine_share is {100 * share.value:.1f}%: one of the two speakers is likelier whatever is said, so that "
+            f"masculine_share is {100 * share.value:.1f}%: one of the speakers is likelier whatever is said, so that "
             "a stereotype_gap near 0 says nothing"
         )
 
