@@ -142,6 +142,9 @@ LABELS = {
 }  # fmt: skip
 
 
+_IF_ANY = ("served", "cached", "unproven")  # left out where a run has none
+
+
 def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
     """Make a family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
     words = [
@@ -184,7 +187,11 @@ def _sections(tasks: ReportTasks) -> list[Section]:
 def _origin(run: Run) -> Origin:
     """Gather where a run's numbers come from."""
     values = {**dict.fromkeys(LABELS), **run.provenance}
-    facts = [(LABELS.get(key, key), readable(value)) for key, value in values.items()]
+    facts = [
+        (LABELS.get(key, key), readable(value))
+        for key, value in values.items()
+        if value is not None or key not in _IF_ANY
+    ]
     versions = [f"{task.task} {task.version}" for task in run.tasks.values()]
     file = run.path.name
     if run.path.is_file():

@@ -287,10 +287,11 @@ def picture(
             bias.append(TaskStrips(task, asked, of_bias))
         if of_ability:
             ability.append(TaskStrips(task, asked, of_ability))
-    # what lies on either side is said by the first score that points somewhere
+    # what lies on either side is said where all scores point the same way
     ends = "below neutral", "above neutral"
-    poles = [value.pole for value in _shown(items) if value.pole]
-    if poles:
+    of_bias_alone = (v for v in _shown(items) if v.favours)
+    poles = list(dict.fromkeys(value.pole for value in of_bias_alone))
+    if len(poles) == 1 and poles[0]:
         ends = f"against {poles[0]}", f"towards {poles[0]}"
     verdicts = [_verdict(members) for members in by_run.values()]
     return BenchmarkPicture(title, ident, bias, ability, ends, verdicts)
