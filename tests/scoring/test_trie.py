@@ -84,7 +84,7 @@ def test_each_needed_token_is_answered_once_from_its_own_beginning(
     for output in walk(width).outputs(sequences, needed, budget, most):
         for slot, row in zip(output.slots.tolist(), output.rows.tolist(), strict=True):
             answered.append(slot)
-            assert torch.allclose(output.logits[row], wanted[slot])
+            assert torch.allclose(output.states[row], wanted[slot])
     assert sorted(answered) == list(range(len(wanted)))
 
 
