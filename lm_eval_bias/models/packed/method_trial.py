@@ -18,7 +18,7 @@ from lm_eval_bias.models.prefix_trie import Ints, arrange
 
 STEM = 64  # tokens that the trial sequences have in common
 _TAILS = (16, 12, 20, 8, 24)
-_LATER = 2  # sequences of a later trial, whose stem is beyond a window
+_LATER = 3  # sequences of a later trial, whose stem is beyond a window
 EXACT = 1e-4  # largest deviation that counts as agreement in float32
 ROUGHLY = 2.0  # below float32: as much of the deviation that padding alone makes
 
