@@ -131,7 +131,7 @@ def main(argv: list[str]) -> int:
     if not argv:
         run.print_help()
         return 0
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _set_up_logging(None, write_out=False)
     with internals.held_back() as release:
         if untested and distributed.first():

@@ -119,8 +119,9 @@ def fitted(
                 f"a request with {len(context)} context and {len(continuation)} continuation tokens; each needs at "
                 f"least one, and the model reads at most {limit}"
             )
-        cut += len(context) > room
-        pairs.append((context[-room:], continuation))
+        if len(context) > room:
+            context, cut = context[-room:], cut + 1
+        pairs.append((context, continuation))
     if cut:
         logger.warning(
             "%s requests are longer than the model's limit of %s tokens: their beginnings are cut off",

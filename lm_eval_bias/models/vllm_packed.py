@@ -16,6 +16,7 @@ from lm_eval_bias.models.cached_prefixes import Plan, PrefixPrompt
 from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.method_trial import trial
 from lm_eval_bias.models.prefix_trie import Answer, Request, fitted
+from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")
 BLOCK_ON_CPU = 32  # tokens; the engine's own 128 there is longer than most prompts
@@ -27,7 +28,7 @@ class _Unanswered(Exception):
     """Raised for an answer that lacks something that was asked for."""
 
 
-class VLLMPacked(VLLM):
+class VLLMPacked(EncodesAhead, VLLM):
     """``--model vllm``, several times faster where requests begin alike; same arguments and answers.
 
     By itself the engine runs each request from its first token when log-probabilities of a prompt are wanted. Here each
@@ -121,6 +122,7 @@ class VLLMPacked(VLLM):
         self, requests: Sequence[Request], disable_tqdm: bool = False
     ) -> list[Answer]:
         """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
+        self.forget()
         config = self.model.llm_engine.model_config.hf_config
         lengths = [
             len(context) + len(continuation) for _, context, continuation in requests

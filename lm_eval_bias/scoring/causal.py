@@ -101,6 +101,7 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     questions = clozes(requests)
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front, start = token_likelihoods.lead(model), model.prefix_token_id
+    token_likelihoods.encode_ahead(model, ((q.sentence, "") for q in questions))
     texts = [
         pieces(_encode(model, q.sentence, front), start, q.options["bos"])
         for q in questions
@@ -115,6 +116,7 @@ def contrast(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     other's, from the last token that they share, so that both have one.
     """
     questions = contrasts(requests)
+    token_likelihoods.encode_ahead(model, ((q.text, "") for q in questions))
     front, start = token_likelihoods.lead(model), model.prefix_token_id
     texts: list[list[Pair]] = []
     for q in questions:
@@ -170,6 +172,9 @@ def _likelihoods(
     """Log-likelihoods and token counts of what :func:`_split` gives; 0 for what a question doesn't need."""
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front = token_likelihoods.lead(model)
+    joint = [(f"{closed(q.context)} ", q.candidate) for q in questions]
+    alone = [(q.candidate, "") for q in questions]
+    token_likelihoods.encode_ahead(model, [*joint, *alone])
     texts: list[list[Pair]] = []
     for q, part_numbers in zip(questions, needed, strict=True):
         parts = _split(model, closed(q.context), q.candidate, q.options["bos"], front)

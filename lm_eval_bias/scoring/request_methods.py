@@ -76,11 +76,11 @@ def _with_length(
     Returns:
         One ``(log-likelihood in nats, is greedy, number of continuation tokens)`` a request.
     """
+    pairs = [request.args for request in requests]
+    token_likelihoods.encode_ahead(self, pairs)
+    lengths = [len(internals.encode_pair(self, *pair)[1]) for pair in pairs]
     answers = getattr(self, EXACT)(requests)
-    return [
-        (*answer, len(internals.encode_pair(self, *request.args)[1]))
-        for answer, request in zip(answers, requests, strict=True)
-    ]
+    return [(*answer, n) for answer, n in zip(answers, lengths, strict=True)]
 
 
 def _without_tokens(

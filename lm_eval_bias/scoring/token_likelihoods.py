@@ -132,6 +132,15 @@ def in_step(
     return answers
 
 
+def encode_ahead(model: Any, pairs: Iterable[tuple[str, str]]) -> None:
+    """Let a backend that can encode the texts of all requests in batches; others encode each when it is asked for.
+
+    A text alone is a context without a continuation.
+    """
+    if hasattr(model, "encode_ahead"):
+        model.encode_ahead(pairs)
+
+
 def encode(model: TemplateLM, text: str) -> list[int]:
     """Encode a text as the harness does, special tokens as the backend adds them.
 
@@ -195,20 +204,23 @@ def loglikelihoods(
         distinct.setdefault((tuple(c), tuple(k)), len(distinct)) for c, k in pairs
     ]
     inputs = list(distinct)
-    filler = ((model.prefix_token_id,), (model.prefix_token_id,))
+    keys = [_key(*pair) for pair in inputs]
+    filler = (model.prefix_token_id,)
+
+    def request(i: int | None) -> tuple[tuple[str, str], list[int], list[int]]:
+        if i is None:
+            return _key(filler, filler), [*filler], [*filler]
+        context, continuation = inputs[i]
+        return keys[i], list(context), list(continuation)
 
     def run_batch(numbers: list[int | None]) -> list[Any]:
-        batch = [filler if i is None else inputs[i] for i in numbers]
-        return internals.loglikelihood_tokens(
-            model, [(_key(*pair), list(pair[0]), list(pair[1])) for pair in batch]
-        )
+        return internals.loglikelihood_tokens(model, list(map(request, numbers)))
 
     def divide(numbers: list[int]) -> list[list[int]]:
         return rounds((i, *inputs[i]) for i in numbers)
 
     try:
         with servers.asking(model):
-            keys = [_key(*pair) for pair in inputs]
             answers = in_step(
                 model,
                 "loglikelihood",

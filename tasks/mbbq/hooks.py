@@ -6,7 +6,6 @@ import ast
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core import Data, Facts
@@ -52,9 +51,10 @@ _SAME = {
 
 
 @cache
-def _prompts_of(path: str, _: str) -> dict[str, list[str]]:
+def _prompts_of(_: str) -> dict[str, list[str]]:
     """Read the prompts from the source of the authors' module, which isn't executed; the hash is the cache's."""
-    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    path = sources.locate("mbbq_answer_detection")
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     values = {
         ast.unparse(node.targets[0]): node.value
         for node in tree.body
@@ -69,10 +69,8 @@ def _prompts_of(path: str, _: str) -> dict[str, list[str]]:
 
 def prompts(language: str) -> list[str]:
     """Read the five prompts in a language; their gaps are context, question and the three options."""
-    path = sources.locate("mbbq_answer_detection")
-    return _prompts_of(
-        str(path), sources.manifest().files["mbbq_answer_detection"].sha256
-    )[language]
+    source = sources.manifest().files["mbbq_answer_detection"]
+    return _prompts_of(source.sha256)[language]
 
 
 def item(row: Facts, control: bool) -> Data:

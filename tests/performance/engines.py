@@ -2,6 +2,7 @@
 
     OMP_NUM_THREADS=1 python tests/performance/engines.py --model_args pretrained=DIR
     python tests/performance/engines.py --model_args pretrained=DIR,dtype=bfloat16 --shape 8b  # on a GPU
+    python tests/performance/engines.py --model_args pretrained=DIR --shape 270m  # a vocabulary of 262,144 tokens
 
 Each model type is loaded in a process of its own, which isn't counted, and answers all workloads (``workloads.py``).
 ``hf`` first tries batch sizes on a part of each workload; its best one counts. Time is that of the processor, of the
@@ -32,9 +33,11 @@ import workloads
 
 MODELS = ("hf", "hf-packed", "vllm", "vllm-packed")
 BATCH_SIZES = "1,8,32"
-SHAPES = {  # of Llama 3.2 1B and 3.1 8B; the tiny one shows that the script runs
+SHAPES = {  # of Gemma 3 270M, whose vocabulary is large, and Llama 3.2 1B and 3.1 8B; tiny: does the script run?
     "tiny": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
              "num_key_value_heads": 1},
+    "270m": {"hidden_size": 640, "intermediate_size": 2048, "num_hidden_layers": 18, "num_attention_heads": 4,
+             "num_key_value_heads": 1, "head_dim": 256, "tie_word_embeddings": True, "vocab_size": 262144},
     "1b": {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
            "num_key_value_heads": 8, "tie_word_embeddings": True},
     "8b": {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
@@ -50,7 +53,7 @@ def make_random(shape: str, arguments: dict[str, Any], folder: str) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(arguments["pretrained"])
     tokenizer.save_pretrained(folder)
     config = transformers.LlamaConfig(
-        **SHAPES[shape], vocab_size=len(tokenizer), max_position_embeddings=8192,
+        **{"vocab_size": len(tokenizer), **SHAPES[shape]}, max_position_embeddings=8192,
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
     )  # fmt: skip
     torch.manual_seed(20261123)
@@ -109,12 +112,15 @@ def contestant(
     given = {**arguments, "batch_size": "auto" if name.startswith("vllm") else sizes[0]}
     if not name.startswith("vllm"):
         given["device"] = "cuda" if on_gpu else "cpu"
-    lm = get_model(name)(**given)
-    counts = {"run": 0}
-    count_tokens(lm, counts)
 
     def clock() -> float:
         return time.perf_counter() if on_gpu else measuring.of_tree(os.getpid())[0]
+
+    started = clock()
+    lm = get_model(name)(**given)
+    loading = clock() - started
+    counts = {"run": 0}
+    count_tokens(lm, counts)
 
     def timed(requests: list[measuring.Request]) -> tuple[float, list[Any]]:
         started = clock()
@@ -147,6 +153,7 @@ def contestant(
                     "memory": memory,
                     "run": counts["run"],
                     "size": size,
+                    "loading": loading,
                 },
                 answers,
             )
@@ -174,9 +181,12 @@ def compared(answers: dict[str, list[Any]]) -> dict[str, dict[str, float]]:
 def table(report: dict[str, Any]) -> str:
     """The report as Markdown."""
     models = report["models"]
+    first = next(iter(report["workloads"].values()))["models"]
+    loading = ", ".join(f"{name} {first[name]['loading']:.1f} s" for name in models)
     lines = [
         f"{report['machine']}; {report['model']} in {report['dtype']}; {report['share']:.0%} of the items; seconds of "
-        f"{report['time']}. In brackets, by how much a packed type is faster than the plain one.",
+        f"{report['time']}, without loading ({loading}).",
+        "In brackets, by how much a packed type is faster than the plain one.",
         "",
         f"| workload | tokens asked : in the trie | {' | '.join(models)} | largest difference | "
         "greedy flags that differ | tokens run a token of the trie | memory, GiB |",

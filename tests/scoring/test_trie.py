@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from transformers import DynamicCache, PretrainedConfig
 
 from lm_eval_bias.models import prefix_trie
-from lm_eval_bias.models.packed.packed_forwards import Network
+from lm_eval_bias.models.packed import packed_forwards
+from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
 from lm_eval_bias.models.packed.trie_walk import Walk
 
 NO_LIMIT = 1 << 30
@@ -84,7 +85,7 @@ def test_each_needed_token_is_answered_once_from_its_own_beginning(
     for output in walk(width).outputs(sequences, needed, budget, most):
         for slot, row in zip(output.slots.tolist(), output.rows.tolist(), strict=True):
             answered.append(slot)
-            assert torch.allclose(output.logits[row], wanted[slot])
+            assert torch.allclose(output.states[row], wanted[slot])
     assert sorted(answered) == list(range(len(wanted)))
 
 
@@ -124,3 +125,30 @@ def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
     assert found.depths(np.arange(len(nodes))).tolist() == [
         len(node) - 1 for node in nodes
     ]
+
+
+@pytest.mark.parametrize("projects", [True, False])
+def test_scores_in_parts_of_a_vocabulary_are_those_of_all_logits(projects, monkeypatch):
+    monkeypatch.setattr(packed_forwards, "_COLUMNS", 7)
+    draw = torch.Generator().manual_seed(2)
+    head = torch.nn.Linear(5, 30)
+    states = torch.randn(12, 5, generator=draw)
+    with torch.no_grad():
+        head.bias[7:14] = -torch.inf  # a part of the vocabulary that can't come
+        head.weight[20], head.bias[20] = head.weight[3], head.bias[3]  # equally likely
+        logits = head(states)
+    places, targets = np.repeat(np.arange(12), 30), np.tile(np.arange(30), 12)
+    outputs = [
+        ForwardOutput(at, at % 6, states[at], 6, head)
+        if projects
+        else ForwardOutput(at, at % 6, logits[at], 6)
+        for at in (np.arange(6), np.arange(6, 12))
+    ]
+    joined = list(packed_forwards.collected(outputs))
+    assert len(joined) == (1 if projects else 2)
+    if not projects:
+        joined = [ForwardOutput(places, places, logits, 12)]
+    found, greedy = joined[0].score(places, targets)
+    wanted = logits.log_softmax(-1)[places, targets]
+    assert np.allclose(found, wanted.numpy(), atol=1e-5)
+    assert greedy.tolist() == (logits.argmax(-1)[places].numpy() == targets).tolist()

@@ -108,7 +108,7 @@ def make(tmp_path_factory):
         for name in modules:
             patch.delitem(sys.modules, name, raising=False)
         kind = importlib.import_module("lm_eval_bias.models.vllm_packed").VLLMPacked
-        yield type("Made", (kind, loaded(kind.__base__)), {})
+        yield type("Made", (kind, loaded(kind.__bases__[-1])), {})
         for name in modules:
             sys.modules.pop(name, None)
 

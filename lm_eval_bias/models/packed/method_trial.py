@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from lm_eval_bias.models.prefix_trie import Ints, arrange
 
 STEM = 64  # tokens that the trial sequences have in common
 _TAILS = (16, 12, 20, 8, 24)
+_LATER = 3  # sequences of a later trial, whose stem is beyond a window
 EXACT = 1e-4  # largest deviation that counts as agreement in float32
 ROUGHLY = 2.0  # below float32: as much of the deviation that padding alone makes
 
@@ -36,13 +38,16 @@ class MethodVerdict:
     longest: int
 
 
-def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[int]]:
+def trial(
+    limit: int, stem: int, usable: Ints, count: int = len(_TAILS)
+) -> tuple[list[list[int]], list[int]]:
     """Draw sequences with common beginnings of up to ``stem`` tokens, and how many last tokens of each count.
 
-    The last sequence is the beginning of the first. A model that sees what follows gives other logits for it.
+    If all are drawn, the last one is the beginning of the first. A model that sees what follows gives other logits for
+    it.
     """
     rng = np.random.default_rng(20261122)
-    tails = [min(tail, max(1, limit // 3)) for tail in _TAILS]
+    tails = [min(tail, max(1, limit // 3)) for tail in _TAILS[:count]]
     stem = max(1, min(stem, limit - max(tails)))
 
     def draw(n: int) -> list[int]:
@@ -50,15 +55,21 @@ def trial(limit: int, stem: int, usable: Ints) -> tuple[list[list[int]], list[in
 
     common = draw(stem)
     stems = [common, common, common[: (stem + 1) // 2], common[:1], common[:1]]
-    sequences = [begin + draw(tail) for begin, tail in zip(stems, tails, strict=True)]
+    sequences = [begin + draw(tail) for begin, tail in zip(stems, tails, strict=False)]
+    if count < len(_TAILS):
+        return sequences, tails
     return [*sequences, sequences[0][:-1]], [*tails, 1]
 
 
 def _deviations(logits: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
     """Return the root mean square difference of each position's logits over their spread, shape (positions,)."""
-    logits, reference = logits.cpu().double(), reference.cpu().double()
-    spread = reference.std(-1).clamp_min(1e-12)
-    return (logits - reference).pow(2).mean(-1).sqrt() / spread
+    deviations = []
+    for found, wanted in zip(logits, reference, strict=True):
+        expected = wanted.cpu().double()
+        difference = found.cpu().double() - expected
+        spread = expected.std().clamp_min(1e-12)
+        deviations.append(difference.pow(2).mean().sqrt() / spread)
+    return torch.stack(deviations)
 
 
 class Trial:
@@ -68,9 +79,13 @@ class Trial:
         longest: Length of the longest sequence, in tokens.
     """
 
-    def __init__(self, network: Network, limit: int, stem: int, usable: Ints) -> None:
+    def __init__(
+        self, network: Network, limit: int, stem: int, usable: Ints, count: int
+    ) -> None:
         self.network = network
-        inputs, tails = trial(limit, stem, usable)
+        forward = inspect.signature(network.model.forward)
+        self._keeps = "logits_to_keep" in forward.parameters
+        inputs, tails = trial(limit, stem, usable, count)
         self.longest = max(map(len, inputs))
         self.sequences, order = arrange(inputs)
         self.needed = np.zeros(len(self.sequences), np.int64)
@@ -86,12 +101,17 @@ class Trial:
         padded = torch.nn.utils.rnn.pad_sequence(
             [self.network.tensor(ids) for ids in rows], batch_first=True
         )
+        width = padded.shape[1]
+        # the first and the last needed token of each row, as the padded row's end counts them
+        ends = [len(ids) - width for ids in rows]
+        starts = [end - count for end, count in zip(ends, needed, strict=True)]
+        options = {"logits_to_keep": -min(starts)} if self._keeps else {}
         logits: torch.Tensor = self.network.call(
-            input_ids=padded, use_cache=False
-        ).logits[:, -padded.shape[1] :]
+            input_ids=padded, use_cache=False, **options
+        ).logits
         chosen = [
-            of_row[len(ids) - count : len(ids)]
-            for of_row, ids, count in zip(logits, rows, needed, strict=True)
+            of_row[start : end or None]
+            for of_row, start, end in zip(logits, starts, ends, strict=True)
         ]
         return torch.cat(chosen).float().cpu()
 
@@ -101,7 +121,7 @@ class Trial:
         for output in walk.trial_outputs(self.sequences, self.needed):
             if len(output.slots):
                 slots = torch.from_numpy(output.slots)
-                logits = output.logits[torch.from_numpy(output.rows)]
+                logits = output.logits()[torch.from_numpy(output.rows)]
                 deviations[slots] = _deviations(logits, self.reference[slots])
         return deviations.nan_to_num(nan=math.inf)
 
@@ -117,7 +137,12 @@ def _size(deviations: torch.Tensor) -> float:
 
 
 def choose(
-    network: Network, limit: int, stem: int, usable: Ints, exact: bool
+    network: Network,
+    limit: int,
+    stem: int,
+    usable: Ints,
+    exact: bool,
+    proven: Walk | None,
 ) -> MethodVerdict:
     """Find the masks with which a walk gives plain forwards' logits.
 
@@ -127,9 +152,11 @@ def choose(
         stem: Tokens that the trial sequences have in common.
         usable: Token ids to draw from.
         exact: Whether the model computes in float32, where agreement must be close.
+        proven: What an earlier trial with a shorter stem has found: it alone is tried, on fewer sequences.
     """
     try:
-        probe = Trial(network, limit, stem, usable)
+        count = _LATER if proven else len(_TAILS)
+        probe = Trial(network, limit, stem, usable, count)
         tolerance = 0.0 if exact else ROUGHLY * (_size(probe.noise()) + 1e-3)
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
         return MethodVerdict(
@@ -137,7 +164,8 @@ def choose(
         )
     failures: list[str] = []
     by_type = getattr(network.model.config.get_text_config(), "layer_types", None)
-    for style in ["by_type", "single"] if by_type else ["single"]:  # the likelier first
+    styles = ["by_type", "single"] if by_type else ["single"]  # the likelier first
+    for style in [proven.style] if proven else styles:
         walk = Walk(network, style)
         try:
             deviations = probe.deviations(walk)

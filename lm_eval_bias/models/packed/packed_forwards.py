@@ -1,4 +1,4 @@
-"""A causal model's logits at the needed places of rows: only these are projected to the vocabulary.
+"""A causal model's scores at the needed places of rows: only these are projected to the vocabulary.
 
 A *slot* is a needed token of a sequence: the last ones of each, numbered through all sequences.
 """
@@ -6,7 +6,7 @@ A *slot* is a needed token of a sequence: the last ones of each, numbered throug
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,16 @@ from transformers import PreTrainedModel
 
 from lm_eval_bias.models.prefix_trie import Ints
 
-_AT_ONCE = 1024  # positions whose logits are made float32 together
+_COLUMNS = 2048  # of the vocabulary, whose logits are computed together
+# hidden states are projected together, so that the projection's weights are read less often: at least so many, or those
+# of so many forwards, whose answers are lost where a run is stopped
+_TOGETHER, _FORWARDS = 256, 8
+
+
+def _integers(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
+    """Copy an array to a device, as 64-bit integers, without waiting for what a GPU has still to do."""
+    integers = torch.from_numpy(array.astype(np.int64, copy=False))
+    return integers.to(device, non_blocking=device.type == "cuda")
 
 
 @dataclass
@@ -31,6 +40,7 @@ class Network:
         dtype: Of its activations.
         pair: What a token's attention to another costs, in a token's matrix products.
         vocabulary: Number of logits a position has.
+        head: The output projection where it alone makes the logits (:meth:`find_head`), else ``None``.
     """
 
     model: PreTrainedModel
@@ -39,10 +49,26 @@ class Network:
     dtype: torch.dtype
     pair: float
     vocabulary: int
+    head: Any = None
 
     def tensor(self, array: np.ndarray[Any, Any]) -> torch.Tensor:
         """Copy an array to the device, as 64-bit integers."""
-        return torch.from_numpy(array.astype(np.int64, copy=False)).to(self.device)
+        return _integers(array, self.device)
+
+    def find_head(self, ids: Ints) -> None:
+        """Find out on some ids whether logits are the output projection, bit by bit, without soft-caps or scales."""
+        head: Any = self.model.get_output_embeddings()
+        given: list[torch.Tensor] = []
+
+        def note(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+            given.append(inputs[0])
+
+        with contextlib.suppress(Exception):  # heads of other kinds
+            with head.register_forward_pre_hook(note):
+                logits = self.call(input_ids=self.tensor(ids[None])).logits
+            projected = ForwardOutput(ids, ids, given[0], 0, head).logits()
+            if torch.equal(projected.float(), logits.float()):
+                self.head = head
 
     def forward(
         self, ids: Ints, slots: Ints, places: Ints, tokens: int, **inputs: Any
@@ -50,84 +76,119 @@ class Network:
         """Run the model on rows of ids; project only the places of slots, in the flattened rows, to the vocabulary."""
         needed, rows = np.unique(places, return_inverse=True)
         at = self.tensor(needed)
-        with gathered(self.model, at, ids.shape[1]) as projected:
+        picked: list[torch.Tensor] = []
+
+        def pick(
+            module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
+        ) -> tuple[torch.Tensor, ...]:
+            hidden = inputs[0]
+            if hidden.dim() != 3 or hidden.shape[1] != ids.shape[1]:
+                return inputs
+            picked.append(hidden.flatten(0, 1)[at.to(hidden.device)])
+            # what follows the projection (soft-caps, scales) is untouched
+            some = picked[0] if self.head is None else picked[0][:0]
+            return some[None], *inputs[1:]
+
+        head = self.model.get_output_embeddings()
+        hook: Any = contextlib.nullcontext()
+        if head is not None:
+            hook = head.register_forward_pre_hook(pick)
+        with hook:
             logits: torch.Tensor = self.call(
                 input_ids=self.tensor(ids), **inputs
             ).logits
-        if projected:
-            return ForwardOutput(slots, rows, logits[0], tokens)
-        chosen = logits.flatten(0, 1)[at.to(logits.device)]
-        return ForwardOutput(slots, rows, chosen, tokens)
-
-
-@contextlib.contextmanager
-def gathered(
-    model: PreTrainedModel, places: torch.Tensor, width: int
-) -> Iterator[list[bool]]:
-    """Run the output projection at some places only; what follows it (soft-caps, scales) is untouched.
-
-    Places are indices into the flattened rows of ``width`` tokens. The yielded list is filled once the projection has
-    run this way.
-    """
-    projected: list[bool] = []
-
-    def pick(
-        module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
-    ) -> tuple[torch.Tensor, ...]:
-        hidden = inputs[0]
-        if hidden.dim() != 3 or hidden.shape[1] != width:
-            return inputs
-        projected.append(True)
-        chosen = hidden.flatten(0, 1)[places.to(hidden.device)]
-        return chosen[None], *inputs[1:]
-
-    head = model.get_output_embeddings()
-    handle = (
-        head.register_forward_pre_hook(pick)
-        if head is not None
-        else contextlib.nullcontext()
-    )
-    with handle:
-        yield projected
-
-
-def score(
-    logits: torch.Tensor, places: Ints, targets: Ints
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Compute log-probabilities of tokens, and whether each token is the likeliest.
-
-    Args:
-        logits: Shape (positions, vocabulary), any floating dtype; the log-softmax is taken in float32.
-        places: The position that each token is predicted at, shape (n,).
-        targets: The tokens, shape (n,).
-
-    Returns:
-        Nats and booleans, both of shape (n,).
-    """
-    norms, best = [], []
-    for rows in logits.split(_AT_ONCE):
-        rows = rows.float()
-        norms.append(torch.logsumexp(rows, -1))
-        best.append(rows.argmax(-1))
-    at = torch.from_numpy(places).to(logits.device)
-    token_ids = torch.from_numpy(targets).to(logits.device)
-    logprobs = logits[at, token_ids].float() - torch.cat(norms)[at]
-    greedy = torch.cat(best)[at] == token_ids
-    return logprobs.cpu().double().numpy(), greedy.cpu().numpy()
+        if not picked:
+            chosen = logits.flatten(0, 1)[at.to(logits.device)]
+            return ForwardOutput(slots, rows, chosen, tokens)
+        states = logits[0] if self.head is None else picked[0]
+        return ForwardOutput(slots, rows, states, tokens, self.head)
 
 
 @dataclass
 class ForwardOutput:
-    """The outcome of one forward.
+    """The outcome of one forward, or of some.
 
     Attributes:
         slots: The slots that it answers, shape (n,).
-        rows: The row of ``logits`` of each, same shape.
-        logits: Shape (rows, vocabulary).
+        rows: The row of ``states`` of each, same shape.
+        states: Logits, shape (rows, vocabulary), or with a head the hidden states that it projects.
         tokens: How many tokens were run, padding aside.
+        head: The output projection, which wasn't run.
     """
 
     slots: Ints
     rows: Ints
-    logits: torch.Tensor
+    states: torch.Tensor
     tokens: int
+    head: Any = None
+
+    @torch.no_grad()
+    def logits(self, columns: slice = slice(None)) -> torch.Tensor:
+        """Return the logits of each row, or some columns of them."""
+        if self.head is None:
+            return self.states[:, columns]
+        weight, bias = self.head.weight, getattr(self.head, "bias", None)
+        if bias is not None:
+            bias = bias[columns]
+        return torch.nn.functional.linear(self.states, weight[columns], bias)
+
+    def score(
+        self, places: Ints, targets: Ints
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """Compute log-probabilities of tokens (nats), and whether each token is the likeliest.
+
+        Logits and their log-softmax, which is taken in float32, are computed in parts of the vocabulary.
+
+        Args:
+            places: The row that each token is predicted at, shape (n,).
+            targets: The tokens, shape (n,).
+        """
+        states = self.states
+        width = len(states[0] if self.head is None else self.head.weight)
+        at = _integers(places, states.device)
+        tokens = _integers(targets, states.device)
+        lowest = torch.finfo(torch.float32).min
+        largest = states.new_full((len(states),), lowest, dtype=torch.float32)
+        total, values = torch.zeros_like(largest), largest[at]
+        likeliest = torch.zeros_like(largest, dtype=torch.long)
+        for first in range(0, width, _COLUMNS):
+            part = self.logits(slice(first, first + _COLUMNS)).float()
+            best, column = part.max(-1)
+            likeliest = torch.where(best > largest, first + column, likeliest)
+            before, largest = largest, torch.maximum(best, largest)
+            total *= (before - largest).exp()
+            total += (part - largest[:, None]).exp_().sum(-1)
+            inside = (tokens >= first) & (tokens < first + part.shape[1])
+            there = (tokens - first).clamp(0, part.shape[1] - 1)
+            values = torch.where(inside, part[at, there], values)
+        norms = largest + total.log()
+        logprobs = (values - norms[at]).cpu().double().numpy()
+        return logprobs, (likeliest[at] == tokens).cpu().numpy()
+
+
+def collected(outputs: Iterable[ForwardOutput]) -> Iterator[ForwardOutput]:
+    """Join the hidden states of some forwards; logits are passed on as they come."""
+    waiting: list[ForwardOutput] = []
+    for output in outputs:
+        if output.head is None:
+            yield output
+            continue
+        waiting.append(output)
+        rows = sum(len(one.states) for one in waiting)
+        if rows >= _TOGETHER or len(waiting) == _FORWARDS:
+            yield _joined(waiting)
+            waiting = []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(outputs: list[ForwardOutput]) -> ForwardOutput:
+    starts = np.cumsum([0, *(len(output.states) for output in outputs)]).tolist()
+    pairs = zip(outputs, starts, strict=False)
+    return ForwardOutput(
+        np.concatenate([output.slots for output in outputs]),
+        np.concatenate([output.rows + start for output, start in pairs]),
+        torch.cat([output.states for output in outputs]),
+        sum(output.tokens for output in outputs),
+        outputs[0].head,
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,21 @@ from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models.packed import attention_masks, method_trial
-from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network, score
+from lm_eval_bias.models.packed.packed_forwards import (
+    ForwardOutput,
+    Network,
+    collected,
+)
 from lm_eval_bias.models.packed.trie_walk import Walk
-from lm_eval_bias.models.prefix_trie import Answer, Request, arrange, fitted
+from lm_eval_bias.models.prefix_trie import Answer, Ints, Request, arrange, fitted
+from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")
 _TOKENS_ON_CPU, _TOKENS_ELSEWHERE = 1024, 16384  # of a forward
 _LOGITS_ON_CPU, _LOGITS_ELSEWHERE = 1 << 29, 1 << 31  # bytes of a forward's logits
 
 
-class HFPacked(HFLM):
+class HFPacked(EncodesAhead, HFLM):
     """``--model hf`` for causal models, several times faster where requests begin alike; same arguments and answers.
 
     All requests of a call form one trie over token ids. It is run as a few rows in which each token sees its ancestors.
@@ -108,18 +113,22 @@ class HFPacked(HFLM):
         if unfit:
             verdict = method_trial.MethodVerdict(None, unfit, sys.maxsize)
         else:
-            network = self._network()
+            network = self.method.network if self.method else self._network()
             special = np.array(self.tokenizer.all_special_ids, np.int64)
             usable = np.arange(min(network.vocabulary, len(self.tokenizer)))
             if len(usable) > len(special) + 1:
                 usable = np.setdiff1d(usable, special)
+            if self.method is None:
+                network.find_head(usable[:8])
             logger.info(
                 "hf-packed: checking shared beginnings against plain forward passes"
             )
             quantisation = getattr(self.model.config, "quantization_config", None)
             is_exact_dtype = network.dtype in (torch.float32, torch.float64)
             exact = is_exact_dtype and quantisation is None
-            verdict = method_trial.choose(network, self.max_length, stem, usable, exact)
+            verdict = method_trial.choose(
+                network, self.max_length, stem, usable, exact, self.method
+            )
         self.method, self._tested_length = verdict.method, max(verdict.longest, 1)
         if self.method is None:
             logger.warning("hf-packed: the hf backend's own method (%s)", verdict.why)
@@ -145,6 +154,7 @@ class HFPacked(HFLM):
         override_bs: int | None = None,
     ) -> list[Answer]:
         """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
+        self.forget()
         pairs = fitted(requests, self.max_length, unread=1)
         inputs = [context + continuation[:-1] for context, continuation in pairs]
         longest = max(map(len, inputs), default=0)
@@ -175,8 +185,10 @@ class HFPacked(HFLM):
     ) -> dict[int, Answer]:
         """Answer chosen requests by walks of their trie, in smaller forwards where memory runs out."""
         assert self.method is not None  # noqa: S101
-        size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
-        most = max(64, size // (4 * self.method.network.vocabulary))
+        network, most = self.method.network, sys.maxsize
+        if network.head is None:
+            size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
+            most = max(64, size // (4 * network.vocabulary))
         run, answers = 0, dict[int, Answer]()
         silent = silent or self.rank != 0
         title = "Running loglikelihood requests"
@@ -185,19 +197,18 @@ class HFPacked(HFLM):
                 sums = _Sums(
                     [inputs[i] for i in missing], [requests[i][2] for i in missing]
                 )
+                outputs = self.method.outputs(
+                    sums.sequences, sums.needed, self._budget, most
+                )
                 try:
-                    for output in self.method.outputs(
-                        sums.sequences, sums.needed, self._budget, most
+                    for place, answer in chain.from_iterable(
+                        map(sums.add, collected(outputs))
                     ):
-                        run += output.tokens
-                        for place in sums.add(output):
-                            key, answer = requests[missing[place]][0], sums[place]
-                            answers[missing[place]] = answer
-                            if key is not None:  # rolling ones are kept as a whole
-                                self.cache_hook.add_partial(
-                                    "loglikelihood", key, answer
-                                )
-                            bar.update()
+                        key = requests[missing[place]][0]
+                        answers[missing[place]] = answer
+                        if key is not None:  # rolling ones are kept as a whole
+                            self.cache_hook.add_partial("loglikelihood", key, answer)
+                        bar.update()
                 except Exception as error:
                     is_memory_error = isinstance(error, MemoryError)
                     if not is_memory_error and not should_reduce_batch_size(error):
@@ -212,6 +223,7 @@ class HFPacked(HFLM):
                         "hf-packed: out of memory, continuing with %s tokens per forward pass",
                         self._budget,
                     )
+                run += sums.tokens
                 if len(answers) < len(chosen):
                     clear_device_cache(garbage_collection=True)
         if len(chosen) > 1 and not silent:
@@ -223,12 +235,19 @@ class HFPacked(HFLM):
         return answers
 
 
+def _ranges(starts: Ints, counts: Ints) -> Ints:
+    """Return the integers from each start, so many of each, one range after another."""
+    offsets = starts - (np.cumsum(counts) - counts)
+    return np.repeat(offsets, counts) + np.arange(int(counts.sum()))
+
+
 class _Sums:
     """Answers to requests, summed up token by token.
 
     Attributes:
         sequences: Token sequences that the model has to read.
         needed: How many last tokens of each sequence need logits.
+        tokens: How many tokens were run, padding aside.
     """
 
     def __init__(self, inputs: list[list[int]], continuations: list[list[int]]) -> None:
@@ -236,27 +255,27 @@ class _Sums:
         counts = np.array([len(ids) for ids in continuations])
         self.needed = np.zeros(len(self.sequences), np.int64)
         np.maximum.at(self.needed, sequence_of, counts)
-        ends = np.cumsum(self.needed)[sequence_of].tolist()
-        # by slot: requests and their tokens
-        self._wanted: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for i, (end, ids) in enumerate(zip(ends, continuations, strict=True)):
-            for slot, token in enumerate(ids, end - len(ids)):
-                self._wanted[slot].append((i, token))
+        self.tokens = 0
+        # requests' tokens in the order of their slots
+        slots = _ranges(np.cumsum(self.needed)[sequence_of] - counts, counts)
+        order = np.argsort(slots, kind="stable")
+        self._slots = slots[order]
+        self._owners = np.repeat(np.arange(len(counts)), counts)[order]
+        self._targets = np.array(list(chain(*continuations)))[order]
         self._sums = np.zeros(len(inputs))
         self._greedy = np.ones(len(inputs), bool)
         self._left = counts
 
-    def __getitem__(self, i: int) -> Answer:
-        """Return the answer to a request."""
-        return float(self._sums[i]), bool(self._greedy[i])
-
-    def add(self, output: ForwardOutput) -> list[int]:
-        """Add the outcome of a forward, and return the requests that it completes."""
-        pairs = zip(output.rows.tolist(), output.slots.tolist(), strict=True)
-        asked = [(row, *wanted) for row, slot in pairs for wanted in self._wanted[slot]]
-        rows, owners, tokens = np.array(asked, np.int64).reshape(-1, 3).T
-        logprobs, greedy = score(output.logits, rows, tokens)
+    def add(self, output: ForwardOutput) -> list[tuple[int, Answer]]:
+        """Add the outcome of forwards, and return the requests that it completes, with their answers."""
+        self.tokens += output.tokens
+        first = np.searchsorted(self._slots, output.slots)
+        counts = np.searchsorted(self._slots, output.slots, "right") - first
+        asked = _ranges(first, counts)
+        owners, rows = self._owners[asked], np.repeat(output.rows, counts)
+        logprobs, greedy = output.score(rows, self._targets[asked])
         np.add.at(self._sums, owners, logprobs)
         np.logical_and.at(self._greedy, owners, greedy)
         np.subtract.at(self._left, owners, 1)
-        return sorted({i for i in owners.tolist() if not self._left[i]})
+        done = np.unique(owners[self._left[owners] == 0]).tolist()
+        return [(i, (float(self._sums[i]), bool(self._greedy[i]))) for i in done]
