@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from lm_eval_bias.core import pen, registry
+from lm_eval_bias.core import pen
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import (
@@ -61,7 +61,7 @@ def occupations(result: ReportTask) -> list[Occupation]:
         raise BiasError(
             "there is no sample log (run with --log_samples and give the run's folder)"
         )
-    benchmark = registry.get(result.task.benchmark)
+    benchmark = result.task.definition
     try:
         records = [
             benchmark.record(sample.doc, sample.answers) for sample in result.samples()
