@@ -105,13 +105,17 @@ def shared(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Readi
 
 
 def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Reading]:
-    """Unmask the words that the other text doesn't have, token by token from left to right."""
+    """Unmask the words that the other text doesn't have, token by token from left to right.
+
+    Where the other has words in addition alone, the word before these, so that both texts have one.
+    """
     ids, places, words = _words(tokenizer, question.text)
     _, _, others = _words(tokenizer, question.other)
     hidden: list[int] = []
     for tag, start, end, _, _ in SequenceMatcher(None, words, others).get_opcodes():
         if tag != "equal":
-            hidden += itertools.chain.from_iterable(places[start:end])
+            first = max(start - 1, 0) if tag == "insert" else start
+            hidden += itertools.chain.from_iterable(places[first:end])
     readings = []
     for number, position in enumerate(hidden):
         masked = ids.copy()

@@ -117,9 +117,13 @@ def nangia(text, other):
     return [place for place in itertools.chain(*spans) if place not in (0, last)]
 
 
-def test_a_text_without_words_of_its_own_has_no_score(bert):
+def test_a_text_without_words_of_its_own_has_the_word_before_the_others(bert):
     model = HFMaskedLM(bert, device="cpu")
+    ids = model.tokenizer("The gardener")["input_ids"]
     value, count = ask(model, "The gardener", "The old gardener", False)
+    assert (value, count) == (pytest.approx(masked(bert, ids, [1]), rel=1e-4), 1)
+    # texts that the tokenizer can't tell apart have no score
+    value, count = ask(model, "The \N{SNOWMAN}", "The \N{UMBRELLA}", False)
     assert math.isnan(value)
     assert count == 0
 
