@@ -112,10 +112,13 @@ def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Re
     ids, places, words = _words(tokenizer, question.text)
     _, _, others = _words(tokenizer, question.other)
     hidden: list[int] = []
+    before: list[int] = []
     for tag, start, end, _, _ in SequenceMatcher(None, words, others).get_opcodes():
-        if tag != "equal":
-            first = max(start - 1, 0) if tag == "insert" else start
-            hidden += itertools.chain.from_iterable(places[first:end])
+        if tag == "insert":
+            before = before or places[max(start - 1, 0)]
+        elif tag != "equal":
+            hidden += itertools.chain.from_iterable(places[start:end])
+    hidden = hidden or before
     readings = []
     for number, position in enumerate(hidden):
         masked = ids.copy()
