@@ -151,7 +151,9 @@ def test_a_run_says_how_many_answers_came_from_a_file_and_a_policy_can_refuse_th
     content[-1] ^= 1
     weights.write_bytes(content)
     os.utime(weights, (1, 1))
-    assert "holds answers of another model" in refused(tmp_path, *run(second, "three"))
+    outcome = command(*run(second, "three"))
+    assert outcome.status == 2
+    assert "holds answers of another model" in outcome.err
 
 
 def test_what_is_no_cache_is_refused(tmp_path):
