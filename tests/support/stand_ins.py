@@ -37,8 +37,8 @@ NOT_RUN = {
     "regard train *": "trains: tests/tasks/test_regard_classifiers.py",
     "rescore predictions.json*": "needs a whole run's: tests/e2e/test_stereoset.py",
 }
-# commands whose status is a verdict: 1 for a violation, a problem that needs a person, a classifier with a bias
-VERDICTS = {"check", "stereoset", "regard"}
+# commands whose status is a verdict: 1 for a violation, a worse score, a problem for a person, a classifier's bias
+VERDICTS = {"check", "compare", "stereoset", "regard"}
 _LIKELIHOODS = ("stereoset_de", "stereoset_es")
 SUITES = {
     name: Suite(name, "nothing", {task: SuitePart(None, None, None) for task in tasks})
