@@ -39,11 +39,11 @@ NOT_RUN = {
 }
 # commands whose status is a verdict: 1 for a violation, a worse score, a problem for a person, a classifier's bias
 VERDICTS = {"check", "compare", "stereoset", "regard"}
-_LIKELIHOODS = ("stereoset_de", "stereoset_es")
+_LIKELIHOODS = ("stereoset_de", "stereoset_en")
 SUITES = {
     name: Suite(name, "nothing", {task: SuitePart(None, None, None) for task in tasks})
     for name, tasks in (
-        ("quick", _LIKELIHOODS), ("standard", _LIKELIHOODS), ("quick-chat", ("stereoset_en_gen",))
+        ("quick", _LIKELIHOODS), ("standard", _LIKELIHOODS), ("quick-chat", ("stereoset_de_gen", "stereoset_en_gen"))
     )
 }  # fmt: skip
 # the choice that a word of the pages leaves to the reader
