@@ -130,8 +130,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.fail_on and problems:
         raise BiasError(f"--fail-on {arguments.fail_on}: {problems[0]}")
     if arguments.plan:
-        is_one = len(runs) == 1 and not arguments.fail_on
-        if not is_one or output_format == "html" or not 0 < arguments.target <= 1:
+        unfit = arguments.fail_on or len(runs) > 1 or output_format == "html"
+        if unfit or not 0 < arguments.target <= 1:
             raise BiasError(
                 "--plan takes one run, a --target above 0 and up to 1, any format but html, and no --fail-on"
             )

@@ -213,9 +213,15 @@ def render(
     rows = [record(finding, correction) for finding in findings]
     for one in left_out:
         row: dict[str, object] = dict.fromkeys(rows[0])
-        row |= {"what": one.subject, "base": one.base, "other": one.other}
-        row |= {"family": NOT_COMPARED, "finding": NOT_COMPARED}
-        row |= {"outcome": NOT_SHOWN, "reason": one.reason}
+        row |= {
+            "family": NOT_COMPARED,
+            "what": one.subject,
+            "base": one.base,
+            "other": one.other,
+            "outcome": NOT_SHOWN,
+            "finding": NOT_COMPARED,
+            "reason": one.reason,
+        }
         rows.append(row)
     if style == "csv":
         return csv_text(list(rows[0]), (row.values() for row in rows))
