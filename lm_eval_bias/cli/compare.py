@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         choices=("worse",),
         help="exit with status 1 if a primary score is shown to be worse than the base's: significantly further from "
-        "neutral, or of lower ability. What can't be read or compared is then an error (2)",
+        "neutral, or of lower ability. What can't be read or paired is an error then (2)",
     )
     parser.add_argument(
         "--format",
