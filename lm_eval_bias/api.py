@@ -451,7 +451,7 @@ def compare(
     unpaired: bool = False,
     correction: str = "holm",
 ) -> DataFrame:
-    """Paired differences of scores, a row per comparison and score: the rows of ``compare --format csv``.
+    """Paired differences of scores, a row per comparison and score: the first rows of ``compare --format csv``.
 
     Pairs of runs need the same items and sample logs (``--log_samples``).
 
@@ -466,6 +466,7 @@ def compare(
     ``smallest_detectable``                  the true difference that is found with a probability of 80% at the level
                                              ``detectable_at``
     ``paired``, ``items``                    whether item by item, and on how many of these the score rests
+    ``outcome``                              of the other: ``better``, ``worse`` or ``not shown``
     ``finding``, ``reason``, ``note``        what it says, why a number is ``nan``, what to beware of
     ``summary``, ``range_low``, ...          what the score is; ``range_high``, ``neutral``, ``direction``, ``unit`` too
     ======================================== =========================================================================

@@ -7,12 +7,15 @@ from pathlib import Path
 
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
-from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import Problem
+from lm_eval_bias.core.errors import BiasError, printable
 
-_EPILOG = """examples:
+_EPILOG = """exit status: 0 done, 1 with --fail-on worse: a primary score (any, if none is primary) is shown to be
+worse, 2 bad usage or input
+
+examples:
   lm-eval-bias compare base/ instruct/
   lm-eval-bias compare base/ instruct/ -o compare.html
+  lm-eval-bias compare lastweek/ today/ --fail-on worse
   lm-eval-bias compare run/ --plan --target 0.05
   lm-eval-bias compare run/ --by instruction
   lm-eval-bias compare run/ --by language --base en --scores ss,icat
@@ -78,6 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="correction for the number of tests: Holm (default), Benjamini-Hochberg or none",
     )
     parser.add_argument(
+        "--fail-on",
+        choices=("worse",),
+        help="exit with status 1 if a primary score is shown to be worse than the base's: significantly further from "
+        "neutral, or of lower ability. What can't be read or paired is an error then (2)",
+    )
+    parser.add_argument(
         "--format",
         choices=(*FORMATS, "html"),
         help="output format (default: by FILE's ending, else text)",
@@ -96,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Usage is bad, or runs can't be read or compared.
     """
-    from lm_eval_bias.comparing.findings import Choice, compare, plan
+    from lm_eval_bias.comparing.findings import Choice, compare, is_worse, plan
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
@@ -109,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
         scores=list(dict.fromkeys(filter(None, names))),
         unpaired=arguments.unpaired,
         correction=arguments.correction,
-        leave_out=output_format == "html",
+        leave_out=not arguments.fail_on,
     )
     if arguments.scores and not choice.scores:
         raise BiasError(
@@ -118,24 +127,27 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)
+    if arguments.fail_on and problems:
+        raise BiasError(f"--fail-on {arguments.fail_on}: {problems[0]}")
     if arguments.plan:
-        if len(runs) > 1 or output_format == "html" or not 0 < arguments.target <= 1:
+        unfit = arguments.fail_on or len(runs) > 1 or output_format == "html"
+        if unfit or not 0 < arguments.target <= 1:
             raise BiasError(
-                "--plan takes one run, a --target above 0 and up to 1, and any format but html"
+                "--plan takes one run, a --target above 0 and up to 1, any format but html, and no --fail-on"
             )
         planned = plan(runs[0])
         text = comparison_reports.plan(planned, arguments.target, output_format)
         summary = f"{arguments.output}: {len(planned)} primary scores"
         output.deliver(text, arguments.output, summary)
         return 0
-    findings, refused = compare(runs, choice)
-    output.name_problems(
-        [Problem(error.pair.other.run.path, str(error)) for error in refused]
-    )
+    findings, left_out = compare(runs, choice)
     if output_format == "html":
-        text = comparison_reports.page(findings, runs, arguments.correction, refused)
+        text = comparison_reports.page(findings, runs, arguments.correction, left_out)
     else:
-        text = comparison_reports.render(findings, arguments.correction, output_format)
-    summary = f"{arguments.output}: {len(findings)} comparisons"
-    output.deliver(text, arguments.output, summary)
-    return 0
+        text = comparison_reports.render(
+            findings, arguments.correction, output_format, left_out
+        )
+    lines = [f"{arguments.output}: {len(findings)} comparisons"]
+    lines += [f"not compared: {printable(one)}" for one in left_out]
+    output.deliver(text, arguments.output, "\n".join(lines))
+    return int(bool(arguments.fail_on) and is_worse(findings))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ from lm_eval_bias.custom_metrics.score import (
     t_factor,
 )
 from lm_eval_bias.runs.remarks import before_scores
+
+BETTER, WORSE, NOT_SHOWN = "better", "worse", "not shown"
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,25 @@ class Finding:
         return smallest if smallest <= room else math.nan
 
     @property
+    def outcome(self) -> str:
+        """Whether ``other`` is shown to be better or worse: further from neutral, or of lower ability, is worse."""
+        d, score = self.difference, self.score
+        if not self.significant:
+            return NOT_SHOWN
+        if score.higher_is_better is not None:
+            is_better = (d.value > 0) == score.higher_is_better
+        elif score.neutral is None:
+            return NOT_SHOWN
+        else:
+            # of two values on different sides of neutral, the sum tells which one is further away
+            total = d.sum_value - 2 * score.neutral
+            is_certain = abs(total) > t_factor(d.dof, 1 - self.level) * d.sum_stderr
+            if not is_certain:
+                return NOT_SHOWN
+            is_better = (d.value > 0) == (total < 0)
+        return BETTER if is_better else WORSE
+
+    @property
     def verdict(self) -> str:
         """What it says, in words."""
         d = self.difference
@@ -94,19 +115,23 @@ class Finding:
             return d.reason or self.note or "cannot be tested"
         if not self.significant:
             return f"no significant difference{f': {d.reason}' if d.reason else ''}"
-        high, low = (self.other, self.base) if d.value > 0 else (self.base, self.other)
+        if self.outcome == NOT_SHOWN:
+            higher = f"higher with {self.other if d.value > 0 else self.base}"
+            if self.score.neutral is None:
+                return higher
+            return f"{higher}; which one is further from neutral is uncertain"
+        better, worse = self.other, self.base
+        if self.outcome == WORSE:
+            better, worse = worse, better
         if self.score.higher_is_better is not None:
-            return f"better with {high if self.score.higher_is_better else low}"
-        neutral = self.score.neutral
-        if neutral is None:
-            return f"higher with {high}"
-        total = d.sum_value - 2 * neutral
-        if (
-            math.isnan(d.sum_stderr)
-            or abs(total) <= t_factor(d.dof, 1 - self.level) * d.sum_stderr
-        ):
-            return f"higher with {high}; which one is further from neutral is uncertain"
-        return f"further from neutral with {high if total > 0 else low}"
+            return f"better with {better}"
+        return f"further from neutral with {worse}"
+
+
+def is_worse(findings: Sequence[Finding]) -> bool:
+    """Return whether a primary score is shown to be worse; any of them where none is primary."""
+    decisive = [finding for finding in findings if finding.primary] or findings
+    return any(finding.outcome == WORSE for finding in decisive)
 
 
 def adjust(p_values: Sequence[float], correction: str) -> list[float]:
@@ -220,22 +245,29 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Two sides that can't be compared.
+class NotCompared:
+    """A task or scores that two sides were not compared by.
 
     Attributes:
-        pair: The sides.
+        subject: A task, or a group of tasks.
+        base: Label of the base.
+        other: Label of what would be compared with it.
         reason: Why not.
     """
 
-    pair: Pair
+    subject: str
+    base: str
+    other: str
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.pair.subject}: {self.pair.other.label} and {self.pair.base.label}: {self.reason}"
+        return f"{self.subject}: {self.other} and {self.base}: {self.reason}"
 
 
-def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Refusal]]:
+Comparison = tuple[list[Finding], list[NotCompared]]
+
+
+def find(pairs: Sequence[Pair], choice: Choice) -> Comparison:
     """Compare all pairs.
 
     Args:
@@ -243,7 +275,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
         choice: What to compare and how.
 
     Returns:
-        A difference per pair and score, and the pairs that were left out.
+        A difference per pair and score, and what was not compared: pairs that were left out, scores of one side alone.
 
     Raises:
         BiasError: Sides that can't be paired, unless they may be compared unpaired or left out; an unknown score;
@@ -251,15 +283,18 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
     """
     findings = []
     refused = []
+    single = []
     known: set[str] = set()
     for pair in progress(pairs, "Comparing"):
+        sides = (pair.base, pair.other)
+        labels = pair.subject, pair.base.label, pair.other.label
         logged = pair.base.task.samples and pair.other.task.samples
         reason = why_not_paired(pair, choice.by) if logged else "no sample logs"
         # other items in another language are an independent sample
         if reason and not (
             choice.unpaired or (choice.by == LANGUAGE and logged and not pair.shared)
         ):
-            refused.append(Refusal(pair, reason))
+            refused.append(NotCompared(*labels, reason))
             pair.forget()
             if not choice.leave_out:
                 break
@@ -284,28 +319,31 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             most = max(len(pair.base.records), len(pair.other.records))
             unmatched = most - len(pair.shared)
             note = f"{unmatched:,} unmatched items left out" if unmatched else ""
-        caveats = [
-            before_scores(side.run, side.task) for side in (pair.base, pair.other)
-        ]
+        caveats = [before_scores(side.run, side.task) for side in sides]
         if caveats[0] != caveats[1]:
             caveats = [
                 caveat and f"{side.label}: {caveat}"
-                for side, caveat in zip((pair.base, pair.other), caveats, strict=True)
+                for side, caveat in zip(sides, caveats, strict=True)
             ]
         note = joined(note, beside_the_model(pair, choice.by), *dict.fromkeys(caveats))
         primary = catalog.primary(pair.base.task.task, benchmark)
+        chosen = [name for name in chosen if name in defined]
         for name in chosen:
-            if name not in defined:
-                continue
             score = defined[name]
             compared = _unpaired(pair, score) if reason else _paired(pair, score)
             facts = not reason, note, name in primary and not choice.scores
             findings.append(_finding(pair, score, compared, *facts))
+        for side, beside in (sides, sides[::-1]):
+            told = {*chosen, *beside.task.scores}
+            names = [name for name in side.task.scores if name not in told]
+            if names and not choice.scores:
+                only = f"only {side.label} has {', '.join(names)}"
+                single.append(NotCompared(*labels, only))
         pair.forget()
     if refused and not (choice.leave_out and findings):
-        pair, reason = refused[0].pair, refused[0].reason
+        first = refused[0]
         raise BiasError(
-            f"{pair.subject}: {pair.base.label} and {pair.other.label} can't be compared item by item: {reason}; "
+            f"{first.subject}: {first.base} and {first.other} can't be compared item by item: {first.reason}; "
             "--unpaired compares them as independent runs"
         )
     for name in choice.scores:
@@ -315,7 +353,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> tuple[list[Finding], list[Ref
             raise BadOption("scores", name, problem)
     if not findings:
         raise BiasError("no score to compare")
-    return _corrected(findings, choice.correction), refused
+    return _corrected(findings, choice.correction), refused + single
 
 
 def _corrected(findings: Sequence[Finding], correction: str) -> list[Finding]:
@@ -356,6 +394,21 @@ def ways() -> list[str]:
     return ["run", *conditions(), LANGUAGE]
 
 
-def compare(runs: Sequence[Run], choice: Choice) -> tuple[list[Finding], list[Refusal]]:
+def _in_one_run(pairs: Sequence[Pair], runs: Sequence[Run]) -> Iterator[NotCompared]:
+    """Yield the tasks that the base has and another run hasn't, or the other way round."""
+    base = pairs[0].base.run
+    for run in runs:
+        for owner, beside in ((base, run), (run, base)):
+            for task in owner.tasks:
+                if task not in beside.tasks:
+                    reason = f"only {owner.name} has this task"
+                    yield NotCompared(task, base.name, run.name, reason)
+
+
+def compare(runs: Sequence[Run], choice: Choice) -> Comparison:
     """Compare runs, which have names that tell them apart, as :func:`find` compares pairs."""
-    return find(make_pairs(runs, choice.by, choice.base), choice)
+    pairs = make_pairs(runs, choice.by, choice.base)
+    findings, left_out = find(pairs, choice)
+    if choice.by == "run":
+        left_out += _in_one_run(pairs, runs)
+    return findings, left_out

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from operator import attrgetter
 
-from lm_eval_bias.comparing.findings import LEVEL, Finding, Refusal
+from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import (
     aim,
@@ -38,6 +38,7 @@ FAMILIES = {
     True: "primary scores (first family, chosen before looking)",
     False: "other scores (second family)",
 }
+NOT_COMPARED = "not compared"
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
@@ -65,6 +66,7 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
         "detectable_at": finding.level,
         "paired": finding.paired,
         "items": finding.items,
+        "outcome": finding.outcome,
         "finding": finding.verdict,
         "reason": difference.reason,
         "note": finding.note,
@@ -119,8 +121,13 @@ def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Tabl
     return Table(f"Differences with {BRACKETS}", columns, rows)
 
 
-def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
-    """Write a table per comparison, in ``text`` and ``md`` with how to read it."""
+def _tables(
+    findings: Sequence[Finding],
+    correction: str,
+    style: str,
+    left_out: Sequence[NotCompared],
+) -> str:
+    """Write a table per comparison, in ``text`` and ``md`` with how to read it, and one of what was not compared."""
     pairs = grouped(((f.subject, f.base, f.other), f) for f in findings)
     lines = [legend(findings, correction), ""] if style != "latex" else []
     for (subject, base, other), pair in pairs.items():
@@ -134,6 +141,10 @@ def _tables(findings: Sequence[Finding], correction: str, style: str) -> str:
             notes = {finding.note for finding in pair if finding.note}
             lines += [f"note: {note}" for note in sorted(notes)]
         lines.append("")
+    if left_out:
+        columns = ["Task", "Base", "Other", "Why"]
+        rows = [[one.subject, one.base, one.other, one.reason] for one in left_out]
+        lines.append(titled(style, Table("Not compared", columns, rows)))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -183,17 +194,35 @@ def plan(findings: Sequence[Finding], target: float, style: str) -> str:
     return titled(style, Table(PLAN, columns, rows)) + "\n"
 
 
-def render(findings: Sequence[Finding], correction: str, style: str) -> str:
+def render(
+    findings: Sequence[Finding],
+    correction: str,
+    style: str,
+    left_out: Sequence[NotCompared] = (),
+) -> str:
     """Write findings as ``text``, ``md``, ``latex``, ``csv`` (a row each) or ``json``.
 
     Args:
         findings: At least one.
         correction: What their p-values are corrected by.
         style: The format.
+        left_out: What was not compared; in ``csv`` and ``json`` a row each, without numbers.
     """
     if style in ("text", "md", "latex"):
-        return _tables(findings, correction, style)
+        return _tables(findings, correction, style, left_out)
     rows = [record(finding, correction) for finding in findings]
+    for one in left_out:
+        row: dict[str, object] = dict.fromkeys(rows[0])
+        row |= {
+            "family": NOT_COMPARED,
+            "what": one.subject,
+            "base": one.base,
+            "other": one.other,
+            "outcome": NOT_SHOWN,
+            "finding": NOT_COMPARED,
+            "reason": one.reason,
+        }
+        rows.append(row)
     if style == "csv":
         return csv_text(list(rows[0]), (row.values() for row in rows))
     return json_text(rows, indent=2)
@@ -225,7 +254,7 @@ def page(
     findings: Sequence[Finding],
     runs: Sequence[Run],
     correction: str,
-    refused: Sequence[Refusal],
+    left_out: Sequence[NotCompared],
 ) -> str:
     """Write findings as a page.
 
@@ -233,7 +262,7 @@ def page(
         findings: At least one.
         runs: The runs that were compared.
         correction: What their p-values are corrected by.
-        refused: Pairs that can't be compared.
+        left_out: What was not compared.
     """
     groups = {}
     listed = []
@@ -248,7 +277,7 @@ def page(
         others=list(dict.fromkeys(finding.other for finding in findings)),
         groups=groups,
         legend=legend(findings, correction),
-        refused=list(map(str, refused)),
+        left_out=list(map(str, left_out)),
         table_of_all=_table(listed, correction, labelled=True),
         notes=_notes(findings),
         origins=board_reports.origins(runs),

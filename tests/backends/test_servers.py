@@ -11,6 +11,7 @@ from lm_eval.api.model import CacheHook
 from lm_eval.api.registry import get_model
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import registration
 from lm_eval_bias.harness.servers import SERVED
 from lm_eval_bias.runs.run_discovery import read
@@ -568,7 +569,11 @@ def test_a_model_that_refuses_everything_is_called_nothing_else(
     assert min(items.count(SORRY), items.count("[refused]")) >= 4
 
 
-def test_quick_chat_asks_a_strict_server(server, tiny_mirror, tmp_path, said, capsys):
+def test_quick_chat_asks_a_strict_server(
+    server, tiny_mirror, tmp_path, said, capsys, monkeypatch
+):
+    # the small German set has no two items of a term to pair
+    monkeypatch.delitem(suites.load("quick-chat").parts, "stereoset_de_gen")
     server.is_strict = True
     where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
     arguments = ["--model", "local-chat-completions", "--model_args", where]
@@ -590,4 +595,4 @@ def test_quick_chat_asks_a_strict_server(server, tiny_mirror, tmp_path, said, ca
         "lm-eval-bias run --suite quick-chat --model local-chat-completions "
     )
     assert "--apply_chat_template" in run.command
-    assert set(run.tasks) == {*GENERATED, "mbbq_en_gender_identity_gen"}
+    assert set(run.tasks) == set(suites.load("quick-chat").parts)

@@ -13,7 +13,7 @@ from scipy import stats
 
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
-from tests.support.commands import refused
+from tests.support.commands import command, refused
 from tests.support.made_runs import edited
 from tests.support.pages import check_closed
 from tests.support.run_scores import results_of
@@ -152,6 +152,33 @@ def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
     )
 
 
+def test_the_exit_status_says_whether_a_primary_score_is_worse(tmp_path, capsys):
+    run = "run --tasks occugender_implicit --model bias-dial --limit 200 --log_samples"
+    for strength in ("0", "0.4"):
+        planted = ["--model_args", f"strength={strength}"]
+        folder = ["--output_path", str(tmp_path / strength)]
+        assert main([*run.split(), *planted, *folder]) == 0
+    none, strong = str(tmp_path / "0"), str(tmp_path / "0.4")
+    worse = ("--fail-on", "worse")
+    for runs, status, said in (((none, strong), 1, "worse"), ((strong, none), 0, "better")):  # fmt: skip
+        capsys.readouterr()
+        assert main(["compare", *runs, *worse, "--format", "json"]) == status
+        first, *_ = json.loads(capsys.readouterr().out)
+        assert (first["family"], first["outcome"]) == ("primary", said)
+        assert main(["compare", *runs]) == 0
+    # of named scores, which are no primary ones, any decides; coverage has no better side
+    for scores, status in (("stereotype_gap,coverage", 1), ("coverage", 0)):
+        assert main(["compare", none, strong, "--scores", scores, *worse]) == status
+    out = str(tmp_path / "page.html")
+    assert main(["compare", none, strong, *worse, "-o", out]) == 1
+    refused(tmp_path, "compare", "--plan", none, *worse)
+    refused(tmp_path, "compare", none, strong, "--fail-on", "better")
+    (tmp_path / "0" / "results_cut.json").write_text('{"results": {', encoding="utf-8")
+    outcome = command("compare", none, strong, *worse)
+    assert outcome.status == 2
+    assert "error: --fail-on worse" in outcome.err
+
+
 def test_instructions_within_a_run(runs, compared):
     found = compared(runs[0], "--by", "instruction")
     assert {(row["base"], row["other"]) for row in found} == {
@@ -273,14 +300,44 @@ def test_names_are_text_in_every_format(runs, tmp_path):
     }
 
 
-def test_what_is_refused_stands_in_the_page_with_its_reason(runs, tmp_path):
-    third, out = shutil.copytree(runs[1], tmp_path / "3"), tmp_path / "compare.html"
+def test_what_is_not_compared_stands_in_every_format_with_its_reason(
+    runs, said, compared, tmp_path
+):
+    third, fourth = (shutil.copytree(runs[1], tmp_path / name) for name in "34")
     edited(
         third,
         lambda content: content["config"].update(random_seed=99, model_args="seed=3"),
     )
-    assert main(["compare", *map(str, (*runs, third)), "-o", str(out)]) == 0
-    assert check_closed(out.read_text(encoding="utf-8")).said.count(
-        "and [99, 1234, 1234, 1234]"
-    ) == len(TASKS)
-    refused(tmp_path, "compare", *map(str, (*runs, third)))  # other formats do
+
+    def without_a_task(content):
+        content["config"].update(model_args="seed=4")
+        del content["results"][TASKS[0]]
+
+    edited(fourth, without_a_task)
+    every = [str(folder) for folder in (*runs, third, fourth)]
+    reasons = (
+        ["and [99, 1234, 1234, 1234]"] * 2,
+        ["only bias-chance (seed=1) has this task"],
+    )
+    for ending in ("html", "md", "tex", "csv", "json", "txt"):
+        out = tmp_path / f"compare.{ending}"
+        summary = said("compare", *every, "-o", out)
+        assert summary.count("not compared: ") == 3
+        text = out.read_text(encoding="utf-8")
+        if ending == "html":
+            text = check_closed(text).said
+        if ending == "md":
+            text = text.replace("\\", "")
+        for reason in reasons:
+            assert text.count(reason[0]) == len(reason), ending
+    rows = [row for row in compared(*every) if row["finding"] == "not compared"]
+    assert {(row["family"], row["outcome"]) for row in rows} == {
+        ("not compared", "not shown")
+    }
+    assert [(row["what"], row["other"], row["p"]) for row in rows] == [
+        (TASKS[0], "bias-chance (seed=3)", None),
+        (TASKS[1], "bias-chance (seed=3)", None),
+        (TASKS[0], "bias-chance (seed=4)", None),
+    ]
+    # a verdict is about everything that was given
+    assert "99" in refused(tmp_path, "compare", *every, "--fail-on", "worse")

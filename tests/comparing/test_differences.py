@@ -8,7 +8,7 @@ from dataclasses import astuple
 import pytest
 from scipy import stats
 
-from lm_eval_bias.comparing.findings import Choice, Finding, adjust, find
+from lm_eval_bias.comparing.findings import Choice, Finding, adjust, find, is_worse
 from lm_eval_bias.comparing.pairing import beside_the_model
 from lm_eval_bias.core.benchmark import UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError
@@ -23,7 +23,7 @@ EDGE = stats.norm.ppf(0.975)
 UNCERTAIN = "higher with other; which one is further from neutral is uncertain"
 
 
-def verdict(
+def finding(
     adjusted=0.01,
     neutral=0.0,
     better=None,
@@ -33,6 +33,7 @@ def verdict(
     error=0.1,
     dof=math.inf,
     reason="",
+    primary=False,
 ):
     scale = Score(
         "s",
@@ -44,8 +45,9 @@ def verdict(
     )
     difference = Difference(value, 0.1, dof, 0.01, total, error, reason, "t")
     return Finding(
-        "task", "base", "other", scale, 0.0, 0.0, difference, adjusted, True, 9, UnknownBenchmark("x"), note
-    ).verdict  # fmt: skip
+        "task", "base", "other", scale, 0.0, 0.0, difference, adjusted, True, 9, UnknownBenchmark("x"), note,
+        primary=primary,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,35 @@ def verdict(
     ],
 )
 def test_what_is_said(given, said):
-    assert verdict(**given) == said
+    found, outcomes = finding(**given), {
+        "better with other": "better", "better with base": "worse",
+        "further from neutral with other": "worse", "further from neutral with base": "better",
+    }  # fmt: skip
+    assert found.verdict == said
+    assert found.outcome == outcomes.get(said, "not shown")
+
+
+def test_primary_scores_decide_where_there_are_any():
+    worse, better = finding(better=False), finding(better=True)
+    unknown = finding(neutral=None, primary=True)
+    assert is_worse([better, worse])
+    assert not is_worse([better])
+    assert not is_worse([better, worse, unknown])
+    assert is_worse([better, unknown, finding(better=False, primary=True)])
+
+
+def test_scores_of_one_side_alone_are_named(toy, tmp_path):
+    toy.main = ("mean",)
+    sides = [
+        side(name, tmp_path, BASE, scores=[score(), score(one)])
+        for name, one in (("one", "a/mean"), ("two", "b/mean"))
+    ]
+    (_,), left_out = find([pair(*sides)], Choice())
+    assert [str(one) for one in left_out] == [
+        "toy: two and one: only one has a/mean",
+        "toy: two and one: only two has b/mean",
+    ]
+    assert find([pair(*sides)], Choice(scores=["mean"]))[1] == []
 
 
 def test_corrections_count_no_p_value_that_is_no_test():

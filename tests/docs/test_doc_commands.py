@@ -5,6 +5,7 @@
 
 import fnmatch
 import itertools
+import os
 import re
 import runpy
 import shlex
@@ -30,6 +31,7 @@ RUN_ELSEWHERE = {
     "docs/own_prompts.md": "tests/e2e/test_own_prompts.py",
 }
 DEMO = "docs/start.md"  # shows what `make demo` prints: tests/e2e/test_smollm2.py
+GATE = "docs/gate.md"
 NOTEBOOK = "docs/python-api.md"  # tests/plugin/test_api.py runs its Python
 REFERENCE = runpy.run_path(
     ROOT / "docs/hooks/reference_pages.py"
@@ -89,7 +91,8 @@ def shown(page):
 def workflow_steps(content):
     """The commands of a workflow."""
     if isinstance(content, str):
-        yield from [content] if content.startswith("lm-eval-bias ") else []
+        if re.search(r"^lm-eval-bias ", content, re.MULTILINE):
+            yield content
     elif isinstance(content, dict | list):
         for part in content.values() if isinstance(content, dict) else content:
             yield from workflow_steps(part)
@@ -219,6 +222,47 @@ def test_commands_run(page, kit, tmp_path, monkeypatch, capsys):
                 assert list(tmp_path.glob(f"{name.rstrip('/')}*")), (name, given)
     if page != DEMO:
         pages.compare_output(page, texts)
+
+
+def comment_scripts():
+    """The scripts of the pipelines on the gate's page that comment, by the name of their file."""
+    for file, body in pages.blocks(GATE, "yaml"):
+        content = yaml.safe_load(body)
+        for job in content.get("jobs", content).values():
+            lines = job.get("script", ()) if isinstance(job, dict) else ()
+            if "steps" in job:
+                lines = [step.get("run", "") for step in job["steps"]]
+            script = "\n".join(lines)
+            if "comment.md" in script:
+                yield file, script
+
+
+def test_a_pipeline_comments_what_its_own_jobs_found_and_what_they_did_not(tmp_path):
+    scripts = dict(comment_scripts())
+    assert list(scripts) == [".github/workflows/bias-gate.yml", ".gitlab-ci.yml"]
+    for program in ("gh", "curl"):  # what they would send
+        (tmp_path / program).write_text("#!/bin/sh\ncp comment.md sent.md\n")
+        (tmp_path / program).chmod(0o755)
+    environment = dict(os.environ, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    for name in ("SHA", "CI_COMMIT_SHA"):
+        environment[name] = "c0ffee"
+    for file, script in scripts.items():
+        here = tmp_path / Path(file).name
+        (here / "out").mkdir(parents=True)
+        (here / "comment.md").write_text("an older one: all bounds hold")
+        written = []
+        for name in ("", "chat", "checkpoint"):
+            if name:
+                written.append(f"## Bias gate of {name}: all bounds hold")
+                (here / "out" / f"{name}.md").write_text(written[-1])
+            command = ["bash", "-e", "-c", script]
+            subprocess.run(command, cwd=here, env=environment, check=True)
+            sent = (here / "sent.md").read_text()
+            assert sent.count("No verdict") == 2 - len(written)
+            assert [line for line in sent.splitlines() if "hold" in line] == written[
+                ::-1
+            ]
+            assert sent.count("commit c0ffee") == 2
 
 
 def test_python_that_runs_tasks(capsys):

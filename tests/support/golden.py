@@ -165,11 +165,11 @@ def _report() -> Texts:
 
 
 def _comparison() -> Texts:
-    """Two runs whose answers differ."""
-    for name, lean in (("one", 1.0), ("two", -3.0)):
-        harness_folder(Path(name), model=name, lean=lean)
+    """Two runs whose answers differ, and one that can't be compared with them."""
+    for name, lean, version in (("one", 1.0, 1.0), ("two", -3.0, 1.0), ("three", 1.0, 0.9)):  # fmt: skip
+        harness_folder(Path(name), model=name, lean=lean, version=version)
     yield from _in_formats(
-        "compare", "html txt md csv json tex", "compare", "one", "two"
+        "compare", "html txt md csv json tex", "compare", "one", "two", "three"
     )
 
 

@@ -37,13 +37,13 @@ NOT_RUN = {
     "regard train *": "trains: tests/tasks/test_regard_classifiers.py",
     "rescore predictions.json*": "needs a whole run's: tests/e2e/test_stereoset.py",
 }
-# commands whose status is a verdict: 1 for a violation, a problem that needs a person, a classifier with a bias
-VERDICTS = {"check", "stereoset", "regard"}
-_LIKELIHOODS = ("stereoset_de", "stereoset_es")
+# commands whose status is a verdict: 1 for a violation, a worse score, a problem for a person, a classifier's bias
+VERDICTS = {"check", "compare", "stereoset", "regard"}
+_LIKELIHOODS = ("stereoset_de", "stereoset_en")
 SUITES = {
     name: Suite(name, "nothing", {task: SuitePart(None, None, None) for task in tasks})
     for name, tasks in (
-        ("quick", _LIKELIHOODS), ("standard", _LIKELIHOODS), ("quick-chat", ("stereoset_en_gen",))
+        ("quick", _LIKELIHOODS), ("standard", _LIKELIHOODS), ("quick-chat", ("stereoset_de_gen", "stereoset_en_gen"))
     )
 }  # fmt: skip
 # the choice that a word of the pages leaves to the reader
