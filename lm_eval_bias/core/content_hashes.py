@@ -109,26 +109,36 @@ def _content(path: Path) -> bytes:
     )
 
 
-def of_checkpoint(folder: Path, only: str | None = None) -> dict[str, str]:
-    """SHA-256 of a local checkpoint's files, or of ``only`` one."""
+def of_checkpoint(
+    folder: Path, only: str | None = None, known: dict[str, Any] | None = None
+) -> dict[str, str]:
+    """SHA-256 of a local checkpoint's files, or of ``only`` one.
+
+    Args:
+        folder: Where they lie.
+        only: A file's name.
+        known: By path, the state in which a file was hashed, and its hash: files in that state aren't read again. It
+            gets those that are read.
+    """
     paths = (
         [folder / only]
         if only
         else sorted(p for p in folder.iterdir() if p.suffix in CHECKPOINT_FILES)
     )
-    digests = {}
+    known, digests = {} if known is None else known, {}
     for path in paths:
         if path.is_file():
-            facts = path.stat()
+            facts, place = path.stat(), str(path.resolve())
             # the time of a change can't be set, as in an image's layers the others are
-            times = (facts.st_mtime_ns, facts.st_ctime_ns)
-            digests[path.name] = _of_file(path, facts.st_size, facts.st_ino, *times)
+            times = [facts.st_mtime_ns, facts.st_ctime_ns]
+            state = [facts.st_size, facts.st_ino, *times]
+            if place not in known or known[place][:-1] != state:
+                known[place] = [*state, _of_file(path)]
+            digests[path.name] = known[place][-1]
     return digests
 
 
-@cache
-def _of_file(path: Path, *state: int) -> str:
-    """SHA-256 of a file, read once in a process while its state stays: size, place on the disk, times."""
+def _of_file(path: Path) -> str:
     with path.open("rb") as file:
         digest = hashlib.sha256()
         for chunk in iter(lambda: file.read(1 << 20), b""):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import expanded, why
+from lm_eval_bias.core.files import expanded, why, write_whole
 from lm_eval_bias.data import sources
 
 PACKAGES = (
@@ -101,12 +101,27 @@ def weights(arguments: Facts) -> Data:
         elif key == "pretrained":
             file = arguments.get("gguf_file")
         if path.is_dir():
-            proofs[f"{key} files"] = content_hashes.of_checkpoint(path, file)
+            proofs[f"{key} files"] = _hashes(path, file)
         elif name:
             commit = _commit(name, str(arguments.get("revision") or "main"))
             if commit:
                 proofs[f"{key} commit"] = commit
     return proofs
+
+
+def _hashes(folder: Path, only: str | None) -> dict[str, str]:
+    """Hash a checkpoint's files, which takes minutes where they are large: once, and kept beside the cached data."""
+    place = sources.cache_dir() / "weights.json"
+    known: Data = {}
+    with contextlib.suppress(OSError, ValueError):
+        known = json.loads(place.read_text(encoding="utf-8"))
+    before = dict(known)
+    digests = content_hashes.of_checkpoint(folder, only, known)
+    if before != known:
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(place, json.dumps(known).encode())
+    return digests
 
 
 def _commit(name: str, revision: str) -> str:

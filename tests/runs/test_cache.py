@@ -186,3 +186,22 @@ def test_hashes_of_a_checkpoint(tmp_path):
     assert list(content_hashes.of_checkpoint(tmp_path, "config.json")) == [
         "config.json"
     ]
+
+
+def test_a_file_is_read_again_only_in_another_state(tmp_path, monkeypatch):
+    weights, read = tmp_path / "m" / "model.safetensors", []
+    weights.parent.mkdir()
+    weights.write_bytes(b"one")
+    whole = content_hashes._of_file
+    monkeypatch.setattr(
+        content_hashes, "_of_file", lambda path: read.append(path) or whole(path)
+    )
+    given = {"pretrained": str(weights.parent)}
+    first = provenance.weights(given)
+    assert provenance.weights(given) == first
+    assert len(read) == 1
+    times = weights.stat()
+    weights.write_bytes(b"two")  # of the same size
+    os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert provenance.weights(given) != first
+    assert len(read) == 2
