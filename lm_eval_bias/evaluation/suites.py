@@ -97,6 +97,8 @@ class Suite:
         if self.languages:
             facts["languages"] = list(self.languages)
         indices, sampling = self.choose(task, docs), self.parts[task].sampling
+        if sampling is not None and sampling.repeats:
+            facts["repeats"] = sampling.repeats
         if indices is not None and sampling is not None:
             facts |= {
                 "documents": len(indices),

@@ -72,6 +72,9 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
     """Return the options of this run that differ from the default and change the numbers."""
     entry = catalog.entries().get(task.task)
     defaults = {"repeats": entry.repeats, **entry.metadata} if entry else {}
+    suite = task.metadata.get("suite") or {}
+    if "repeats" in suite:  # a suite's own number departs from nothing
+        defaults["repeats"] = suite["repeats"]
     options = {}
     for option in task.definition.options.roles:
         value = task.metadata.get(option)

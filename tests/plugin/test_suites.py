@@ -3,6 +3,8 @@
 import functools
 import json
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,10 +12,11 @@ from lm_eval.tasks import TaskManager
 
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, files, registry
+from lm_eval_bias.core import catalog, files, registry, run_data
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import design_of
 from lm_eval_bias.evaluation import suites as definition
+from lm_eval_bias.runs import settings as run_settings
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.stereoset import stereoset_items
@@ -329,3 +332,30 @@ def test_a_suite_in_some_languages(said, tmp_path):
     assert chosen.label("eurogest_de", docs)["languages"] == ["de"]
     with pytest.raises(BiasError, match="no task in 'xx', only in ca, de, en"):
         definition.apply(plain, "quick", catalog.entries(), "de,xx")
+
+
+def test_the_number_of_texts_that_a_suite_draws_departs_from_nothing():
+    suite = {"name": "quick-chat", "documents": 320, "repeats": 1}
+    metadata = {
+        "benchmark": "occugender_gen",
+        "kind": "explicit",
+        "suite": suite,
+        "repeats": 1,
+    }
+    docs = [
+        {
+            "benchmark": "occugender_gen",
+            "kind": "explicit",
+            "item": "vet",
+            "template": "t",
+        }
+    ]
+    label = definition.load("quick-chat").label("occugender_explicit_gen", docs)
+    assert label["repeats"] == 1
+    task = run_data.TaskRun(
+        "occugender_explicit_gen", registry.get("occugender_gen"), "en", "2.0", 320, 1000, metadata, {},
+    )  # fmt: skip
+    run = run_data.Run("model", Path("x"), {}, "", {task.task: task})
+    assert "repeats" not in run_settings.choices(run, task)
+    more = replace(task, metadata={**metadata, "repeats": 3})
+    assert run_settings.choices(run, more)["repeats"] == "3"
