@@ -18,6 +18,7 @@ from lm_eval_bias.custom_metrics.score import (
     Record,
     Score,
     Undefined,
+    require,
 )
 
 PAPER = "Rowe et al. (2025), EuroGEST"
@@ -56,11 +57,8 @@ def _sums(
     records: Sequence[Record], of: Callable[[Array, Array], Array], **described: Any
 ) -> Clusters:
     """Count items and sum their shares by stereotype, over sentences within stereotypes."""
-    if not records:
-        raise Undefined("no items")
     n_nan = sum(not math.isfinite(record["share"]) for record in records)
-    if n_nan:
-        raise Undefined(f"the model gave nan for {n_nan} of {len(records)} items")
+    require(records, n_nan)
     columns = np.zeros((2 * len(NAMES), len(records)))
     for place, record in enumerate(records):
         stereotype = NAMES.index(record["stereotype"])
