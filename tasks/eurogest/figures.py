@@ -81,11 +81,12 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
         for task in tasks
     }
     for label, of_run in runs.items():
-        of_run = [task for task in of_run if any(map(np.isfinite, _shares(task)))]
-        if not of_run:
+        found = [(task, _shares(task)) for task in of_run]
+        known = [pair for pair in found if any(map(np.isfinite, pair[1]))]
+        if not known:
             continue
-        shares = np.array([_shares(task) for task in of_run]).T
-        languages = [task.task.language for task in of_run]
+        languages = [task.task.language for task, _ in known]
+        shares = np.array([values for _, values in known]).T
         rows: list[Row] = []
         for name, values in zip(NAMES, shares, strict=True):
             rows.append(
@@ -93,7 +94,7 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
             )
         what = "Masculine share of each stereotype minus the language's mean over stereotypes"
         drawing = Drawing(
-            f"{of_run[0].ident}-stereotypes",
+            f"{known[0][0].ident}-stereotypes",
             f"Stereotypes by language: {label}",
             f"{what}; the table has the values.",
             f"{label}: {what[0].lower()}{what[1:]}. Filled: masculine texts are likelier than the mean; open: feminine "
