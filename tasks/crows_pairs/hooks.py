@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from lm_eval_bias.core.files import packaged_text, parse_yaml
@@ -53,11 +54,17 @@ def choices(language: str, **metadata: Any) -> dict[str, list[Any]]:
     return {"test": docs}
 
 
+@cache
+def _prompts() -> dict[str, str]:
+    prompts: dict[str, str] = parse_yaml(
+        packaged_text(__package__, _QUESTION), _QUESTION
+    )
+    return prompts
+
+
 def prompt(doc: Any) -> str:
     """Write the question."""
-    prompts = parse_yaml(packaged_text(__package__, _QUESTION), _QUESTION)
-    text: str = prompts[doc["language"]]
-    return text.format(options=bbq_records.options(doc))
+    return _prompts()[doc["language"]].format(options=bbq_records.options(doc))
 
 
 def record(doc: Any, answers: Sequence[Any]) -> Record:
