@@ -236,11 +236,11 @@ def test_several_processes_give_the_scores_and_the_log_of_one(
 
 @pytest.mark.slow
 def test_each_process_goes_on_from_its_own_cache(mirror, tmp_path):
-    more = ["--limit", "3", "--use_cache", str(tmp_path / "cache")]
+    more = ["--limit", "3", "--use_cache", str(tmp_path / "answers")]
     model = model_of("hf", tmp_path / "model")
     first = launch(tmp_path / "first", 2, model, "occugender_implicit", mirror, more)
     for path in tmp_path.glob(
-        "cache_rank*.db"
+        "answers_rank*.db"
     ):  # only who reads the cache gets these answers
         with SqliteDict(str(path)) as cache:
             answers = {
@@ -261,9 +261,9 @@ def test_each_process_goes_on_from_its_own_cache(mirror, tmp_path):
         ]
 
     assert loglikelihoods(again) == [value - 1.0 for value in loglikelihoods(first)]
-    assert sorted(path.name for path in tmp_path.glob("cache*")) == [
-        "cache_rank0.db",
-        "cache_rank1.db",
+    assert sorted(path.name for path in tmp_path.glob("answers*")) == [
+        "answers_rank0.db",
+        "answers_rank1.db",
     ]
 
 
