@@ -35,7 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = _EPILOG
     parser.add_argument(
-        "runs", nargs="*", metavar="RUN", help="run folders or results_*.json"
+        "runs",
+        nargs="*",
+        metavar="RUN",
+        help="run folders or results_*.json, or NAME=PATH with a name for the model",
     )
     parser.add_argument("--policy", metavar="FILE", help="YAML file with the bounds")
     parser.add_argument(

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="RUNS_DIR",
-        help="folders with result files (results_*.json), at any depth",
+        help="folders with result files (results_*.json) at any depth, or NAME=PATH with a name for the model",
     )
     parser.add_argument(
         "-o",

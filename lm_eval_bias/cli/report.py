@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
@@ -20,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="RUN",
-        help="run folders or results_*.json (run with --log_samples to get all figures)",
+        help="run folders or results_*.json (run with --log_samples to get all figures), or NAME=PATH with a name for "
+        "the model",
     )
     parser.add_argument(
         "-o",
@@ -32,11 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=output.FORMATS,
         help="output format (default: by FILE's ending, else html)",
-    )
-    parser.add_argument(
-        "--name",
-        metavar="NAME",
-        help="name of the model in the report; for a single run",
     )
 
 
@@ -56,12 +51,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths)
-    if arguments.name is not None:
-        if len(runs) != 1:
-            raise BiasError(
-                f"--name is for a single run, but there are {len(runs)}: {', '.join(run.name for run in runs)}"
-            )
-        runs = [replace(runs[0], name=arguments.name)]
     output.name_problems(problems)
     text = run_reports.render(output_format, runs, problems)
     output.deliver(text, arguments.output, arguments.output)

@@ -50,7 +50,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="<code>,<code>",
         help="Of the suite, the tasks in these languages alone: de, or de,en",
     )
-    results = run.add_argument_group("results", "how scores are printed")
+    results = run.add_argument_group("results", "how they are named and printed")
+    results.add_argument(
+        "--name",
+        metavar="<name>",
+        help="Name of the model in reports, tables and comparisons (default: its checkpoint's)",
+    )
     results.add_argument(
         "--table",
         choices=run_output.TABLES,
@@ -139,8 +144,8 @@ def main(argv: list[str]) -> int:
         try:
             arguments = run.parse_args(argv)
             # ours: the harness's configuration would not know them
-            ours = ("suite", "language", "table")
-            suite, language, table = (vars(arguments).pop(name) for name in ours)
+            ours = ("suite", "language", "name", "table")
+            suite, language, name, table = (vars(arguments).pop(flag) for flag in ours)
             _set_up_logging(arguments.verbosity, getattr(arguments, "write_out", False))
             config = internals.configuration(arguments)
         except (ValueError, OSError) as error:
@@ -155,7 +160,6 @@ def main(argv: list[str]) -> int:
             else None
         )
         preflight.before_loading(config, entries, arguments.device)
-        evaluate.evaluate(
-            config, entries, chosen, release, functools.partial(_tell, config, table)
-        )
+        tell = functools.partial(_tell, config, table)
+        evaluate.evaluate(config, entries, chosen, release, tell, name)
     return 0

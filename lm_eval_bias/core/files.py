@@ -259,6 +259,18 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def split_name(argument: str) -> tuple[str, str]:
+    """Split ``NAME=PATH``; the name is empty where the whole is a path.
+
+    >>> split_name("base=out/1"), split_name("out/lr=3")
+    (('base', 'out/1'), ('', 'out/lr=3'))
+    """
+    name, _, path = argument.partition("=")
+    if not name or not path or "/" in name or expanded(argument).exists():
+        return "", argument
+    return name, path
+
+
 def check_place(
     output: str | None, inputs: Sequence[str] = (), flag: str = "-o"
 ) -> None:
@@ -266,12 +278,12 @@ def check_place(
 
     Args:
         output: The file; ``None`` is standard output.
-        inputs: Files and folders that the command reads.
+        inputs: Files and folders that the command reads, perhaps as ``NAME=PATH``.
         flag: What names the file.
 
     Raises:
-        BiasError: Its folder isn't there or can't be written; it is a folder, is named like a run's file or is an
-            input, also by a link.
+        BiasError: Its folder can't be made or written; it is a folder, is named like a run's file or is an input,
+            also by a link.
     """
     if output is None:
         return
@@ -279,14 +291,15 @@ def check_place(
     with writing(output):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with tempfile.TemporaryFile(dir=path.parent):
+        folder = next(parent for parent in path.parents if parent.exists())
+        with tempfile.TemporaryFile(dir=folder):
             pass
     if re.fullmatch(r"results_.*\.json|samples_.*\.jsonl", path.name):
         raise BiasError(
             f"{flag} {output}: a run's own files have this name: name another file"
         )
     if os.path.realpath(path) in (
-        os.path.realpath(expanded(source)) for source in inputs
+        os.path.realpath(expanded(split_name(source)[1])) for source in inputs
     ):
         raise BiasError(
             f"{flag} {output}: this file is also an input and would be overwritten: name another file"

@@ -167,12 +167,12 @@ class TaskRun:
         )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
     """One model's run.
 
     Attributes:
-        name: For people: the model, unique among runs that were read together.
+        name: For people: the model, unique among runs that were read together. It can be set.
         path: The file it was read from.
         provenance: Versions, dtype, batch size, seeds, chat template, date, data revisions: what would change it.
         command: What repeats it.

@@ -9,7 +9,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
@@ -86,6 +86,7 @@ def command(content: Facts, tasks: Tasks) -> str:
     if isinstance(gen_kwargs, Mapping):
         gen_kwargs = json.dumps(gen_kwargs)
     given = {
+        "name": (content.get("provenance") or {"model": {}})["model"].get("name"),
         "batch_size": config.get("batch_size"),
         "device": device(content),
         "limit": config.get("limit"),
@@ -231,11 +232,14 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
 
 
 def _name(content: Facts) -> str:
-    """Name the model: a hub's name as it is, a path by its last part; without either by type and arguments.
+    """Name the model: as ``run --name`` did, else by its checkpoint, else by type and arguments.
 
     The harness's own ``model_name`` is a random word where the arguments name no checkpoint.
     """
     config = content["config"]
+    given = (content.get("provenance") or {"model": {}})["model"].get("name")
+    if given:
+        return str(given)
     model_args = config.get("model_args")
     arguments = model_args if isinstance(model_args, Mapping) else {}
 
@@ -246,11 +250,29 @@ def _name(content: Facts) -> str:
     if not checkpoints:
         kind, given = str(config.get("model") or "model"), model_arguments(config)
         return f"{kind} ({given})" if given else kind
-    parts = []
-    for name in [checkpoints[0], *named("peft", "delta")]:
-        is_path = name.startswith(("/", ".", "~"))
-        parts.append(name.rstrip("/").rpartition("/")[2] if is_path else name)
-    return " + ".join(parts)
+    parts = [checkpoints[0], *named("peft", "delta")]
+    if _is_path(parts[0]):
+        parts[:1] = named("gguf_file") or parts[:1]
+    return " + ".join(map(_name_of_checkpoint, parts))
+
+
+def _is_path(checkpoint: str) -> bool:
+    return checkpoint.startswith(("/", ".", "~"))
+
+
+def _name_of_checkpoint(checkpoint: str) -> str:
+    """Name a checkpoint: a hub's name as it is, also of its folder in the hub's cache; a path by its last part.
+
+    >>> _name_of_checkpoint("~/models--openai--gpt2/snapshots/1f"), _name_of_checkpoint("./out/tuned")
+    ('openai/gpt2', 'tuned')
+    """
+    path = PurePath(checkpoint)
+    for part in path.parts:
+        if part.startswith("models--"):
+            return part.removeprefix("models--").replace("--", "/")
+    if path.suffix == ".gguf":
+        return path.stem
+    return path.name if _is_path(checkpoint) else checkpoint
 
 
 def _machine_facts(block: Facts) -> Data:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import expanded, list_files, read_json
+from lm_eval_bias.core.files import expanded, list_files, read_json, split_name
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.runs import harness_results, sample_logs, settings
@@ -197,7 +197,8 @@ def read(paths: Sequence[str | Path], by_task: bool = False) -> Found:
     """Read all runs under some paths, in the order of the paths, then of the files' names.
 
     Args:
-        paths: Folders (searched to any depth), or the harness's ``results_*.json``.
+        paths: Folders (searched to any depth), or the harness's ``results_*.json``; as ``NAME=PATH`` with the name that
+            the model is to have.
         by_task: Whether they are for tables by task. Then files under several paths may be one run, as files under one
             path may be, and runs with other tasks may have the same name.
 
@@ -210,12 +211,14 @@ def read(paths: Sequence[str | Path], by_task: bool = False) -> Found:
     runs = []
     problems = []
     seen: set[str] = set()
-    for name in paths:
-        path = expanded(name)
+    for argument in paths:
+        name, place = split_name(str(argument))
+        path = expanded(place)
         if not os.path.exists(path):
-            raise BiasError(f"{name}: no such file or folder")
+            raise BiasError(f"{place}: no such file or folder")
         inside, wrong = _under(path, seen) if path.is_dir() else _named(path, seen)
-        runs += _merged(inside)
+        for run in _merged(inside):
+            runs.append(replace(run, name=name) if name else run)
         problems += wrong
     if not runs:
         raise BiasError("no run found: " + "; ".join(map(str, problems)))

@@ -69,6 +69,43 @@ def test_one_models_tasks_are_one_run(folder):
     assert paper.interval is None
 
 
+def test_a_run_has_the_name_that_it_is_given(folder, tmp_path):
+    run(tmp_path / "own", TASK, "--limit", "80", "--name", "Mine 1.0")
+    paths = [tmp_path / "own", f"last week={folder / 'one'}", folder / "two"]
+    runs = read(paths)[0]
+    assert [run.name for run in runs] == [
+        "Mine 1.0",
+        "last week",
+        "bias-chance (seed=5)",
+    ]
+    assert "--name 'Mine 1.0'" in runs[0].command
+    again = read([f"x={tmp_path / 'own'}", f"x={folder / 'two'}"])[0]
+    assert [run.name for run in again] == ["x (own)", "x (made/two)"]
+    (sign := tmp_path / "lr=3").symlink_to(folder / "two")
+    assert [run.name for run in read([sign])[0]] == ["bias-chance (seed=5)"]
+    page = tmp_path / "new" / "page.html"
+    assert main(["report", f"A={folder / 'two'}", "-o", str(page)]) == 0
+    assert "A" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"pretrained": "org/one"}, "org/one"),
+        ({"pretrained": "/a/tuned/"}, "tuned"),
+        ({"pretrained": "/a/b", "gguf_file": "One-7B.Q4.gguf"}, "One-7B.Q4"),
+        ({"pretrained": "/c/models--org--one/snapshots/1f"}, "org/one"),
+        ({"pretrained": "org/one", "peft": "./lora"}, "org/one + lora"),
+    ],
+)
+def test_a_checkpoint_names_its_run(folder, arguments, name):
+    [path] = _results(folder / "two")
+    content = results_of(folder / "two")
+    content["config"]["model_args"] = arguments
+    write(path, content)
+    assert read([path])[0][0].name == name
+
+
 def test_the_command_repeats_the_run(folder, tmp_path):
     run = read([folder / "two"])[0][0]
     words = shlex.split(run.command)
