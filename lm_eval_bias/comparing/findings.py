@@ -88,6 +88,20 @@ class Finding:
         room = max(self.score.high - self.base_value, self.base_value - self.score.low)
         return smallest if smallest <= room else math.nan
 
+    def growth(self, wanted: float) -> float:
+        """Return how many times the items it takes to detect a true difference of that size; ``nan`` if unknown."""
+        if not wanted:
+            return math.nan
+        # errors fall with the root of the number of clusters
+        return (self.difference.detectable(self.level) / wanted) ** 2
+
+    @property
+    def items_needed(self) -> float:
+        """How many items like these would detect a true difference as large as this one; ``nan`` where it is shown."""
+        if self.significant or self.items is None:
+            return math.nan
+        return self.items * self.growth(self.difference.value)
+
     @property
     def outcome(self) -> str:
         """Whether ``other`` is shown to be better or worse: further from neutral, or of lower ability, is worse."""

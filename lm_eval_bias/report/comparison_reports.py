@@ -1,4 +1,4 @@
-"""Comparisons, in each format of ``lm-eval-bias compare``; as a page, sentences first, then one table."""
+"""Comparisons, in each format of ``lm-eval-bias compare``; as a page, caveats and primary scores first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from operator import attrgetter
 from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import (
+    NONE,
     aim,
     bracketed_ends,
     count,
@@ -23,12 +24,23 @@ from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import board_reports, templates
 from lm_eval_bias.report.tables import csv_text, json_text, titled
+from lm_eval_bias.runs import remarks
 
 FORMATS = ("text", "md", "latex", "csv", "json")  # beside the page
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
 DETECTABLE = (
     "Detectable: the smallest true difference that this number of items would detect with 80% probability, by the "
     "first step of that correction."
+)
+NEEDED = (
+    "Items needed: how many items like these would detect a true difference as large as the measured one, where it "
+    "isn't significant; the true one can be smaller, and then it takes more."
+)
+# what a comparison doesn't say, beside what it couldn't find
+NOT_TO_CLAIM = (
+    "That the models are alike where no difference is significant: a true one below “Detectable” is likely missed.",
+    "That one model is more biased than the other as such: a finding is about its task's items, language and groups.",
+    "That a model nearer to neutral is fair: one that understands less is often nearer. Look at the abilities.",
 )
 PLAN = (
     "The true difference from a like model that is found with 80% probability, where the two models' errors are "
@@ -38,6 +50,7 @@ FAMILIES = {
     True: "primary scores (first family, chosen before looking)",
     False: "other scores (second family)",
 }
+_MOST = 100_000  # items needed that are written out
 NOT_COMPARED = "not compared"
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
@@ -64,6 +77,7 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
         "detectable_alone": difference.detectable(),
         "smallest_detectable": finding.detectable,
         "detectable_at": finding.level,
+        "items_needed": finding.items_needed,
         "paired": finding.paired,
         "items": finding.items,
         "outcome": finding.outcome,
@@ -78,45 +92,58 @@ def record(finding: Finding, correction: str) -> dict[str, object]:
     }
 
 
+def _needed(finding: Finding) -> Cell:
+    """Write the items that it takes, in two digits."""
+    needed = finding.items_needed
+    if math.isnan(needed):
+        return Cell(NONE, needed)
+    if needed > _MOST:
+        return Cell(f"over {_MOST:,}", needed)
+    digits = 1 - math.floor(math.log10(needed))
+    return Cell(f"{round(needed, digits):,.0f}", needed)
+
+
 def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
-    moved, unit = finding.difference, finding.score.unit
+    moved, score = finding.difference, finding.score
+    unit, goal = score.unit, aim(score)
     sides = f"{finding.other}, against {finding.base}" if several else ""
     pairing = "" if finding.paired else "independent"
-    first = "primary" if finding.primary else ""
-    return [
+    ends = bracketed_ends(moved.interval, unit, "+")
+    cells = [
         Cell(finding.subject, note=joined(sides, pairing)),
-        score_cell(finding.score, first)
+        score_cell(score, goal)
         if labelled
-        else Cell(finding.score.name, note=first),
+        else Cell(score.name, note="primary" if finding.primary else ""),
         number_cell(finding.base_value, unit),
         number_cell(finding.other_value, unit),
-        Cell(
-            difference(moved.value, unit),
-            moved.value,
-            bracketed_ends(moved.interval, unit, "+"),
-        ),
+        Cell(difference(moved.value, unit), moved.value, ends),
         finding.verdict,
-        Cell(p_value(moved.p), moved.p),
         Cell(p_value(finding.adjusted), finding.adjusted),
         Cell(difference(finding.detectable, unit, ""), finding.detectable),
         Cell(count(finding.items), finding.items),
-        Cell(aim(finding.score), finding.score.neutral),
+        _needed(finding),
     ]
+    if not labelled:
+        cells += [Cell(p_value(moved.p), moved.p), Cell(goal, score.neutral)]
+    return cells
 
 
 def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Table:
-    """Make a row per finding; ``labelled`` names scores as people call them, else by technical names alone."""
+    """Make a row per finding.
+
+    Args:
+        findings: At least one.
+        correction: What their p-values are corrected by.
+        labelled: For a page: names scores as people call them, and leaves out what its other formats have.
+    """
     sides = {(finding.base, finding.other) for finding in findings}
     first = findings[0]
     names = ("Base", "Other") if len(sides) > 1 else (first.base, first.other)
-    columns = [
-        "Task",
-        "Score",
-        *numeric(*names, "Difference"),
-        "Finding",
-        *numeric("p", f"p ({CORRECTIONS[correction]})", "Detectable", "n"),
-        "Neutral or best",
-    ]
+    corrected = f"p ({CORRECTIONS[correction]})"
+    columns = ["Task", "Score", *numeric(*names, "Difference"), "Finding"]
+    columns += numeric(corrected, "Detectable", "n", "Items needed")
+    if not labelled:
+        columns += [*numeric("p alone"), "Neutral or best"]
     rows = [_cells(finding, len(sides) > 1, labelled) for finding in findings]
     return Table(f"Differences with {BRACKETS}", columns, rows)
 
@@ -181,13 +208,11 @@ def plan(findings: Sequence[Finding], target: float, style: str) -> str:
     for finding in findings:
         score, alone = finding.score, finding.difference.detectable()
         wanted = target * (score.high - score.low) / 2
-        # errors fall with the root of the number of clusters
-        times = (finding.difference.detectable(finding.level) / wanted) ** 2
         told = [
             difference(number, score.unit, "")
             for number in (alone, finding.detectable, wanted)
         ]
-        told[-1] = f"{times:.2g} for {told[-1]}"
+        told[-1] = f"{finding.growth(wanted):.2g} for {told[-1]}"
         rows.append([finding.subject, score.name, count(finding.items), *told])
     corrected = f"among {len(rows)} (Holm)"
     columns = ["Task", "Score", *numeric("n", "Alone", corrected, "Times the items")]
@@ -229,7 +254,7 @@ def render(
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
-    """Say what differs in a benchmark, alike verdicts together, the clearest first."""
+    """Say what differs, alike verdicts together, the clearest first; then in how many scores nothing is shown."""
     significant = [finding for finding in findings if finding.significant]
     significant.sort(key=attrgetter("adjusted"))
     places = grouped(
@@ -237,7 +262,13 @@ def _sentences(findings: Sequence[Finding]) -> list[str]:
         for finding in significant
     )
     said = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
-    return said or ["no significant difference"]
+    others = [finding for finding in findings if not finding.significant]
+    if others:
+        where = few((finding.subject for finding in others), 4)
+        said.append(
+            f"no significant difference in {len(others)} of {len(findings)} scores: {where}"
+        )
+    return said
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:
@@ -264,21 +295,29 @@ def page(
         correction: What their p-values are corrected by.
         left_out: What was not compared.
     """
-    groups = {}
-    listed = []
-    for benchmark in registry.benchmarks():
-        members = [f for f in findings if f.definition.family is benchmark]
-        if members:
-            groups[benchmark.title or benchmark.name] = _sentences(members)
-            listed += members
+    order = {benchmark: i for i, benchmark in enumerate(registry.benchmarks())}
+    listed = sorted(findings, key=lambda f: order.get(f.definition.family, len(order)))
+    primary = [finding for finding in listed if finding.primary]
+    others = [finding for finding in listed if not finding.primary]
+    tasks = [task for run in runs for task in run.tasks.values()]
+    serious = [
+        remark
+        for remark in remarks.of_runs(runs)
+        if remark.heading == remarks.SERIOUS and remark.kind != remarks.TRIAL
+    ]
     return templates.render(
         "comparison.html.j2",
         bases=list(dict.fromkeys(finding.base for finding in findings)),
         others=list(dict.fromkeys(finding.other for finding in findings)),
-        groups=groups,
+        trial=remarks.trials(tasks),
+        serious=serious,
+        sentences=_sentences(primary or others),
+        first=_table(primary or others, correction, labelled=True),
+        rest=_table(others, correction, labelled=True) if primary and others else None,
         legend=legend(findings, correction),
+        needed=NEEDED,
+        not_to_claim=NOT_TO_CLAIM,
         left_out=list(map(str, left_out)),
-        table_of_all=_table(listed, correction, labelled=True),
         notes=_notes(findings),
         origins=board_reports.origins(runs),
     )

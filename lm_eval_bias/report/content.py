@@ -113,18 +113,12 @@ class Report:
     @property
     def trial(self) -> str:
         """The tasks of which a part was run, with that part; empty where all were run whole."""
-        places = numbers.grouped(
-            (remarks.trial(item.task), item.task.task) for item in self.tasks
-        )
-        places.pop("", None)
-        return "; ".join(
-            f"{part} of {numbers.few(tasks, 3)}" for part, tasks in places.items()
-        )
+        return remarks.trials(item.task for item in self.tasks)
 
     @property
     def warnings(self) -> list[PlacedRemark]:
         """What to beware of by weight; that a run is a trial stands above."""
-        return [remark for remark in self.cautions if remark.kind != "trial_run"]
+        return [remark for remark in self.cautions if remark.kind != remarks.TRIAL]
 
 
 LABELS = {

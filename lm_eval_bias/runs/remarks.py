@@ -21,7 +21,8 @@ from lm_eval_bias.harness import servers
 from lm_eval_bias.runs import settings
 
 # kinds that forbid a verdict on a score, most serious first
-DISQUALIFYING = ("trial_run", "chance_level", "low_coverage", "unanswered")
+TRIAL = "trial_run"
+DISQUALIFYING = (TRIAL, "chance_level", "low_coverage", "unanswered")
 # kinds about where a run's answers came from, which policies may refuse
 ABOUT_ANSWERS = WEIGHTS, CACHED = ("unproven_weights", "cached_answers")
 # headings of the kinds, by weight: about the numbers themselves, how they were made, what single ones lack
@@ -53,9 +54,7 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     part = trial(task)
     if part:
         advice = "use its numbers only to try things out, and compare them only with a run limited in the same way"
-        yield Remark(
-            "trial_run", f"a limited run: {part}; {advice}", f"trial run, {part}"
-        )
+        yield Remark(TRIAL, f"a limited run: {part}; {advice}", f"trial run, {part}")
     model, share = run.provenance.get("model"), answered(task)
     if model in _RANDOM:
         yield Remark("chance_level", f"chance level: {model} answers at random")
@@ -183,6 +182,15 @@ def trial(task: TaskRun) -> str:
     if task.fewer_samples:
         parts.append("{} of {} samples per prompt".format(*task.fewer_samples))
     return ", ".join(filter(None, parts))
+
+
+def trials(tasks: Iterable[TaskRun]) -> str:
+    """List the tasks of which a part was run, with that part; empty where all were run whole."""
+    places = numbers.grouped((trial(task), task.task) for task in tasks)
+    places.pop("", None)
+    return "; ".join(
+        f"{part} of {numbers.few(names, 3)}" for part, names in places.items()
+    )
 
 
 def before_scores(run: Run, task: TaskRun) -> str:

@@ -97,6 +97,24 @@ def test_two_runs(runs, compared):
             if row["smallest_detectable"] is not None:  # more than the range allows
                 expected = pytest.approx(t.sum() * row["stderr"])
                 assert row["smallest_detectable"] == expected
+                if row["p_adjusted"] > 0.05:  # four times the items find half of it
+                    growth = (t.sum() * row["stderr"] / row["difference"]) ** 2
+                    needed = pytest.approx(growth * row["items"])
+                    assert row["items_needed"] == needed
+
+
+def test_the_page_begins_with_caveats_and_the_primary_scores(runs, said, tmp_path):
+    said("compare", *runs, "-o", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    order = [
+        "What differs in the primary scores",
+        "No significant difference in",
+        "What not to claim.",
+        "Items needed",
+        "Other scores (8)",
+    ]
+    places = [page.index(text) for text in order]
+    assert places == sorted(places)
 
 
 def test_primary_scores_are_the_first_family_and_the_output_begins_with_it(
