@@ -465,8 +465,8 @@ def compare(
     ``detectable_alone``                     the true difference that one test at 5% finds with a probability of 80%
     ``smallest_detectable``                  the true difference that is found with a probability of 80% at the level
                                              ``detectable_at``
-    ``items_needed``                         how many items would find a true difference as large as this one, where it isn't
-                                             significant
+    ``items_needed``                         how many items would find a true difference as large as this one; ``nan``
+                                             where it is significant
     ``paired``, ``items``                    whether item by item, and on how many of these the score rests
     ``outcome``                              of the other: ``better``, ``worse`` or ``not shown``
     ``finding``, ``reason``, ``note``        what it says, why a number is ``nan``, what to beware of

@@ -41,6 +41,7 @@ class RankedScore:
         printed: With the digits that its paper prints; empty for a run's.
         stderr: ``nan`` where there is none.
         interval: 95%; ``None`` where there is none.
+        n: Number of records that it rests on; ``None`` where that isn't known.
         plus_minus: An uncertainty that the paper prints, which is no standard error of the mean.
         note: Why there is no value, what to beware of, or how it was derived.
         rank: Interval of rank among the runs with the same conventions.
@@ -51,6 +52,7 @@ class RankedScore:
     printed: str = ""
     stderr: float = math.nan
     interval: Bounds | None = None
+    n: int | None = None
     plus_minus: float | None = None
     note: str = ""
     rank: Rank | None = None
@@ -193,6 +195,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
             value.value,
             stderr=value.stderr,
             interval=value.interval,
+            n=value.n,
             note=value.note,
         )
         if not math.isnan(value.value) and value.note not in ("", *deviations):

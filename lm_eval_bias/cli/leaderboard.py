@@ -30,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file to write (default: standard output)",
     )
     parser.add_argument(
+        "--scores",
+        metavar="A,B",
+        help="scores in the first table (default: each task's primary score)",
+    )
+    parser.add_argument(
         "--format",
         choices=(output.TEXT, *output.FORMATS),
         help="output format (default: by FILE's ending, else text); html is a page whose tables can be sorted",
@@ -48,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     boards = building.boards(runs)
     problems += building.foreign(runs)
     output.name_problems(problems)
-    text = board_reports.render(output_format, boards, runs, problems)
+    names = [name for name in (arguments.scores or "").split(",") if name]
+    text = board_reports.render(output_format, boards, runs, problems, names)
     tasks = f"{len(boards)} task{'s' * (len(boards) != 1)}"
     summary = f"{arguments.output}: {tasks}, {len(runs)} run{'s' * (len(runs) != 1)}"
     output.deliver(text, arguments.output, summary)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from lm_eval_bias.boards.building import (
     NOT_PUBLISHED,
@@ -14,23 +15,26 @@ from lm_eval_bias.boards.building import (
     rule,
 )
 from lm_eval_bias.boards.rank_intervals import LEVEL
+from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import without_language
+from lm_eval_bias.core.errors import BadOption, did_you_mean
 from lm_eval_bias.core.numbers import (
     NONE,
     SHARES,
     aim,
     bare,
     bracketed_ends,
+    count,
     few,
     grouped,
     number,
     reads_as,
     score_range,
 )
-from lm_eval_bias.core.page_parts import Cell, Table, language_table, numeric
+from lm_eval_bias.core.page_parts import Cell, Column, Table, language_table, numeric
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import tables, templates
+from lm_eval_bias.report import overview, tables, templates
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
@@ -38,7 +42,7 @@ NO_SUM = (
     "one neutral value can be far from another."
 )
 READING = (
-    f"One table per task. {NO_SUM}",
+    f"One table of the runs' primary scores, then one per task. {NO_SUM}",
     "Values have 95% intervals. Published scores are the papers' own, computed by other code with other choices; they "
     "are shown beside the runs and are not ranked, because the papers print no usable standard errors.",
     "A rank is an interval (Mogstad, Romano, Shaikh & Wilhelm 2024): all pairs are tested together (Holm), and all "
@@ -55,6 +59,7 @@ _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "convent
 _OF_BOARD = ("language", "measures", "notes")
 _OF_RANK = ("low", "high", "of")
 _OF_ROW = ("model", "kind", "source", "conventions", "deviations", "caveat")
+_MARKS = "†‡§¶"  # of footnotes, doubled when they are used up
 _MANY = 20  # names that are listed
 
 
@@ -198,6 +203,135 @@ def language_tables(boards: Sequence[Board]) -> list[Table]:
     return made
 
 
+class Summary(NamedTuple):
+    """All boards in one table.
+
+    Attributes:
+        table: Runs and the tasks' primary (or named) scores; the longer side makes the rows, so that it fits a page.
+        notes: What its intervals are, what made the runs, and its footnotes.
+    """
+
+    table: Table
+    notes: Sequence[str]
+
+
+def summary(
+    boards: Sequence[Board], runs: Sequence[Run], names: Sequence[str]
+) -> Summary | None:
+    """Set the runs of all boards in one table; ``None`` where no score is chosen.
+
+    Args:
+        boards: The boards.
+        runs: Their runs.
+        names: Scores; each task's primary ones if empty.
+
+    Raises:
+        BadOption: No board has a score of that name.
+    """
+    known = {c.name for board in boards for c in (*board.columns, *board.others)}
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, sorted(known))
+            raise BadOption("scores", name, f"no board has this score.{hint}")
+    columns: list[Column | str] = ["Model"]
+    rows: dict[str, dict[int, Cell]] = {}
+    footnotes: dict[str, str] = {}
+    for board in boards:
+        chosen = names or catalog.primary(board.task, board.definition)
+        members = [row for row in board.rows if row.kind == RUN]
+        for column in (*board.columns, *board.others):
+            if column.name not in chosen:
+                continue
+            about = f"{column.name}, {aim(column)}, n {_sizes(members, column)}"
+            columns.append(Column(board.task, True, about))
+            limit = _limit(members, column)
+            for row in members:
+                cell = _summed(row, column, limit, footnotes)
+                rows.setdefault(row.model, {})[len(columns)] = cell
+    if not rows:
+        return None
+    lines = []
+    for model, cells in rows.items():
+        places = range(2, len(columns) + 1)
+        lines.append([Cell(model), *(cells.get(place, Cell(NONE)) for place in places)])
+    what = "Scores" if names else "Primary scores"
+    notes = [f"{mark} {note}" for note, mark in footnotes.items()]
+    table = Table(f"{what} with 95% intervals in brackets", columns, lines)
+    if len(columns) > len(lines) + 1:
+        table = _transposed(table)
+    return Summary(table, [_made_by(runs), *notes])
+
+
+def _sizes(rows: Sequence[BoardRow], column: Value) -> str:
+    """Write how many records a score of some rows rests on."""
+    sizes = [row.cells[column.name].n for row in rows]
+    known = sorted({size for size in sizes if size})
+    return (
+        " to ".join(dict.fromkeys(map(count, (known[0], known[-1])))) if known else NONE
+    )
+
+
+def _limit(rows: Sequence[BoardRow], column: Value) -> float:
+    """Choose how much of a score's range the drawn width shows."""
+    furthest = 0.0
+    for row in rows:
+        cell = row.cells[column.name]
+        for end in (cell.value, *(cell.interval or ())):
+            if not math.isnan(end):
+                furthest = max(furthest, abs(overview.position(column, end)))
+    return overview.fitting(furthest)
+
+
+def _summed(
+    row: BoardRow, column: Value, limit: float, footnotes: dict[str, str]
+) -> Cell:
+    """Write a run's value with the mark of its caveat, which is added to the footnotes."""
+    cell = row.cells[column.name]
+    caveat = row.caveat or (cell.note if math.isnan(cell.value) else "")
+    mark = ""
+    if caveat:
+        number = len(footnotes)
+        new = _MARKS[number % len(_MARKS)] * (number // len(_MARKS) + 1)
+        mark = footnotes.setdefault(caveat, new)
+    bar = None
+    if cell.interval and column.neutral is not None and column.higher_is_better is None:
+        low, at, high = (
+            overview.percent(column, end, limit)
+            for end in (cell.interval[0], cell.value, cell.interval[1])
+        )
+        bar = low, at, high
+    written = f"{text(row, column)}{mark}"
+    return Cell(written, sort_key(row, column), uncertainty(row, column), bar)
+
+
+def _made_by(runs: Sequence[Run]) -> str:
+    """Say what the intervals are and which suites and versions made the runs."""
+    suites = []
+    for run in runs:
+        for task in run.tasks.values():
+            suite = task.metadata.get("suite")
+            if suite:
+                suites.append(f"suite {suite['name']} (version {suite['version']})")
+    versions = [
+        f"{package} {few(found)}"
+        for package in ("lm-eval-bias", "lm_eval")
+        if (found := [str(v) for run in runs if (v := run.provenance.get(package))])
+    ]
+    made = "; ".join([*dict.fromkeys(suites), *versions])
+    return f"Intervals account for items that share a template or group{f'; {made}' if made else ''}"
+
+
+def _transposed(table: Table) -> Table:
+    """Make columns of a table's rows."""
+    first, *others = table.columns
+    heads = [row[0].text for row in table.rows]
+    rows = []
+    for place, column in enumerate(others, start=1):
+        cells = [row[place] for row in table.rows]
+        rows.append([Cell(column.label, note=column.note), *cells])
+    return Table(table.caption, ["Task", *numeric(*heads)], rows)
+
+
 def origins(runs: Sequence[Run]) -> Table:
     """List where the runs come from."""
     fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
@@ -257,6 +391,7 @@ def render(
     boards: Sequence[Board],
     runs: Sequence[Run],
     problems: Sequence[Problem],
+    names: Sequence[str] = (),
 ) -> str:
     """Write the boards of some runs.
 
@@ -266,6 +401,10 @@ def render(
         boards: The boards.
         runs: The runs.
         problems: Files that were passed over.
+        names: Scores in the first table; each task's primary ones if empty.
+
+    Raises:
+        BadOption: No board has a score of that name.
     """
     if style == "csv":
         return tables.csv_text(_COLUMNS, _lines(boards))
@@ -283,6 +422,7 @@ def render(
         no_sum=NO_SUM,
         notes=notes,
         origins=origins,
+        summary=summary(boards, runs, names),
         board_table=table,
         language_tables=language_tables,
         boards=boards,

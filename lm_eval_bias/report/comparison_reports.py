@@ -109,7 +109,7 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
     sides = f"{finding.other}, against {finding.base}" if several else ""
     pairing = "" if finding.paired else "independent"
     ends = bracketed_ends(moved.interval, unit, "+")
-    cells = [
+    cells: list[Cell | str] = [
         Cell(finding.subject, note=joined(sides, pairing)),
         score_cell(score, goal)
         if labelled

@@ -141,7 +141,7 @@ def in_picture(value: Value | None) -> bool:
     )
 
 
-def _percent(value: Value, number: float, limit: float) -> float:
+def percent(value: Value, number: float, limit: float) -> float:
     """Place a number on the width of a picture, in percent.
 
     An ability goes from the worst value at 0 to the best at 100; bias has its neutral value at 50.
@@ -167,13 +167,13 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
             f"{item.label}, {label}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
             f"{numbers.aim(value)}"
         )
-        ends = [_percent(value, end, limit) for end in value.interval or ()]
+        ends = [percent(value, end, limit) for end in value.interval or ()]
         points.append(
             PlacedMark(
                 text,
                 numbers.cell(value),
                 *pen.series(item.series),
-                _percent(value, value.value, limit),
+                percent(value, value.value, limit),
                 (min(ends), max(ends)) if ends else None,
                 (number + 0.5) * LANE + 4,
             )
@@ -183,7 +183,7 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
     guess = first.chance if first.floor is None else first.floor
     chance = None
     if first.higher_is_better is not None and guess is not None:
-        chance = _percent(first, guess, limit)
+        chance = percent(first, guess, limit)
     return Strip(label, name, points, len(shown) * LANE + 8, chance)
 
 
@@ -333,4 +333,9 @@ def axis_limit(items: ReportTasks) -> float:
         if value.higher_is_better is None:
             for end in (value.value, *(value.interval or ())):
                 furthest = max(furthest, abs(position(value, end)))
+    return fitting(furthest)
+
+
+def fitting(furthest: float) -> float:
+    """Choose the share of the range that half a picture's width stands for: the smallest that reaches so far."""
     return next(limit for limit in LIMITS if furthest <= limit)

@@ -13,6 +13,10 @@ from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report.escaping import Markup, guarded, latex, latex_comment, markdown
 
 
+def _head(column: Column) -> str:
+    return f"{column.label} ({column.note})" if column.note else column.label
+
+
 def _annotated(column: Column, cell: Cell) -> str:
     if cell.note and not column.numeric:
         return f"{cell.text} ({cell.note})"
@@ -25,7 +29,7 @@ def _grid(table: Table, style: str, escape: Callable[[str], str]) -> str:
     rows = [map(escape, map(_annotated, table.columns, row)) for row in table.rows]
     return tabulate(
         rows,
-        headers=[escape(column.label) for column in table.columns],
+        headers=[escape(_head(column)) for column in table.columns],
         tablefmt=style,
         colalign=["right" if column.numeric else "left" for column in table.columns],
         disable_numparse=True,
@@ -63,7 +67,7 @@ def latex_table(table: Table) -> Markup:
     def head(column: Column) -> str:
         if not column.numeric:
             return latex(column.label)
-        return rf"\parbox[b]{{2.3cm}}{{\raggedleft {latex(column.label)}}}"
+        return rf"\parbox[b]{{2.3cm}}{{\raggedleft {latex(_head(column))}}}"
 
     def cell(column: Column, cell: Cell) -> str:
         if not column.numeric:

@@ -106,3 +106,26 @@ def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, tmp_path):
     out = said("leaderboard", tmp_path)
     assert "{{ 7 * 7 }}" in out
     assert not set("\x00\x1b") & set(out)
+
+
+def test_the_first_table_has_the_primary_scores_with_caveats_as_footnotes(
+    tmp_path, said, capsys
+):
+    for name, number in (("a", 0.2), ("b", 0.02)):
+        scores = {"diff_bias_amb": (number, 0.05), "acc_amb": (0.5, 0.02)}
+        if name == "b":  # it answers the questions with a known answer by chance
+            scores["acc_disamb"] = {"value": 0.3, "interval": [0.28, 0.32]}
+            scores["acc_of_named"] = {"value": 0.5, "interval": [0.48, 0.52]}
+        write(tmp_path / name / "run.json", run_data(name, **scores))
+    text = said("leaderboard", tmp_path)
+    first = text[text.index("## Primary scores") : text.index("## gg_bbq")]
+    assert "(diff_bias_amb, neutral 0" in first
+    values = first.split()
+    assert "0.200" in values
+    assert "0.020†" in values
+    assert "- † chance level" in first
+    named = said("leaderboard", tmp_path, "--scores", "acc_amb,diff_bias_amb")
+    assert "(acc_amb, best 100%" in named[: named.index("## gg_bbq")]
+    assert main(["leaderboard", str(tmp_path), "--scores", "acc_am"]) == 2
+    error = capsys.readouterr().err
+    assert "no board has this score. Did you mean acc_amb" in error
