@@ -63,6 +63,33 @@ class Cell:
         )
 
 
+class Footnotes:
+    """The footnotes of a table: each text once, with its mark."""
+
+    _MARKS = "†‡§¶"  # doubled when they are used up
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._marks: dict[str, str] = {}
+
+    def mark(self, text: str) -> str:
+        """Return the mark of a text; empty for an empty one.
+
+        >>> notes = Footnotes()
+        >>> [notes.mark(text) for text in ("a", "", "b", "a")], notes.lines
+        (['†', '', '‡', '†'], ['† a', '‡ b'])
+        """
+        if not text:
+            return ""
+        times, place = divmod(len(self._marks), len(self._MARKS))
+        return self._marks.setdefault(text, self._MARKS[place] * (times + 1))
+
+    @property
+    def lines(self) -> list[str]:
+        """Marks with their texts."""
+        return [f"{mark} {text}" for text, mark in self._marks.items()]
+
+
 Row = Iterable[Cell | str]
 
 

@@ -31,7 +31,14 @@ from lm_eval_bias.core.numbers import (
     reads_as,
     score_range,
 )
-from lm_eval_bias.core.page_parts import Cell, Column, Table, language_table, numeric
+from lm_eval_bias.core.page_parts import (
+    Cell,
+    Column,
+    Footnotes,
+    Table,
+    language_table,
+    numeric,
+)
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import overview, tables, templates
@@ -59,7 +66,6 @@ _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "convent
 _OF_BOARD = ("language", "measures", "notes")
 _OF_RANK = ("low", "high", "of")
 _OF_ROW = ("model", "kind", "source", "conventions", "deviations", "caveat")
-_MARKS = "†‡§¶"  # of footnotes, doubled when they are used up
 _MANY = 20  # names that are listed
 
 
@@ -235,7 +241,7 @@ def summary(
             raise BadOption("scores", name, f"no board has this score.{hint}")
     columns: list[Column | str] = ["Model"]
     rows: dict[str, dict[int, Cell]] = {}
-    footnotes: dict[str, str] = {}
+    footnotes = Footnotes()
     for board in boards:
         chosen = names or catalog.primary(board.task, board.definition)
         members = [row for row in board.rows if row.kind == RUN]
@@ -255,11 +261,10 @@ def summary(
         places = range(2, len(columns) + 1)
         lines.append([Cell(model), *(cells.get(place, Cell(NONE)) for place in places)])
     what = "Scores" if names else "Primary scores"
-    notes = [f"{mark} {note}" for note, mark in footnotes.items()]
     table = Table(f"{what} with 95% intervals in brackets", columns, lines)
     if len(columns) > len(lines) + 1:
         table = _transposed(table)
-    return Summary(table, [_made_by(runs), *notes])
+    return Summary(table, [_made_by(runs), *footnotes.lines])
 
 
 def _sizes(rows: Sequence[BoardRow], column: Value) -> str:
@@ -282,17 +287,10 @@ def _limit(rows: Sequence[BoardRow], column: Value) -> float:
     return overview.fitting(furthest)
 
 
-def _summed(
-    row: BoardRow, column: Value, limit: float, footnotes: dict[str, str]
-) -> Cell:
+def _summed(row: BoardRow, column: Value, limit: float, footnotes: Footnotes) -> Cell:
     """Write a run's value with the mark of its caveat, which is added to the footnotes."""
     cell = row.cells[column.name]
     caveat = row.caveat or (cell.note if math.isnan(cell.value) else "")
-    mark = ""
-    if caveat:
-        number = len(footnotes)
-        new = _MARKS[number % len(_MARKS)] * (number // len(_MARKS) + 1)
-        mark = footnotes.setdefault(caveat, new)
     bar = None
     if cell.interval and column.neutral is not None and column.higher_is_better is None:
         low, at, high = (
@@ -300,7 +298,7 @@ def _summed(
             for end in (cell.interval[0], cell.value, cell.interval[1])
         )
         bar = low, at, high
-    written = f"{text(row, column)}{mark}"
+    written = f"{text(row, column)}{footnotes.mark(caveat)}"
     return Cell(written, sort_key(row, column), uncertainty(row, column), bar)
 
 

@@ -18,7 +18,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.core.page_parts import (
-    Cell,
+    Footnotes,
     Part,
     ReportTask,
     ReportTasks,
@@ -281,12 +281,13 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
         if not scores:
             continue
         rows: list[Row] = []
+        footnotes = Footnotes()
         for item, cells in zip(scored, values, strict=True):
-            caveat = remarks.before_scores(item.run, item.task)
-            model = Cell(item.run.name, note=caveat)
-            rows.append([model, item.task.task, *cells])
+            mark = footnotes.mark(remarks.before_scores(item.run, item.task))
+            rows.append([item.run.name, f"{item.task.task}{mark}", *cells])
         columns = ["Model", "Task", *numeric(*(score.title for score in scores))]
-        tables.append((benchmark.name, Table(section.title, columns, rows)))
+        caption = ". ".join([section.title, *footnotes.lines])
+        tables.append((benchmark.name, Table(caption, columns, rows)))
     for number, table in enumerate(language_tables(section), start=1):
         tables.append((f"{section.ident}-languages-{number}", table))
     return tables
