@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
@@ -29,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file to write; required for html, the other formats print to standard output by default",
     )
     parser.add_argument(
+        "--figures",
+        metavar="DIR",
+        help="folder to write each picture into, as SVG and PDF; without -o and --format nothing else is written",
+    )
+    parser.add_argument(
         "--format",
         choices=output.FORMATS,
         help="output format (default: by FILE's ending, else html)",
@@ -45,13 +51,18 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.runs import run_discovery
 
     output_format = output.format_of(arguments.format, arguments.output, "html")
-    if output_format == "html" and arguments.output is None:
+    is_wanted = arguments.output or arguments.format or not arguments.figures
+    if is_wanted and output_format == "html" and arguments.output is None:
         raise BiasError(
             "an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one"
         )
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths)
     output.name_problems(problems)
-    text = run_reports.render(output_format, runs, problems)
-    output.deliver(text, arguments.output, arguments.output)
+    if arguments.figures:
+        written = run_reports.write_figures(runs, arguments.figures)
+        print(f"{arguments.figures}: {', '.join(written)}", file=sys.stderr)
+    if is_wanted:
+        text = run_reports.render(output_format, runs, problems)
+        output.deliver(text, arguments.output, arguments.output)
     return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +27,17 @@ COLOUR = {role: f"#0a{number:02x}fe" for number, role in enumerate(ROLES)}
 # told apart without colour too
 MARKERS = ("o", "s", "D", "^", "v", "P")
 MARK = "mark:"
+
+
+@contextmanager
+def coloured(colours: Mapping[str, str]) -> Iterator[None]:
+    """Draw in colours of their own, by role, what no page gives its colours to."""
+    marks = dict(COLOUR)
+    COLOUR.update(colours)
+    try:
+        yield
+    finally:
+        COLOUR.update(marks)
 
 
 def series(number: int) -> tuple[str, int]:

@@ -18,6 +18,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.core.page_parts import (
+    Drawing,
     Footnotes,
     Part,
     ReportTask,
@@ -228,13 +229,25 @@ def _by_benchmark(section: Section) -> dict[Benchmark, list[ReportTask]]:
     return numbers.grouped((item.task.definition, item) for item in section.tasks)
 
 
+def _figures(section: Section) -> list[Part]:
+    """Make the parts that a section's benchmark brings, with its figures."""
+    benchmark = next(iter(_by_benchmark(section)))
+    make = benchmark.presentation.figures
+    return list(call_plugin([], benchmark, make, section.tasks))
+
+
+def drawings(report: Report) -> list[Drawing]:
+    """List all figures of a report, those of its first screen first."""
+    drawn = overview.drawings(report.groups, overview.axis_limit(report.tasks))
+    for section in report.sections:
+        for part in _figures(section):
+            drawn += part.figures
+    return drawn
+
+
 def breakdowns(section: Section) -> list[Part]:
     """Make a section's figures and tables for a page."""
-    contents: list[Part] = []
-    benchmark = next(iter(_by_benchmark(section)))
-    contents += call_plugin(
-        [], benchmark, benchmark.presentation.figures, section.tasks
-    )
+    contents = _figures(section)
     lines, lists = parts.about_items(section.tasks)
     if lines or lists:
         contents.append(Part("Items", lines, folded=lists))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import numbers, pen
-from lm_eval_bias.core.page_parts import ReportTask, ReportTasks, plottable
+from lm_eval_bias.core.page_parts import Drawing, ReportTask, ReportTasks, plottable
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.report import parts
 from lm_eval_bias.runs import remarks
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LANE = 13  # pixels
 LIMITS = (
@@ -339,3 +344,74 @@ def axis_limit(items: ReportTasks) -> float:
 def fitting(furthest: float) -> float:
     """Choose the share of the range that half a picture's width stands for: the smallest that reaches so far."""
     return next(limit for limit in LIMITS if furthest <= limit)
+
+
+def drawings(groups: Sequence[BenchmarkPicture], limit: float) -> list[Drawing]:
+    """Make figures for a paper of the pictures of bias and of abilities, as far as there are any.
+
+    Args:
+        groups: The pictures of all benchmarks.
+        limit: Of :func:`axis_limit`.
+    """
+    models = {verdict.model: verdict.series for g in groups for verdict in g.verdicts}
+    made = []
+    for title, edges, caption in (
+        ("Bias", ("below neutral", "above neutral"), f"Shown: {limit:.0%} of the way"),
+        ("Abilities", ("worst", "best"), "From the worst value to the best"),
+    ):
+        is_bias = title == "Bias"
+        tasks = [t for g in groups for t in (g.bias if is_bias else g.ability)]
+        if tasks:
+            height = 0.6 + sum(_height(task) for task in tasks) / 72
+            draw = partial(_draw, tasks, 50.0 if is_bias else None, edges, models)
+            ident = f"overview-{title.lower()}"
+            made.append(Drawing(ident, title, caption, caption, height, draw))
+    return made
+
+
+def _height(task: TaskStrips) -> float:
+    """Return the height of a task's rows, in points."""
+    return 16.0 + sum(strip.height for strip in task.strips)
+
+
+def _draw(
+    tasks: Sequence[TaskStrips],
+    middle: float | None,
+    ends: tuple[str, str],
+    models: Mapping[str, int],
+    figure: Figure,
+) -> None:
+    """Draw rows of marks with their intervals, task by task."""
+    axis = figure.subplots()
+    y = 0.0
+    heads = []
+    labels = []
+    for task in tasks:
+        heads.append((y + 10.0, f"{task.task}, {task.items}"))
+        y += 16.0
+        for strip in task.strips:
+            labels.append((y + strip.height / 2, strip.label))
+            line = strip.chance if middle is None else middle
+            if line is not None:
+                axis.vlines(
+                    line, y, y + strip.height, pen.COLOUR["ink"], "dashed", lw=1
+                )
+            for point in strip.points:
+                colour, at = pen.COLOUR[point.colour], y + point.y
+                if point.bar:
+                    axis.hlines(at, *point.bar, colors=colour, lw=1.5)
+                marker = pen.MARKERS[point.shape]
+                axis.plot(point.at, at, marker, color=colour, ms=5, mew=0)
+                axis.text(102, at, point.value, va="center", fontsize=7)
+            y += strip.height
+    for at, text in heads:
+        axis.text(0, at, text, va="center", fontsize=8, weight="bold")
+    axis.set(xlim=(0, 100), ylim=(y, 0), xticks=(0, 100), xticklabels=ends)
+    axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
+    axis.tick_params(length=0)
+    if len(models) > 1:
+        for model, number in models.items():
+            role, shape = pen.series(number)
+            style = {"marker": pen.MARKERS[shape], "color": pen.COLOUR[role]}
+            axis.plot([], [], linestyle="none", mew=0, label=model, **style)
+        figure.legend(loc="outside lower center", ncols=4)

@@ -6,8 +6,17 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from lm_eval_bias.core import Data
+from lm_eval_bias.core.files import expanded, progress, write_together, writing
 from lm_eval_bias.core.run_data import Problem, Run, Value
-from lm_eval_bias.report import content, listings, overview, parts, tables, templates
+from lm_eval_bias.report import (
+    content,
+    listings,
+    overview,
+    parts,
+    svg,
+    tables,
+    templates,
+)
 from lm_eval_bias.runs.harness_results import presentable
 
 COLUMNS = (
@@ -80,3 +89,19 @@ def render(style: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
         overview=overview,
         many=parts.MANY,
     )
+
+
+def write_figures(runs: Sequence[Run], folder: str) -> list[str]:
+    """Write each picture of a report as SVG and PDF into a folder; return the names of the files.
+
+    Raises:
+        BiasError: The folder can't be written, or a figure can't be drawn.
+    """
+    contents: dict[str, bytes] = {}
+    for drawing in progress(content.drawings(content.build(runs, ())), "Figures"):
+        for ending, data in svg.files(drawing).items():
+            contents[f"{drawing.ident}.{ending}"] = data
+    place = expanded(folder)
+    with writing(folder):
+        write_together({place / name: data for name, data in contents.items()})
+    return list(contents)

@@ -1,4 +1,4 @@
-"""matplotlib figures as inline SVG that takes its colours from the page and meets its Content-Security-Policy.
+"""matplotlib figures as files, and as inline SVG that takes its colours from the page and meets its policy.
 
 Figures are drawn in marker colours that stand for roles (ink, grid, first series, ...). Converting replaces them by
 the page's own colours, for light and dark alike; ``style`` attributes, which the policy forbids, become presentation
@@ -10,48 +10,64 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections.abc import Mapping
+from typing import Any
 
 from markupsafe import Markup
 
 from lm_eval_bias.core.errors import fault, kind_of
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.page_parts import Drawing
-from lm_eval_bias.core.pen import COLOUR, MARK
+from lm_eval_bias.core.pen import COLOUR, MARK, coloured
 
 _WIDTH = 10.0  # inches
-_RC = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "lm-eval-bias",
-    "text.parse_math": False,  # a model's name is text, with or without dollar signs
-    "font.family": "DejaVu Sans",
-    "font.size": 9.0,
-    "hatch.linewidth": 0.6,
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.facecolor": "none",
-    "figure.facecolor": "none",
-    "savefig.facecolor": "none",
-    "axes.grid.axis": "x",
-    "axes.axisbelow": True,
-    "grid.linewidth": 0.6,
-    **dict.fromkeys(
-        ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"),
-        COLOUR["ink"],
-    ),
-    **dict.fromkeys(
-        ("axes.titlecolor", "legend.labelcolor", "patch.edgecolor"), COLOUR["ink"]
-    ),
-    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), COLOUR["muted"]),
-    "grid.color": COLOUR["line"],
-    "legend.frameon": False,
+_METADATA: Mapping[str, Mapping[str, None]] = {
+    # nothing that changes from day to day
+    "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
+    "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
 }
+_ROLE = re.compile(r"--([\w-]+): (#\w{6})")
+
+
+def _settings(drawing: Drawing) -> dict[str, Any]:
+    """Return matplotlib's settings; by the salt, no two figures of a page share an id."""
+    ink, muted = COLOUR["ink"], COLOUR["muted"]
+    return {
+        "svg.fonttype": "none",
+        "svg.hashsalt": drawing.ident,
+        "text.parse_math": False,  # a model's name is text, with or without dollar signs
+        "font.family": "DejaVu Sans",
+        "font.size": 9.0,
+        "hatch.linewidth": 0.6,
+        "axes.titlesize": 9.5,
+        "axes.titlelocation": "left",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.facecolor": "none",
+        "figure.facecolor": "none",
+        "savefig.facecolor": "none",
+        "axes.grid.axis": "x",
+        "axes.axisbelow": True,
+        "grid.linewidth": 0.6,
+        "text.color": ink,
+        "axes.labelcolor": ink,
+        "xtick.labelcolor": ink,
+        "ytick.labelcolor": ink,
+        "axes.titlecolor": ink,
+        "legend.labelcolor": ink,
+        "patch.edgecolor": ink,
+        "axes.edgecolor": muted,
+        "xtick.color": muted,
+        "ytick.color": muted,
+        "grid.color": COLOUR["line"],
+        "legend.frameon": False,
+    }
 
 
 def inline(drawing: Drawing, benchmark: str) -> Markup:
     """Draw a figure for the page. If the plugin's code raises, record a fault and return no markup."""
     try:
-        return _converted(drawing, _drawn(drawing))
+        return _converted(drawing, _drawn(drawing, "svg").decode())
     except Exception as error:
         fault(
             f"the benchmark {benchmark}: the figure {drawing.title!r} failed ({kind_of(error)})"
@@ -59,20 +75,24 @@ def inline(drawing: Drawing, benchmark: str) -> Markup:
         return Markup("")
 
 
-def _drawn(drawing: Drawing) -> str:
-    """Draw with matplotlib and return its SVG."""
+def files(drawing: Drawing) -> dict[str, bytes]:
+    """Draw a figure for a paper, in the page's colours by day; return its bytes by format."""
+    style = packaged_text("lm_eval_bias.report", "page.css")
+    colours = dict(_ROLE.findall(style[: style.index("}")]))
+    with coloured({role: colours[role] for role in COLOUR}):
+        return {style: _drawn(drawing, style) for style in _METADATA}
+
+
+def _drawn(drawing: Drawing, style: str) -> bytes:
+    """Draw with matplotlib, as ``svg`` or ``pdf``."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    out = io.StringIO()
-    # by the salt, no two figures of a page share an id
-    with (
-        matplotlib.rc_context({**_RC, "svg.hashsalt": drawing.ident}),
-        warnings.catch_warnings(),
-    ):
-        # text is drawn by the reader's browser, so that it doesn't matter what glyphs are installed here
+    out = io.BytesIO()
+    with matplotlib.rc_context(_settings(drawing)), warnings.catch_warnings():
+        # text is drawn by the reader's program, so that it doesn't matter what glyphs are installed here
         warnings.filterwarnings(
             "ignore", message=r"Glyph .* missing from", category=UserWarning
         )
@@ -82,11 +102,7 @@ def _drawn(drawing: Drawing) -> str:
         )
         FigureCanvasAgg(figure)
         drawing.draw(figure)
-        figure.savefig(
-            out,
-            format="svg",
-            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
-        )
+        figure.savefig(out, format=style, metadata=_METADATA[style])
     return out.getvalue()
 
 
