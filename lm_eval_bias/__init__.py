@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.api import card as card
     from lm_eval_bias.api import compare as compare
     from lm_eval_bias.api import evaluate as evaluate
+    from lm_eval_bias.api import items as items
     from lm_eval_bias.api import load as load
     from lm_eval_bias.api import read_choice as read_choice
     from lm_eval_bias.api import rescore as rescore
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "breakdown", "card",
-    "compare", "evaluate", "load", "read_choice", "rescore", "scores", "write_report",
+    "compare", "evaluate", "items", "load", "read_choice", "rescore", "scores", "write_report",
 ]  # fmt: skip
 _HOMES = {
     "Benchmark": "core.benchmark",

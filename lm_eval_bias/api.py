@@ -36,12 +36,12 @@ T = TypeVar("T")
 _ENDS = ("interval", "simultaneous", "range")  # of which a data frame has the two ends
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []  # folders that go when Python ends
 _COUNTS = ("items", "n", "of")
-_NUMBERS = (
-    "value", "estimate", "stderr", "dof", "interval_low", "interval_high", "range_low", "range_high", "neutral",
-    "chance",
+_IN_UNIT = (
+    "value", "estimate", "stderr", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
     "simultaneous_low", "simultaneous_high", "fixed_interval_low", "fixed_interval_high", "base_value", "other_value",
-    "difference", "p", "p_adjusted", "detectable_alone", "smallest_detectable", "detectable_at",
+    "difference", "detectable_alone", "smallest_detectable",
 )  # fmt: skip
+_NUMBERS = (*_IN_UNIT, "dof", "p", "p_adjusted", "detectable_at", "items_needed")
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,8 +141,10 @@ def _frame(
     columns: Sequence[str] | None = None,
     texts: Sequence[str] = (),
 ) -> DataFrame:
-    """Rows with a number, or ``nan``, in every column of numbers, but for those of ``texts``."""
+    """Rows with a number, or ``nan``, in every column of numbers, but for those of ``texts``; all shares in percent."""
     import pandas
+
+    from lm_eval_bias.core.numbers import SHARES
 
     def cells(row: Mapping[str, object]) -> dict[str, object]:
         flat: dict[str, object] = {}
@@ -160,13 +162,21 @@ def _frame(
         **dict.fromkeys(_COUNTS, "Int64"),
         "paired": "boolean",
     }
-    return frame.astype(
+    frame = frame.astype(
         {
             column: kind
             for column, kind in kinds.items()
             if column in frame and column not in texts
         }
     )
+    if "unit" in frame:
+        columns = [column for column in _IN_UNIT if column in frame]
+        factors = frame["unit"].map(SHARES).fillna(1.0)
+        frame[columns] = frame[columns].mul(factors, axis="index")
+        frame["unit"] = frame["unit"].where(
+            ~frame["unit"].isin(list(SHARES)), "percent"
+        )
+    return frame
 
 
 @_public
@@ -272,7 +282,7 @@ def _read(paths: Sequence[str]) -> Runs:
 
 @_public
 def scores(runs: Run | Iterable[Run]) -> DataFrame:
-    """All scores of runs, a row per run, task and score: those of ``report --format csv`` and more.
+    """All scores of runs, a row per run, task and score: those of ``report --format csv`` and more, shares in percent.
 
     ===================================== ============================================================================
     ``run``, ``task``, ``benchmark``,     the run's name, what it ran, and its benchmark or variant
@@ -404,6 +414,47 @@ def rescore(
     )
     runs = rescored_tables.runs(results)
     return scores(Runs(tuple(runs)))
+
+
+@_public
+def items(run: Run, task: str) -> DataFrame:
+    """List a task's items with what the model answered, a row each, from its sample log (``--log_samples``).
+
+    Args:
+        run: From :func:`load`.
+        task: Its name.
+
+    Returns:
+        ``key``, what names it; the facets that ``rescore --by`` knows; the benchmark's record of the answer
+        (``docs/add-a-benchmark.md``), such as ``answer`` or ``share``; and a column for each score that means over
+        items, with the item's contribution to it in the score's unit (``nan`` where it has none).
+
+    Raises:
+        BiasError: The run has no such task or no log of it, or the log is damaged.
+    """
+    import pandas
+
+    from lm_eval_bias.core.benchmark import facets_of
+    from lm_eval_bias.runs import sample_logs
+
+    if task not in run.tasks:
+        hint = did_you_mean(task, run.tasks)
+        raise BadOption("task", task, f"{run.name} has no such task.{hint}")
+    result = run.tasks[task]
+    if result.samples is None:
+        raise BiasError(f"{task} has no sample log: run with --log_samples")
+    rows = []
+    for sample in sample_logs.first_filter(result.samples):
+        benchmark = sample.part.definition
+        row = {"key": " / ".join(benchmark.key(sample.doc))}
+        row |= facets_of(benchmark, sample.doc)
+        row |= benchmark.record(sample.doc, sample.answers)
+        for name in result.scores:
+            value = sample.logged.get(name)
+            if isinstance(value, float):
+                row[name] = value
+        rows.append(row)
+    return pandas.DataFrame(rows)
 
 
 @_public

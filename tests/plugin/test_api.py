@@ -27,6 +27,13 @@ SHELL, PYTHON = (
 DOCUMENTED = set(re.findall(r"`(\w+)`", PAGE))
 
 
+IN_UNIT = (
+    "value", "stderr", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
+    "fixed_interval_low", "fixed_interval_high", "base_value", "other_value", "difference", "detectable_alone",
+    "smallest_detectable",
+)  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """The page's runs, made by its commands."""
@@ -54,6 +61,12 @@ def assert_same(frame, text):
             for cell in printed.pop(name).fillna("[null, null]")
         ]
         printed[[f"{name}_low", f"{name}_high"]] = ends
+    # commands keep the files' units
+    shares = printed.unit == "proportion"
+    scaled = [name for name in IN_UNIT if name in printed]
+    printed[scaled] = printed[scaled].astype(float)
+    printed.loc[shares, scaled] *= 100
+    printed.loc[shares, "unit"] = "percent"
     assert len(own) > 0
     pandas.testing.assert_frame_equal(
         own[printed.columns], printed, check_dtype=False, rtol=1e-15
@@ -68,6 +81,7 @@ def test_the_interface():
         "card",
         "compare",
         "evaluate",
+        "items",
         "load",
         "read_choice",
         "rescore",
@@ -140,11 +154,32 @@ def test_rescored_scores_are_the_commands(tmp_path, said):
     assert list(frame.score) == list(expected["scores"])
     for name in ("value", "stderr"):
         cells = [
-            math.nan if cell[name] is None else cell[name]
+            math.nan
+            if cell[name] is None
+            else cell[name] * (100 if cell["unit"] == "proportion" else 1)
             for cell in expected["scores"].values()
         ]
-        assert list(frame[name]) == pytest.approx(cells, abs=0, nan_ok=True)
+        assert list(frame[name]) == pytest.approx(cells, rel=1e-15, nan_ok=True)
     assert not frame.value.equals(leb.rescore(folder, words="pronouns").value)
+
+
+def test_items_have_facets_answers_and_what_they_add_to_scores(results):
+    run = leb.load(results)[0]
+    frame = leb.items(run, "occugender_explicit")
+    assert len(frame) == 200
+    assert frame.key.is_unique
+    assert {"job", "template", "F", "M", "mass"} <= {*frame.columns}
+    assert not [name for name in frame.columns if name.endswith("_stderr")]
+    value = run.tasks["occugender_explicit"].scores["stereotype_gap"].value
+    assert frame.stereotype_gap.mean() == pytest.approx(value, abs=1e-12)
+    with pytest.raises(leb.BiasError, match="task='occugender_explici'"):
+        leb.items(run, "occugender_explici")
+
+
+def test_all_shares_are_in_percent(tmp_path):
+    frame = leb.scores(leb.load(write(tmp_path / "run.json", run_of())))
+    assert "proportion" not in set(frame.unit)
+    assert frame.range_high[frame.unit == "percent"].max() == 100.0
 
 
 def test_comparisons_are_the_commands(results, said):
