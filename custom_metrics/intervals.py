@@ -34,7 +34,8 @@ def wilson(hits: float, total: float, dof: float = math.inf) -> Bounds:
     share, square = hits / total, t_factor(dof) ** 2 / total
     middle = (share + square / 2) / (1 + square)
     half = math.sqrt(square * share * (1 - share) + square**2 / 4) / (1 + square)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # the share lies within, whatever is rounded
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
 
 
 def wilson_of(p: float, stderr: float, dof: float, most: float = math.inf) -> Bounds:

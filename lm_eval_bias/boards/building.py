@@ -77,6 +77,7 @@ class BoardRow:
         cells: By score name.
         group: What it shares with the rows that it may be ranked with; empty for published ones.
         caveat: What has to be read before its scores.
+        footnote: The same without the numbers that differ from run to run.
         uninformative: The kind of the remark (:data:`UNRANKED`) by which its answers say nothing; empty without one.
     """
 
@@ -88,6 +89,7 @@ class BoardRow:
     cells: dict[str, RankedScore]
     group: tuple[str, ...] = ()
     caveat: str = ""
+    footnote: str = ""
     uninformative: str = ""
 
 
@@ -204,7 +206,10 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         deviations.append(f"{', '.join(names)}: {note}")
     if run.differs:
         deviations.append(f"differs from {run.differs}")
-    kinds = (remark.kind for remark in remarks.disqualifying(run, task))
+    kinds = [remark.kind for remark in remarks.disqualifying(run, task)]
+    footnotes = [kind.replace("_", " ") for kind in kinds if kind != remarks.TRIAL]
+    if part := remarks.trial(task):
+        footnotes.insert(0, f"trial run, {part}")
     return BoardRow(
         run.name,
         RUN,
@@ -214,6 +219,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         cells,
         settings.key(run, task),
         remarks.before_scores(run, task),
+        "; ".join(footnotes),
         next((kind for kind in kinds if kind in UNRANKED), ""),
     )
 

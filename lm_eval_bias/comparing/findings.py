@@ -21,6 +21,7 @@ from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import progress
+from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
@@ -419,9 +420,32 @@ def _in_one_run(pairs: Sequence[Pair], runs: Sequence[Run]) -> Iterator[NotCompa
                     yield NotCompared(task, base.name, run.name, reason)
 
 
+def _check_paired(pairs: Sequence[Pair], runs: Sequence[Run], choice: Choice) -> None:
+    """Refuse a score that some tasks have, but none with anything to compare it with.
+
+    Raises:
+        BadOption: Such a score is named.
+    """
+    paired = {side.task.task for pair in pairs for side in (pair.base, pair.other)}
+    for name in choice.scores:
+        owners = {
+            task.task
+            for run in runs
+            for task in run.tasks.values()
+            if name in task.scores
+        }
+        if owners and not owners & paired:
+            where = few(sorted(owners))
+            problem = (
+                f"is a score of {where} alone: nothing to compare with by {choice.by}"
+            )
+            raise BadOption("scores", name, problem)
+
+
 def compare(runs: Sequence[Run], choice: Choice) -> Comparison:
     """Compare runs, which have names that tell them apart, as :func:`find` compares pairs."""
     pairs = make_pairs(runs, choice.by, choice.base)
+    _check_paired(pairs, runs, choice)
     findings, left_out = find(pairs, choice)
     if choice.by == "run":
         left_out += _in_one_run(pairs, runs)

@@ -290,7 +290,7 @@ def _limit(rows: Sequence[BoardRow], column: Value) -> float:
 def _summed(row: BoardRow, column: Value, limit: float, footnotes: Footnotes) -> Cell:
     """Write a run's value with the mark of its caveat, which is added to the footnotes."""
     cell = row.cells[column.name]
-    caveat = row.caveat or (cell.note if math.isnan(cell.value) else "")
+    caveat = row.footnote or (cell.note if math.isnan(cell.value) else "")
     bar = None
     if cell.interval and column.neutral is not None and column.higher_is_better is None:
         low, at, high = (

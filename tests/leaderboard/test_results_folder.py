@@ -37,7 +37,7 @@ def test_a_run_is_valid_and_fits_the_catalogue(path):
             assert score.note or not math.isnan(score.value), (name, score.name)
             assert (
                 score.interval is None
-                or score.interval[0] <= score.value <= score.interval[1]
+                or score.interval[0] - 1e-12 <= score.value <= score.interval[1] + 1e-12
             ), (name, score.name)
 
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from lm_eval_bias.custom_metrics import intervals
 from lm_eval_bias.custom_metrics.clusters import (
     UNEVEN,
     clustered_mean,
@@ -180,6 +181,13 @@ def test_a_share_has_wilsons_interval_of_the_effective_number():
     few = estimate(form, whole=1.0, most=3.0)  # as many observations at most
     assert few.interval == pytest.approx(wilson(0.5, 3, t), abs=1e-12)
     assert few.stderr == found.stderr
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_a_share_lies_within_its_interval_whatever_is_rounded(share):
+    for size in range(1, 2000):
+        low, high = intervals.wilson(share * size, size, 64.5)
+        assert low <= share <= high
 
 
 @pytest.mark.parametrize("hits", [0, 1])

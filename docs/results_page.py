@@ -1,0 +1,133 @@
+"""Write results.md and its picture from results/runs: ``python docs/results_page.py`` makes both anew."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from lm_eval_bias.boards import building
+from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.report import board_reports, content, overview, svg, tables
+from lm_eval_bias.runs.run_discovery import read
+
+ROOT = Path(__file__).parents[1]
+RUNS = ROOT / "results" / "runs"
+PICTURE = "images/results.svg"
+# what fits into one picture that is looked at
+PICTURED = ("occugender_explicit", "occugender_implicit", "gg_bbq_names", "stereoset_en", "stereoset_de",
+            "eurogest_en", "eurogest_de")  # fmt: skip
+SMOLLM2, GEMMA = "SmolLM2-135M-Instruct", "Gemma 3 270M"
+QUICK = {SMOLLM2: ["smollm2-135m-instruct-quick"], GEMMA: ["gemma-3-270m-quick"]}
+WHOLE = {
+    SMOLLM2: ["smollm2-135m-instruct", "smollm2-135m-instruct-stereoset", "smollm2-135m-instruct-eurogest"],
+    GEMMA: ["gemma-3-270m-eurogest", "gemma-3-270m"],
+}  # fmt: skip
+INTRODUCTION = f"""# Results that you can repeat
+
+<!-- made by docs/results_page.py from results/runs: change the script, not this page -->
+
+Two small models that come with packages, so that anybody can repeat every figure here: **{SMOLLM2}**, a chat
+model that was trained on English above all, asked without its chat template, and **{GEMMA}** (4-bit weights), a
+base model of 140 languages.
+"""
+READING = """## What can be said
+
+An interval that excludes the neutral value is a finding about these items and items like them. By the verdicts of a
+report:
+"""
+LIMITS = """## What can't be said
+
+- That one of the two is more biased as such. They differ in size, training, languages and purpose, and single tasks
+  disagree.
+- That a score near neutral means fairness: where a model guesses, its bias is near neutral, too. The caveats name
+  these tasks.
+- Anything about chat: both were asked for log-likelihoods of given texts, not for answers.
+- Anything about other sizes or releases of these models, or their full-precision weights.
+"""
+
+
+def runs_of(folders: dict[str, list[str]]) -> list[Run]:
+    """Read the runs of some folders, by model."""
+    paths = [
+        f"{model}={RUNS / name}"
+        for model, names in folders.items()
+        for name in names
+        if (RUNS / name).is_dir()
+    ]
+    return read(paths, by_task=True)[0]
+
+
+def minutes(run: Run) -> str:
+    """Write how long a run took, as its file says."""
+    results = json.loads(run.path.read_text(encoding="utf-8"))
+    return f"{float(results['total_evaluation_time_seconds']) / 60:.0f} minutes"
+
+
+def table_of(runs: list[Run]) -> list[str]:
+    """Write the table of primary scores, with its footnotes."""
+    summary = board_reports.summary(building.boards(runs), runs, ())
+    notes = [f"- {note}" for note in summary.notes]
+    return [tables.markdown_table(summary.table), "", *notes, ""]
+
+
+def page() -> str:
+    """Write the page."""
+    quick, whole = runs_of(QUICK), runs_of(WHOLE)
+    lines = [
+        INTRODUCTION,
+        f"![Bias scores of both models, with intervals]({PICTURE})",
+        "",
+        f"*The suite `quick`, {len(PICTURED)} of its {len(quick[0].tasks)} tasks.*",
+        "",
+        "## The suite quick",
+        "",
+        *table_of(quick),
+        READING,
+    ]
+    for group in content.build(quick, ()).groups:
+        for verdict in group.verdicts:
+            told = [f"{text} {where}".strip() for text, where in verdict.statements]
+            caveat = f" ({verdict.caveat})" if verdict.caveat else ""
+            said = "; ".join(told)
+            lines.append(f"- {group.title}, {verdict.model}{caveat}: {said}.")
+    lines += [
+        "",
+        LIMITS,
+        "## All items",
+        "",
+        "Values and intervals are those of the release that made each file.",
+        "",
+        *table_of(whole),
+        "## To repeat it",
+        "",
+        "One thread of a processor with AVX-512, float32, no chat template:",
+        "",
+    ]
+    for run in quick:
+        lines += [f"{run.name}, {minutes(run)}:", "", f"    {run.command}", ""]
+    lines.append("`python docs/results_page.py` makes this page of the result files.")
+    return "\n".join(lines) + "\n"
+
+
+def picture() -> bytes:
+    """Draw the picture of both models' bias."""
+    chosen = []
+    for run in runs_of(QUICK):
+        parts = {name: task for name, task in run.tasks.items() if name in PICTURED}
+        chosen.append(replace(run, tasks=parts))
+    report = content.build(chosen, ())
+    limit = overview.axis_limit(report.tasks)
+    return svg.files(overview.drawings(report.groups, limit)[0])["svg"]
+
+
+def main(folder: Path) -> None:
+    """Write page and picture."""
+    (folder / "results.md").write_text(page(), encoding="utf-8")
+    (folder / PICTURE).parent.mkdir(exist_ok=True)
+    (folder / PICTURE).write_bytes(picture())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent)
