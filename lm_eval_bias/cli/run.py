@@ -94,7 +94,8 @@ def _tell(
         for name in ("gen_kwargs", "limit", "num_fewshot", "batch_size")
     }
     flags["batch sizes"] = ",".join(map(str, results["config"]["batch_sizes"]))
-    given = [f"{config.model} ({redaction.arguments(config.model_args)})"]
+    arguments = redaction.arguments(config.model_args) or "no arguments"
+    given = [f"{config.model} ({arguments})"]
     given += [f"{name}: {value}" for name, value in flags.items() if value]
     print(", ".join(given))
     run = None if config.predict_only else harness_results.in_memory(results)
