@@ -446,7 +446,7 @@ def items(run: Run, task: str) -> DataFrame:
     rows = []
     for sample in sample_logs.first_filter(result.samples):
         benchmark = sample.part.definition
-        row = {"key": " / ".join(benchmark.key(sample.doc))}
+        row: dict[str, object] = {"key": " / ".join(benchmark.key(sample.doc))}
         row |= facets_of(benchmark, sample.doc)
         row |= benchmark.record(sample.doc, sample.answers)
         for name in result.scores:

@@ -61,7 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     output.name_problems(problems)
     if arguments.figures:
         written = run_reports.write_figures(runs, arguments.figures)
-        print(f"{arguments.figures}: {', '.join(written)}", file=sys.stderr)
+        is_printed = is_wanted and arguments.output is None
+        stream = sys.stderr if is_printed else sys.stdout
+        print(f"{arguments.figures}: {', '.join(written)}", file=stream)
     if is_wanted:
         text = run_reports.render(output_format, runs, problems)
         output.deliver(text, arguments.output, arguments.output)

@@ -232,8 +232,9 @@ def _by_benchmark(section: Section) -> dict[Benchmark, list[ReportTask]]:
 def _figures(section: Section) -> list[Part]:
     """Make the parts that a section's benchmark brings, with its figures."""
     benchmark = next(iter(_by_benchmark(section)))
+    none: Sequence[Part] = ()
     make = benchmark.presentation.figures
-    return list(call_plugin([], benchmark, make, section.tasks))
+    return list(call_plugin(none, benchmark, make, section.tasks))
 
 
 def drawings(report: Report) -> list[Drawing]:

@@ -412,6 +412,6 @@ def _draw(
     if len(models) > 1:
         for model, number in models.items():
             role, shape = pen.series(number)
-            style = {"marker": pen.MARKERS[shape], "color": pen.COLOUR[role]}
-            axis.plot([], [], linestyle="none", mew=0, label=model, **style)
+            marker, colour = pen.MARKERS[shape], pen.COLOUR[role]
+            axis.plot([], [], marker, color=colour, mew=0, label=model)
         figure.legend(loc="outside lower center", ncols=4)
