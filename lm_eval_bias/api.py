@@ -170,7 +170,7 @@ def _frame(
         }
     )
     if "unit" in frame:
-        columns = [column for column in _IN_UNIT if column in frame]
+        columns = [name for name in _IN_UNIT if name in frame and name not in texts]
         factors = frame["unit"].map(SHARES).fillna(1.0)
         frame[columns] = frame[columns].mul(factors, axis="index")
         frame["unit"] = frame["unit"].where(
@@ -427,7 +427,7 @@ def items(run: Run, task: str) -> DataFrame:
     Returns:
         ``key``, what names it; the facets that ``rescore --by`` knows; the benchmark's record of the answer
         (``docs/add-a-benchmark.md``), such as ``answer`` or ``share``; and a column for each score that means over
-        items, with the item's contribution to it in the score's unit (``nan`` where it has none).
+        items, with the item's contribution to it, of shares in percent (``nan`` where it has none).
 
     Raises:
         BiasError: The run has no such task or no log of it, or the log is damaged.
@@ -435,6 +435,7 @@ def items(run: Run, task: str) -> DataFrame:
     import pandas
 
     from lm_eval_bias.core.benchmark import facets_of
+    from lm_eval_bias.core.numbers import SHARES
     from lm_eval_bias.runs import sample_logs
 
     if task not in run.tasks:
@@ -449,10 +450,10 @@ def items(run: Run, task: str) -> DataFrame:
         row: dict[str, object] = {"key": " / ".join(benchmark.key(sample.doc))}
         row |= facets_of(benchmark, sample.doc)
         row |= benchmark.record(sample.doc, sample.answers)
-        for name in result.scores:
+        for name, score in result.scores.items():
             value = sample.logged.get(name)
             if isinstance(value, float):
-                row[name] = value
+                row[name] = value * SHARES.get(score.unit, 1.0)
         rows.append(row)
     return pandas.DataFrame(rows)
 

@@ -16,7 +16,7 @@ from lm_eval_bias.cli.main import main
 from tests.support.commands import command, refused
 from tests.support.made_runs import edited
 from tests.support.pages import check_closed
-from tests.support.run_scores import results_of
+from tests.support.run_scores import results_of, run
 
 TASKS = ("occugender_debias_implicit_none", "occugender_debias_implicit_1")
 
@@ -284,6 +284,15 @@ def test_parallel_items_of_languages_are_paired_and_others_are_independent(
         for context in ("amb", "disamb")
     }
     assert {row["score"] for row in rows} == names
+
+
+def test_a_score_of_one_language_has_nothing_to_compare_with(tiny_mirror, tmp_path):
+    run(tmp_path, "occugender_implicit,stereoset_en,stereoset_de", "--limit", "12")
+    by = ("compare", str(tmp_path), "--by", "language", "--scores")
+    refusal = refused(tmp_path, *by, "labour_pearson")
+    assert (
+        "of occugender_implicit alone: nothing to compare with by language" in refusal
+    )
 
 
 def test_names_are_text_in_every_format(runs, tmp_path):

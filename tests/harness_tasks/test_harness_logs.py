@@ -11,6 +11,7 @@ import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import harness_tasks
+from lm_eval_bias.core.numbers import SHARES
 from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.runs import run_discovery, sample_logs
@@ -226,7 +227,8 @@ def test_scores_by_facet_are_means_of_the_items_with_it(
     folder, _ = runs[0]
     run = leb.load(folder)[0]
     benchmark = registry.get(run.tasks[task].benchmark)
-    of_score = {s.name: s for s in benchmark.scores()}[score].contribution
+    by_name = {s.name: s for s in benchmark.scores()}
+    of_score, share = by_name[score].contribution, SHARES.get(by_name[score].unit, 1)
     expected = {}
     for sample in sample_logs.first_filter(run.tasks[task].samples):
         record = benchmark.record(sample.doc, sample.answers)
@@ -237,7 +239,8 @@ def test_scores_by_facet_are_means_of_the_items_with_it(
     values = frame[frame.task == task].set_index(facet).estimate
     assert len(expected) > 1
     for name, items in expected.items():
-        assert values[name] == pytest.approx(sum(items) / len(items), abs=1e-9)
+        expected_value = share * sum(items) / len(items)
+        assert values[name] == pytest.approx(expected_value, abs=1e-9)
 
 
 def test_a_template_of_bbq_is_one_within_its_category(runs):
