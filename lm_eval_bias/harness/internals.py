@@ -2,7 +2,7 @@
 
 Documented are (docs of lm-eval 0.4: ``model_guide``, ``API_guide``, ``new_task_guide``, ``python-api``): ``LM``,
 ``TemplateLM``, ``HFLM``, ``Instance``, ``Filter``, ``ConfigurableTask``, ``TaskManager``, ``simple_evaluate``. What
-follows was seen in 0.4.12, 0.4.13 and the main branch of August 2026; ``tests/harness/test_contract.py`` holds each of
+follows was seen in 0.4.13 and the main branch of August 2026; ``tests/harness/test_contract.py`` holds each of
 it against the installed release.
 """
 

@@ -18,9 +18,9 @@ from lm_eval_bias.harness import internals
 logger = logging.getLogger("lm_eval.bias")
 # lowest supported and highest tested release
 SUPPORTED = {
-    "lm_eval": ("0.4.12", "0.4.13"),
+    "lm_eval": ("0.4.13", "0.4.13"),
     "torch": ("2.2", "2.13.0"),
-    "transformers": ("4.56", "5.23.0"),
+    "transformers": ("4.57", "5.23.0"),
 }
 # another architecture: metrics, scorers and task formats are not those of 0.4
 BEYOND = {"lm_eval": "0.5"}

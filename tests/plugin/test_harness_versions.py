@@ -190,7 +190,7 @@ def test_a_newer_harness_is_warned_about_once(installed, caplog):
 @pytest.mark.parametrize(
     ("version", "says"),
     [
-        ("0.4.11", "lm_eval 0.4.11 is older than 0.4.12"),
+        ("0.4.11", "lm_eval 0.4.11 is older than 0.4.13"),
         ("0.5.0.dev1", "lm_eval 0.5.0.dev1 is too new"),
         ("0.5.1", "lm_eval 0.5.1 is too new"),
     ],
