@@ -305,11 +305,17 @@ def page(
         for remark in remarks.of_runs(runs)
         if remark.heading == remarks.SERIOUS and remark.kind != remarks.TRIAL
     ]
+    caveats = {}
+    for kind in remarks.DISQUALIFYING:
+        places = [place for r in serious if r.kind == kind for place in r.places]
+        if places:
+            caveats[kind.replace("_", " ")] = few(places, 5)
     return templates.render(
         "comparison.html.j2",
         bases=list(dict.fromkeys(finding.base for finding in findings)),
         others=list(dict.fromkeys(finding.other for finding in findings)),
         trial=remarks.trials(tasks),
+        caveats=caveats,
         serious=serious,
         sentences=_sentences(primary or others),
         first=_table(primary or others, correction, labelled=True),

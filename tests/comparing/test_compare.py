@@ -107,6 +107,7 @@ def test_the_page_begins_with_caveats_and_the_primary_scores(runs, said, tmp_pat
     said("compare", *runs, "-o", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     order = [
+        "Chance level:",
         "What differs in the primary scores",
         "No significant difference in",
         "What not to claim.",
