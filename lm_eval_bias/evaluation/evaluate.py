@@ -88,7 +88,7 @@ def evaluate(
     suite: suites.Suite | None,
     ready: Callable[[], None],
     tell: Callable[[Results, Samples | None, bool], None],
-    name: str | None = None,
+    model_name: str | None = None,
 ) -> None:
     """Run the evaluation, and save what the flags ask for.
 
@@ -98,7 +98,7 @@ def evaluate(
         suite: The suite that the run is of, if any.
         ready: Called when the model is loaded.
         tell: Called with the results, the samples if they are logged, and whether both could be saved.
-        name: The model's in reports; ``None`` names it by its checkpoint.
+        model_name: The model's in reports; ``None`` names it by its checkpoint.
 
     Raises:
         BiasError: The run couldn't be finished, or its files couldn't be written or pushed.
@@ -151,8 +151,8 @@ def evaluate(
     block = provenance.block(results, settings)
     block["model"]["border"] = border_facts + servers.served_as(model)
     block["model"]["served"] = servers.fingerprints(model)
-    if name:
-        block["model"]["name"] = name
+    if model_name:
+        block["model"]["name"] = model_name
     if begun:
         block["cache"] = {"answers": servers.taken(model), "begun": begun}
     results["provenance"] = block
