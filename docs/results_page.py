@@ -51,10 +51,7 @@ LIMITS = """## What can't be said
 def runs_of(folders: dict[str, list[str]]) -> list[Run]:
     """Read the runs of some folders, by model."""
     paths = [
-        f"{model}={RUNS / name}"
-        for model, names in folders.items()
-        for name in names
-        if (RUNS / name).is_dir()
+        f"{model}={RUNS / name}" for model, names in folders.items() for name in names
     ]
     return read(paths, by_task=True)[0]
 

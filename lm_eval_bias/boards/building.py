@@ -206,10 +206,12 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         deviations.append(f"{', '.join(names)}: {note}")
     if run.differs:
         deviations.append(f"differs from {run.differs}")
-    kinds = [remark.kind for remark in remarks.disqualifying(run, task)]
-    footnotes = [kind.replace("_", " ") for kind in kinds if kind != remarks.TRIAL]
-    if part := remarks.trial(task):
-        footnotes.insert(0, f"trial run, {part}")
+    caveats = remarks.disqualifying(run, task)
+    kinds = [remark.kind for remark in caveats]
+    footnotes = [
+        remark.brief if remark.kind == remarks.TRIAL else remark.kind.replace("_", " ")
+        for remark in caveats
+    ]
     return BoardRow(
         run.name,
         RUN,

@@ -249,17 +249,18 @@ def summary(
             if column.name not in chosen:
                 continue
             about = f"{column.name}, {aim(column)}, n {_sizes(members, column)}"
+            place = len(columns)
             columns.append(Column(board.task, True, about))
             limit = _limit(members, column)
             for row in members:
                 cell = _summed(row, column, limit, footnotes)
-                rows.setdefault(row.model, {})[len(columns)] = cell
+                rows.setdefault(row.model, {})[place] = cell
     if not rows:
         return None
     lines = []
     for model, cells in rows.items():
-        places = range(2, len(columns) + 1)
-        lines.append([Cell(model), *(cells.get(place, Cell(NONE)) for place in places)])
+        scored = (cells.get(place, Cell(NONE)) for place in range(1, len(columns)))
+        lines.append([Cell(model), *scored])
     what = "Scores" if names else "Primary scores"
     table = Table(f"{what} with 95% intervals in brackets", columns, lines)
     if len(columns) > len(lines) + 1:

@@ -77,8 +77,8 @@ def inline(drawing: Drawing, benchmark: str) -> Markup:
 
 def files(drawing: Drawing) -> dict[str, bytes]:
     """Draw a figure for a paper, in the page's colours by day; return its bytes by format."""
-    style = packaged_text("lm_eval_bias.report", "page.css")
-    colours = dict(_ROLE.findall(style[: style.index("}")]))
+    css = packaged_text("lm_eval_bias.report", "page.css")
+    colours = dict(_ROLE.findall(css[: css.index("}")]))
     with coloured({role: colours[role] for role in COLOUR}):
         return {style: _drawn(drawing, style) for style in _METADATA}
 

@@ -86,7 +86,7 @@ def command(content: Facts, tasks: Tasks) -> str:
     if isinstance(gen_kwargs, Mapping):
         gen_kwargs = json.dumps(gen_kwargs)
     given = {
-        "name": (content.get("provenance") or {"model": {}})["model"].get("name"),
+        "name": _given_name(content),
         "batch_size": config.get("batch_size"),
         "device": device(content),
         "limit": config.get("limit"),
@@ -231,15 +231,22 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     )
 
 
+def _given_name(content: Facts) -> str | None:
+    """Return the name that ``run --name`` gave the model."""
+    block = content.get("provenance") or {"model": {}}
+    name = block["model"].get("name")
+    return None if name is None else str(name)
+
+
 def _name(content: Facts) -> str:
     """Name the model: as ``run --name`` did, else by its checkpoint, else by type and arguments.
 
     The harness's own ``model_name`` is a random word where the arguments name no checkpoint.
     """
     config = content["config"]
-    given = (content.get("provenance") or {"model": {}})["model"].get("name")
-    if given:
-        return str(given)
+    name = _given_name(content)
+    if name:
+        return name
     model_args = config.get("model_args")
     arguments = model_args if isinstance(model_args, Mapping) else {}
 
