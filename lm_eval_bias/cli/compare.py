@@ -53,6 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scores",
+        type=output.names,
+        default=(),
         metavar="A,B",
         help="scores to compare (default: each benchmark's main scores)",
     )
@@ -111,19 +113,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     ending = Path(arguments.output or "").suffix.lower()
     output_format = arguments.format or output.ENDINGS.get(ending, "text")
-    names = map(str.strip, (arguments.scores or "").split(","))
     choice = Choice(
         by=arguments.by,
         base=arguments.base,
-        scores=list(dict.fromkeys(filter(None, names))),
+        scores=arguments.scores,
         unpaired=arguments.unpaired,
         correction=arguments.correction,
         leave_out=not arguments.fail_on,
     )
-    if arguments.scores and not choice.scores:
-        raise BiasError(
-            f"--scores {arguments.scores}: no score named: leave it out for the main scores"
-        )
     files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
     output.name_problems(problems)

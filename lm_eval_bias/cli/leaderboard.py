@@ -31,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scores",
+        type=output.names,
+        default=(),
         metavar="A,B",
         help="scores in the first table (default: each task's primary score)",
     )
@@ -53,8 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     boards = building.boards(runs)
     problems += building.foreign(runs)
     output.name_problems(problems)
-    names = [name for name in (arguments.scores or "").split(",") if name]
-    text = board_reports.render(output_format, boards, runs, problems, names)
+    text = board_reports.render(output_format, boards, runs, problems, arguments.scores)
     tasks = f"{len(boards)} task{'s' * (len(boards) != 1)}"
     summary = f"{arguments.output}: {tasks}, {len(runs)} run{'s' * (len(runs) != 1)}"
     output.deliver(text, arguments.output, summary)

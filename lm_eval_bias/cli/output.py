@@ -51,6 +51,21 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {text} (see '{self.prog} --help')\n")
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Read names separated by commas, each once: the type of an option.
+
+    Raises:
+        argparse.ArgumentTypeError: There is none.
+
+    >>> names("ss, icat,ss")
+    ('ss', 'icat')
+    """
+    listed = dict.fromkeys(filter(None, map(str.strip, text.split(","))))
+    if not listed:
+        raise argparse.ArgumentTypeError(f"{text!r} holds no name")
+    return tuple(listed)
+
+
 def format_of(
     named: str | None, output: str | None, default: str, flag: str = "-o"
 ) -> str:

@@ -35,6 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder to write each picture into, as SVG and PDF; without -o and --format nothing else is written",
     )
     parser.add_argument(
+        "--scores",
+        type=output.names,
+        default=(),
+        metavar="A,B",
+        help="scores in tables and pictures (default: each benchmark's main scores); tasks without them are left out",
+    )
+    parser.add_argument(
         "--format",
         choices=output.FORMATS,
         help="output format (default: by FILE's ending, else html)",
@@ -59,6 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths)
     output.name_problems(problems)
+    if arguments.scores:
+        runs = run_reports.choose(runs, arguments.scores)
     if arguments.figures:
         written = run_reports.write_figures(runs, arguments.figures)
         is_printed = is_wanted and arguments.output is None

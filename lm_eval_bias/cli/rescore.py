@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError
 
@@ -50,14 +51,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--by",
+        type=output.names,
         metavar="FACET",
         help="show the main scores by what the items differ in, such as job, template or term, or by two facets "
         "(a,b), in place of the scores; ls --card NAME lists a benchmark's facets",
     )
     parser.add_argument(
         "--scores",
-        metavar="NAMES",
-        help="with --by: scores to show, separated by commas",
+        type=output.names,
+        metavar="A,B",
+        help="with --by: scores to show (default: the main scores)",
     )
     parser.add_argument(
         "--csv",
@@ -128,11 +131,13 @@ def _break_down(arguments: argparse.Namespace, reading: AnswerReading) -> None:
         raise BiasError("--items with --by: write them in two commands")
     if arguments.csv is not None:
         files.check_place(arguments.csv, arguments.paths, "--csv")
-    by, names = (
-        tuple(filter(None, map(str.strip, (text or "").split(","))))
-        for text in (arguments.by, arguments.scores)
+    computed = breakdowns(
+        arguments.paths,
+        arguments.by,
+        arguments.scores or (),
+        arguments.language,
+        reading,
     )
-    computed = breakdowns(arguments.paths, by, names, arguments.language, reading)
     if arguments.csv is not None:
         files.write(breakdown_tables.as_csv(computed), arguments.csv)
     elif arguments.json:

@@ -19,7 +19,7 @@ from lm_eval_bias.comparing.pairing import (
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark
-from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
+from lm_eval_bias.core.errors import BadOption, BiasError, check_scores
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Run, Value
@@ -361,11 +361,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> Comparison:
             f"{first.subject}: {first.base} and {first.other} can't be compared item by item: {first.reason}; "
             "--unpaired compares them as independent runs"
         )
-    for name in choice.scores:
-        if name not in known:
-            hint = did_you_mean(name, sorted(known))
-            problem = f"no task in these runs has this score.{hint}"
-            raise BadOption("scores", name, problem)
+    check_scores(choice.scores, known)
     if not findings:
         raise BiasError("no score to compare")
     return _corrected(findings, choice.correction), refused + single

@@ -46,6 +46,19 @@ class BadOption(BiasError):
         self.in_python = f"{option}={value!r}: {problem}"
 
 
+def check_scores(names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a score that no task at hand has.
+
+    Raises:
+        BadOption: ``names`` has such a score.
+    """
+    known = sorted(known)
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise BadOption("scores", name, f"no task here has this score.{hint}")
+
+
 class BenchmarkFault(UserWarning):
     """Something of a benchmark failed and was left out; commands list it and end with status 2."""
 

@@ -84,6 +84,7 @@ class TaskRun:
         scores: By name, in the benchmark's order.
         samples: The sample log, where it lies beside the result.
         usual_repeats: Texts of each prompt that the task takes; ``None`` where it isn't known or not sampled.
+        chosen: Scores that are shown in place of the main ones; none for the main ones.
     """
 
     task: str
@@ -98,17 +99,25 @@ class TaskRun:
     scores: Mapping[str, Value]
     samples: Path | None = None
     usual_repeats: int | None = None
+    chosen: Sequence[str] = ()
 
     @property
     def benchmark(self) -> str:
         """The name of its benchmark or variant."""
         return str(self.definition.name)
 
-    def main(self, beside: bool = False) -> list[Value]:
-        """Return its main scores (with those beside them) that it has; all where its benchmark names none."""
-        names = list(self.definition.main or self.scores)
-        if beside:
-            names += self.definition.presentation.beside_main
+    def main(self) -> list[Value]:
+        """Return its main scores that it has; all where its benchmark names none."""
+        return self._values(self.definition.main or self.scores)
+
+    def shown(self) -> list[Value]:
+        """Return the scores that tables show: the chosen ones, else the main ones with those beside them."""
+        if self.chosen:
+            return self._values(self.chosen)
+        names = self.definition.main or self.scores
+        return self._values([*names, *self.definition.presentation.beside_main])
+
+    def _values(self, names: Iterable[str]) -> list[Value]:
         return [self.scores[name] for name in names if name in self.scores]
 
     @property

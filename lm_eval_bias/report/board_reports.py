@@ -17,7 +17,7 @@ from lm_eval_bias.boards.building import (
 from lm_eval_bias.boards.rank_intervals import LEVEL
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import without_language
-from lm_eval_bias.core.errors import BadOption, did_you_mean
+from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import (
     NONE,
     SHARES,
@@ -235,10 +235,7 @@ def summary(
         BadOption: No board has a score of that name.
     """
     known = {c.name for board in boards for c in (*board.columns, *board.others)}
-    for name in names:
-        if name not in known:
-            hint = did_you_mean(name, sorted(known))
-            raise BadOption("scores", name, f"no board has this score.{hint}")
+    check_scores(names, known)
     columns: list[Column | str] = ["Model"]
     rows: dict[str, dict[int, Cell]] = {}
     footnotes = Footnotes()

@@ -150,7 +150,7 @@ def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
         return Section("other", unknown, None, "", [], tasks, words)
     ranges = {}
     for item in tasks:
-        for value in item.task.main(beside=True):
+        for value in item.task.shown():
             span = f"{numbers.score_range(value)}, {numbers.aim(value)}"
             ranges[value.name] = f"{value.title} ({value.name}): {span}"
     return Section(

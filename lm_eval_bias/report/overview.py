@@ -195,7 +195,7 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
 def _statements(item: ReportTask) -> list[str]:
     """Say to which side each main score of bias leans, or that nobody can tell."""
     said = []
-    for value in item.task.main(beside=True):
+    for value in item.task.shown():
         if value.neutral is None or value.higher_is_better is not None:
             continue
         if math.isnan(value.value):
@@ -258,7 +258,7 @@ def _shown(items: Iterable[ReportTask]) -> list[Value]:
     """List the main scores of some tasks, and those that tell whether a model understands the items."""
     shown: list[Value] = []
     for item in items:
-        main = {value.name: value for value in item.task.main(beside=True)}
+        main = {value.name: value for value in item.task.shown()}
         scores = item.task.scores
         telling = {name: v for name, v in scores.items() if v.floor is not None}
         shown += (main | telling).values()

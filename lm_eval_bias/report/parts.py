@@ -62,7 +62,7 @@ def main_table(tasks: ReportTasks) -> Table:
     for name, members in groups.items():
         scores: dict[str, Value] = {}
         for task in members.values():
-            scores |= {value.name: value for value in task.main(beside=True)}
+            scores |= {value.name: value for value in task.shown()}
         for score, value in scores.items():
             values = []
             for run in runs:
@@ -79,21 +79,22 @@ def main_table(tasks: ReportTasks) -> Table:
             )
     heads = numeric(*(runs if len(runs) > 1 else ["Value"]))
     columns = ["Task", "Score", *heads, "Neutral or best", "Reads as"]
-    return Table("Main scores with 95% intervals in brackets", columns, rows)
+    what = "Scores" if any(item.task.chosen for item in tasks) else "Main scores"
+    return Table(f"{what} with 95% intervals in brackets", columns, rows)
 
 
 def side_by_side(tasks: Sequence[TaskRun]) -> tuple[list[Value], list[list[Cell]]]:
     """Return the main scores of one benchmark's tasks, each once, and a row of values per task."""
     scores: dict[str, Value] = {}
     for task in tasks:
-        scores |= {value.name: value for value in task.main(beside=True)[:MAIN]}
+        scores |= {value.name: value for value in task.shown()[:MAIN]}
     rows = [list(map(value_cell, map(task.scores.get, scores))) for task in tasks]
     return list(scores.values()), rows
 
 
 def _listed_score(task: TaskRun) -> Value | None:
     """Return the main score whose items are listed: the first with a neutral value inside its range, else the first."""
-    values = task.main(beside=True)
+    values = task.shown()
     for value in values:
         if value.neutral is not None and value.low < value.neutral < value.high:
             return value

@@ -105,7 +105,7 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
     """
     about, others = [], 0
     for task in tasks:
-        main = {value.name: value for value in task.main(beside=True)}
+        main = {value.name: value for value in task.shown()}
         for value in {**main, **task.scores}.values():
             lacks = ""
             if math.isnan(value.value):

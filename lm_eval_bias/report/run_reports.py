@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from lm_eval_bias.core import Data
+from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.files import expanded, progress, write_together, writing
 from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.report import (
@@ -32,7 +34,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
     for run in presentable(runs):
         for task in run.tasks.values():
             main = task.main()
-            for value in task.scores.values():
+            for value in task.shown() if task.chosen else task.scores.values():
                 cells = [
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
@@ -44,6 +46,25 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                     "dof": value.dof,
                     "main": value in main,
                 }
+
+
+def choose(runs: Sequence[Run], scores: Sequence[str]) -> list[Run]:
+    """Return the same runs with some scores in place of the main ones, and without the tasks that have none of them.
+
+    Raises:
+        BadOption: No task has one of the scores.
+    """
+    tasks = [task for run in runs for task in run.tasks.values()]
+    check_scores(scores, {name for task in tasks for name in task.scores})
+    chosen = []
+    for run in runs:
+        kept = {}
+        for name, task in run.tasks.items():
+            if not task.scores.keys().isdisjoint(scores):
+                kept[name] = replace(task, chosen=scores)
+        if kept:
+            chosen.append(replace(run, tasks=kept))
+    return chosen
 
 
 def score_data(value: Value) -> Data:

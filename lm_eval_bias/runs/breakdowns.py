@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample, SavedSamples
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split, facets_of
-from lm_eval_bias.core.errors import BadOption
+from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.custom_metrics.breakdowns import of_part, simultaneous_level, widened
@@ -206,8 +206,5 @@ def breakdowns(
     computed = []
     for (benchmark, _), tasks in groups.items():
         computed += _of_benchmark(benchmark, by, tasks, names)
-    known = {breakdown.score.name for breakdown in computed}
-    for name in names:
-        if name not in known:
-            raise BadOption("scores", name, "no task here has this score")
+    check_scores(names, {breakdown.score.name for breakdown in computed})
     return computed

@@ -128,4 +128,4 @@ def test_the_first_table_has_the_primary_scores_with_caveats_as_footnotes(
     assert "(acc_amb, best 100%" in named[: named.index("## gg_bbq")]
     assert main(["leaderboard", str(tmp_path), "--scores", "acc_am"]) == 2
     error = capsys.readouterr().err
-    assert "no board has this score. Did you mean acc_amb" in error
+    assert "no task here has this score. Did you mean acc_amb" in error

@@ -1,5 +1,6 @@
 """Reports as tables and data: complete, and a file's text stays text."""
 
+import contextlib
 import csv
 import io
 import itertools
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lm_eval_bias.cli.main import main
 from lm_eval_bias.report import escaping
 from lm_eval_bias.runs import run_discovery
 from tests.support.made_runs import HOSTILE, harness_folder, hostile_run, run_of, write
@@ -209,3 +211,24 @@ def test_figures_are_files_with_every_value_and_colours_of_their_own(tmp_path, s
     said("report", *paths, "--figures", tmp_path / "again")
     again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
     assert again == files
+
+
+def test_named_scores_take_the_place_of_the_main_ones(tmp_path, said, capsys):
+    path = write(tmp_path / "run.json", run_of("mine"))
+    for ending in ("csv", "md", "latex"):
+        text = said("report", path, "--scores", "icat, lms,icat", "--format", ending)
+        assert "stereoset_en" in text.replace("\\", "")
+        assert "diff_bias" not in text.replace("\\", "")
+        if ending == "csv":
+            rows = csv.DictReader(io.StringIO(text))
+            scores = [r["score"] for r in rows if r["task"] == "stereoset_en"]
+            assert scores == ["icat", "lms"]
+    whole = json.loads(said("report", path, "--scores", "icat", "--format", "json"))
+    assert "ss" in whole["tasks"]["stereoset_en"]["scores"]
+    for named, problem in (
+        ("icta", "no task here has this score. Did you mean icat"),
+        (",", "holds no name"),
+    ):
+        with contextlib.suppress(SystemExit):  # argparse's
+            assert main(["report", str(path), "--scores", named, "--format", "md"]) == 2
+        assert problem in capsys.readouterr().err
