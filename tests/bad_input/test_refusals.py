@@ -16,7 +16,7 @@ from tests.support.made_runs import run_of, write
 
 INSIDES = (
     "object at 0x", "<function", "functools", "__init__", "Traceback", "Error:", "Error(", "NoneType", "namedtuple",
-    "<class", "lm_eval.", "dict_keys", "argparse", "_cli", "positional argument", "is not subscriptable", "PosixPath",
+    "<class", "lm_eval.", "dict_keys", "argparse", "._cli", "positional argument", "is not subscriptable", "PosixPath",
     "[Errno", "not supported between", "unhashable", "has no attribute", "_arg_type", "must be str", "expected str",
 )  # fmt: skip
 OWN_TASK = """class: !function lm_eval_bias.harness.task.BiasTask
