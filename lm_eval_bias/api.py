@@ -503,12 +503,15 @@ def compare(
     unpaired: bool = False,
     correction: str = "holm",
 ) -> DataFrame:
-    """Paired differences of scores, a row per comparison and score: the first rows of ``compare --format csv``.
+    """Paired differences of scores, a row per comparison and score, then what was not compared.
+
+    These are the rows of ``compare --format csv``.
 
     Pairs of runs need the same items and sample logs (``--log_samples``).
 
     ======================================== =========================================================================
-    ``family``                               ``primary``: tested in the first family of scores; or ``other``
+    ``family``                               ``primary``: tested in the first family of scores; ``other``; or ``not
+                                             compared``, without numbers but with a ``reason``
     ``what``, ``base``, ``other``, ``score`` the task or tasks, the two sides, the score
     ``base_value``, ``other_value``          of the items that both sides have
     ``difference``, ``stderr``, ``dof``      other minus base, in ``unit``
@@ -545,9 +548,8 @@ def compare(
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
     choice = findings.Choice(by, base, names, unpaired, correction)
-    compared, _ = findings.compare(_several(runs), choice)
-    records = [comparison_reports.record(finding, correction) for finding in compared]
-    return _frame(records)
+    compared, left_out = findings.compare(_several(runs), choice)
+    return _frame(comparison_reports.records(compared, correction, left_out))
 
 
 @_public

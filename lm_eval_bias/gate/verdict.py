@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from lm_eval_bias.core import Data, __version__, catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
+from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate.policy_file import Bound, Policy
 from lm_eval_bias.harness import run_inputs
@@ -256,7 +257,11 @@ def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
     findings = []
     made_by = run.provenance.get("lm-eval-bias")
     if made_by not in (None, __version__):
-        text = f"made by lm-eval-bias {made_by}, checked by {__version__}: the changelog says which numbers moved"
+        moved = [name for name, task in run.tasks.items() if settings.old_version(task)]
+        changed = "no task has another version: scores should be the same"
+        if moved:
+            changed = f"other versions of {few(moved)}: the changelog says which numbers moved"
+        text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
         findings.append(GateFinding("", "version", True, "for information", text))
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
         otherwise = 0

@@ -55,8 +55,34 @@ NOT_COMPARED = "not compared"
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
-def record(finding: Finding, correction: str) -> dict[str, object]:
-    """Turn a finding into a flat record with all that is needed to read it; missing numbers are ``nan``."""
+def records(
+    findings: Sequence[Finding], correction: str, left_out: Sequence[NotCompared]
+) -> list[dict[str, object]]:
+    """List findings as flat records, then what was not compared, without numbers.
+
+    Args:
+        findings: At least one.
+        correction: What their p-values are corrected by.
+        left_out: What was not compared.
+    """
+    rows = [_record(finding, correction) for finding in findings]
+    names = list(rows[0])
+    for pair in left_out:
+        row: dict[str, object] = dict.fromkeys(names)
+        row |= {
+            "family": NOT_COMPARED,
+            "what": pair.subject,
+            "base": pair.base,
+            "other": pair.other,
+            "outcome": NOT_SHOWN,
+            "finding": NOT_COMPARED,
+            "reason": pair.reason,
+        }
+        rows.append(row)
+    return rows
+
+
+def _record(finding: Finding, correction: str) -> dict[str, object]:
     difference, score = finding.difference, finding.score
     return {
         "family": "primary" if finding.primary else "other",
@@ -235,19 +261,7 @@ def render(
     """
     if style in ("text", "md", "latex"):
         return _tables(findings, correction, style, left_out)
-    rows = [record(finding, correction) for finding in findings]
-    for one in left_out:
-        row: dict[str, object] = dict.fromkeys(rows[0])
-        row |= {
-            "family": NOT_COMPARED,
-            "what": one.subject,
-            "base": one.base,
-            "other": one.other,
-            "outcome": NOT_SHOWN,
-            "finding": NOT_COMPARED,
-            "reason": one.reason,
-        }
-        rows.append(row)
+    rows = records(findings, correction, left_out)
     if style == "csv":
         return csv_text(list(rows[0]), (row.values() for row in rows))
     return json_text(rows, indent=2)

@@ -7,11 +7,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from operator import attrgetter
 
 from lm_eval_bias.core import Data, __version__
 from lm_eval_bias.core.files import expanded
-from lm_eval_bias.core.numbers import significant
+from lm_eval_bias.core.numbers import few, grouped, significant
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
@@ -65,21 +64,23 @@ def _value(finding: GateFinding) -> str:
 
 
 def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
-    """Make a row per bound; ``status`` puts in front whether it holds."""
-    labels = ["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
-    first = 0 if status else 1
-    rows = []
+    """Make a row per bound, one for all tasks of which the same is said; ``status`` puts in front whether it holds."""
+    said = []
     for finding in findings:
-        texts = [
+        texts = (
             "holds" if finding.holds else "VIOLATED",
-            finding.task,
             finding.score,
             _value(finding),
             required(finding),
             says(finding),
             finding.why,
-        ]
-        rows.append(texts[first:])
+        )
+        said.append((texts, finding.task))
+    labels = ["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
+    first = 0 if status else 1
+    rows = []
+    for (holds, *texts), tasks in grouped(said).items():
+        rows.append([holds, few(tasks, 3), *texts][first:])
     return Table("", labels[first:], rows)
 
 
@@ -104,6 +105,11 @@ def case(finding: GateFinding) -> str:
     if kind == "min" and math.isfinite(bound.high):
         kind = "min and max" if math.isfinite(bound.low) else "max"
     return f"{finding.score}, {kind}, {bound.on}"
+
+
+def _place(finding: GateFinding) -> tuple[bool, bool]:
+    """Put what is violated first, and bounds before what is asked of a run."""
+    return finding.holds, isinstance(finding.required, str)
 
 
 @dataclass
@@ -179,7 +185,7 @@ class Judged:
             told = f"all {len(findings)} hold"
             if violated:
                 told = f"{violated} of {len(findings)} violated"
-            table = _table(sorted(findings, key=attrgetter("holds")), status=True)
+            table = _table(sorted(findings, key=_place), status=True)
             blocks.append(
                 f"{run.name} ({run.path}): {told}\n{tables.text_table(table)}\n"
             )

@@ -367,5 +367,9 @@ def test_what_is_not_compared_stands_in_every_format_with_its_reason(
         (TASKS[1], "bias-chance (seed=3)", None),
         (TASKS[0], "bias-chance (seed=4)", None),
     ]
+    frame = leb.compare(leb.load(every[0], every[3]))
+    absent = frame[frame["family"] == "not compared"]
+    assert list(absent["reason"]) == [reasons[1][0]]
+    assert absent["p"].isna().all()
     # a verdict is about everything that was given
     assert "99" in refused(tmp_path, "compare", *every, "--fail-on", "worse")

@@ -267,3 +267,18 @@ def test_other_code_is_told_and_no_violation():
     assert (found.task, found.score, found.holds) == (ASKED, "package_code", True)
     assert found.required == "for information"
     assert "1" * 12 in found.problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "no task has another version: scores should be the same"),
+        ({"version": "0.9"}, f"other versions of {ASKED}: the changelog says"),
+    ],
+)
+def test_a_run_of_another_release_is_named_with_what_has_changed_since(changes, said):
+    old = run(task(**changes), **{"lm-eval-bias": "0.0.1"})
+    first, *_ = verdict.recomputed(old)
+    assert (first.score, first.holds) == ("version", True)
+    assert "made by lm-eval-bias 0.0.1" in first.problem
+    assert said in first.problem
