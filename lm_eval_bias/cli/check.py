@@ -136,23 +136,18 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
     policy = policy_file.Policy(())
     if arguments.policy:
         policy = policy_file.read(expanded(arguments.policy))
-    paths, places = list(arguments.runs), []
+    runs, judged.problems = read_runs(arguments.runs)
+    bases = []
     if arguments.base:
-        places = [run.path for run in read_runs([arguments.base])[0]]
-        paths.append(arguments.base)
-        if len(places) != 1:
+        bases, problems = read_runs([arguments.base])
+        judged.problems += problems
+        if len(bases) != 1:
             raise BiasError(
-                f"--base {arguments.base}: holds {len(places)} runs: name one"
+                f"--base {arguments.base}: holds {len(bases)} runs: name one"
             )
-    runs, problems = read_runs(paths)
-    base = next((run for run in runs if run.path in places), None)
-    runs = [run for run in runs if run is not base]
-    if not runs:
-        raise BiasError("no run to check: " + "; ".join(map(str, problems)))
-    judged.problems += problems
     for run in runs:
         findings = verdict.check(run, policy)
-        if base is not None:
+        for base in bases:
             margin = arguments.margin or 0.0
             findings += regression.regressions(run, base, margin, policy.margins)
         if arguments.strict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -282,6 +282,69 @@ class NotCompared:
 Comparison = tuple[list[Finding], list[NotCompared]]
 
 
+def _not_compared(pair: Pair, reason: str) -> NotCompared:
+    return NotCompared(pair.subject, pair.base.label, pair.other.label, reason)
+
+
+def _is_independent(pair: Pair, choice: Choice) -> bool:
+    """Tell whether sides that can't be paired may be compared as independent: other items in another language are."""
+    in_languages = choice.by == LANGUAGE and pair.is_logged and not pair.shared
+    return choice.unpaired or in_languages
+
+
+def _chosen(pair: Pair, defined: Mapping[str, Score], choice: Choice) -> list[Score]:
+    """Choose the scores of a pair: the named ones, else the main ones that don't follow from others, else all."""
+    if choice.scores:
+        return [defined[name] for name in choice.scores if name in defined]
+    benchmark: Benchmark = pair.base.task.definition
+    names = list(benchmark.main)
+    if choice.by in conditions():
+        names += benchmark.presentation.beside_main
+    main = [defined[name] for name in names if name in defined]
+    return [score for score in main if not score.derived] or [
+        score for score in defined.values() if score.design
+    ]
+
+
+def _note(pair: Pair, choice: Choice, reason: str) -> str:
+    """Say what to beware of in a pair's findings."""
+    note = f"unpaired: {reason}"
+    if not reason:
+        most = max(len(pair.base.records), len(pair.other.records))
+        unmatched = most - len(pair.shared)
+        note = f"{unmatched:,} unmatched items left out" if unmatched else ""
+    sides = (pair.base, pair.other)
+    caveats = [before_scores(side.run, side.task) for side in sides]
+    if caveats[0] != caveats[1]:
+        caveats = [
+            caveat and f"{side.label}: {caveat}"
+            for side, caveat in zip(sides, caveats, strict=True)
+        ]
+    return joined(note, beside_the_model(pair, choice.by), *dict.fromkeys(caveats))
+
+
+def _of_pair(
+    pair: Pair, scores: Sequence[Score], choice: Choice, reason: str
+) -> Iterator[Finding]:
+    """Yield a finding a score, whose p-value isn't corrected yet; ``reason`` says why the sides are independent."""
+    note = _note(pair, choice, reason)
+    primary = catalog.primary(pair.base.task.task, pair.base.task.definition)
+    for score in scores:
+        compared = _unpaired(pair, score) if reason else _paired(pair, score)
+        is_primary = score.name in primary and not choice.scores
+        yield _finding(pair, score, compared, not reason, note, is_primary)
+
+
+def _of_single_sides(pair: Pair, compared: set[str]) -> Iterator[NotCompared]:
+    """Yield the scores that one side alone has."""
+    sides = (pair.base, pair.other)
+    for side, beside in (sides, sides[::-1]):
+        told = {*compared, *beside.task.scores}
+        names = [name for name in side.task.scores if name not in told]
+        if names:
+            yield _not_compared(pair, f"only {side.label} has {', '.join(names)}")
+
+
 def find(pairs: Sequence[Pair], choice: Choice) -> Comparison:
     """Compare all pairs.
 
@@ -296,64 +359,25 @@ def find(pairs: Sequence[Pair], choice: Choice) -> Comparison:
         BiasError: Sides that can't be paired, unless they may be compared unpaired or left out; an unknown score;
             nothing to compare.
     """
-    findings = []
-    refused = []
-    single = []
+    findings: list[Finding] = []
+    refused, single = [], []
     known: set[str] = set()
     for pair in progress(pairs, "Comparing"):
-        sides = (pair.base, pair.other)
-        labels = pair.subject, pair.base.label, pair.other.label
-        logged = pair.base.task.samples and pair.other.task.samples
-        reason = why_not_paired(pair, choice.by) if logged else "no sample logs"
-        # other items in another language are an independent sample
-        if reason and not (
-            choice.unpaired or (choice.by == LANGUAGE and logged and not pair.shared)
-        ):
-            refused.append(NotCompared(*labels, reason))
+        reason = why_not_paired(pair, choice.by)
+        if reason and not _is_independent(pair, choice):
+            refused.append(_not_compared(pair, reason))
             pair.forget()
             if not choice.leave_out:
                 break
             continue
         known_by = (pair.base.docs or pair.other.docs) if reason else pair.records[0]
-        benchmark: Benchmark = pair.base.task.definition
-        defined = {score.name: score for score in benchmark.scores(known_by)}
+        scores = pair.base.task.definition.scores(known_by)
+        defined = {score.name: score for score in scores}
         known.update(defined)
-        within = choice.by in conditions()
-        main = (
-            *benchmark.main,
-            *(benchmark.presentation.beside_main if within else ()),
-        )
-        chosen = choice.scores or [
-            name for name in main if name not in defined or not defined[name].derived
-        ]
-        if not chosen:
-            chosen = [name for name, score in defined.items() if score.design]
-        if reason:
-            note = f"unpaired: {reason}"
-        else:
-            most = max(len(pair.base.records), len(pair.other.records))
-            unmatched = most - len(pair.shared)
-            note = f"{unmatched:,} unmatched items left out" if unmatched else ""
-        caveats = [before_scores(side.run, side.task) for side in sides]
-        if caveats[0] != caveats[1]:
-            caveats = [
-                caveat and f"{side.label}: {caveat}"
-                for side, caveat in zip(sides, caveats, strict=True)
-            ]
-        note = joined(note, beside_the_model(pair, choice.by), *dict.fromkeys(caveats))
-        primary = catalog.primary(pair.base.task.task, benchmark)
-        chosen = [name for name in chosen if name in defined]
-        for name in chosen:
-            score = defined[name]
-            compared = _unpaired(pair, score) if reason else _paired(pair, score)
-            facts = not reason, note, name in primary and not choice.scores
-            findings.append(_finding(pair, score, compared, *facts))
-        for side, beside in (sides, sides[::-1]):
-            told = {*chosen, *beside.task.scores}
-            names = [name for name in side.task.scores if name not in told]
-            if names and not choice.scores:
-                only = f"only {side.label} has {', '.join(names)}"
-                single.append(NotCompared(*labels, only))
+        chosen = _chosen(pair, defined, choice)
+        findings += _of_pair(pair, chosen, choice, reason)
+        if not choice.scores:
+            single += _of_single_sides(pair, {score.name for score in chosen})
         pair.forget()
     if refused and not (choice.leave_out and findings):
         first = refused[0]

@@ -101,6 +101,11 @@ class Pair:
     base: Side
     other: Side
 
+    @property
+    def is_logged(self) -> bool:
+        """Whether both sides have sample logs."""
+        return bool(self.base.task.samples and self.other.task.samples)
+
     @cached_property
     def shared(self) -> list[ItemKey]:
         """The items that both sides have, in the base's order."""
@@ -230,6 +235,8 @@ def _data_set(task: TaskRun) -> str:
 def why_not_paired(pair: Pair, by: str) -> str:
     """Say why two sides can't be compared item by item; "" if they can."""
     base, other = pair.base, pair.other
+    if not pair.is_logged:
+        return "no sample logs"
     if base.task.benchmark != other.task.benchmark:
         return f"other items: {base.task.task} and {other.task.task} belong to different benchmarks"
     if base.task.version != other.task.version:

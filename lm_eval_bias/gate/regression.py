@@ -87,8 +87,7 @@ def regressions(
     same = [name for name in base.tasks if name in run.tasks]
     comparable = []
     for pair in pairs([base, run], base=base.name) if same else ():
-        logged = pair.base.task.samples and pair.other.task.samples
-        reason = why_not_paired(pair, "run") if logged else "no sample logs"
+        reason = why_not_paired(pair, "run")
         if reason:
             findings.append(
                 GateFinding(pair.subject, "base", False, "comparable", reason)

@@ -345,7 +345,7 @@ def gather(
         for _, extension in registry.extensions(SavedFiles):
             readers.append(pkgutil.resolve_name(extension.reader))
     files = list(_files(paths, readers).items())
-    for path, (reader, is_named) in progress(files, "AnswerReading"):
+    for path, (reader, is_named) in progress(files, "Reading"):
         try:
             # the two files of a pair are one part, whichever of them was found first
             for part, result in take(reader.samples(path, language)).items():
