@@ -100,9 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         _judge(arguments, judged)
     except BiasError as error:
-        path = arguments.runs[0]
-        reason = str(error).removeprefix(f"{path}: ")
-        judged.problems.append(Problem(Path(path), reason))
+        judged.problems.append(Problem(Path(arguments.runs[0]), str(error)))
         judged.is_complete = False
         _tell(arguments, judged)
         raise
@@ -131,6 +129,7 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
     """Read the policy and the runs, and judge them."""
     from lm_eval_bias.gate import policy_file, regression, verdict
+    from lm_eval_bias.report.policy_outputs import JudgedRun
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
     policy = policy_file.Policy(())
@@ -152,7 +151,7 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             findings += regression.regressions(run, base, margin, policy.margins)
         if arguments.strict:
             findings += verdict.recomputed(run, arguments.as_logged)
-        judged.runs.append((run, findings))
+        judged.runs.append(JudgedRun(run, findings, verdict.origin(run)))
 
 
 def _tell(arguments: argparse.Namespace, judged: Judged) -> None:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
+from typing import NamedTuple
 
 from lm_eval_bias.core import Data, __version__
 from lm_eval_bias.core.files import expanded
@@ -14,7 +15,6 @@ from lm_eval_bias.core.numbers import few, grouped, significant
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import tables, templates
@@ -112,6 +112,14 @@ def _place(finding: GateFinding) -> tuple[bool, bool]:
     return finding.holds, isinstance(finding.required, str)
 
 
+class JudgedRun(NamedTuple):
+    """A run with what was found, and what its verdict is bound to (:func:`.verdict.origin`)."""
+
+    run: Run
+    findings: Sequence[GateFinding]
+    origin: Data
+
+
 @dataclass
 class Judged:
     """A verdict, as far as it was reached.
@@ -124,14 +132,14 @@ class Judged:
     """
 
     policy: str
-    runs: list[tuple[Run, list[GateFinding]]] = field(default_factory=list)
+    runs: list[JudgedRun] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     is_complete: bool = True
 
     @property
     def holds(self) -> bool:
         """Whether nothing is violated. A run that can't be read must not seem to pass with the others."""
-        missed = [f for _, findings in self.runs for f in findings if not f.holds]
+        missed = [f for judged in self.runs for f in judged.findings if not f.holds]
         return self.is_complete and not missed and not self.problems
 
     @property
@@ -149,7 +157,7 @@ class Judged:
     def as_json(self) -> str:
         """Write all findings as JSON; ``null`` for what isn't there."""
         runs = []
-        for run, findings in self.runs:
+        for run, findings, origin in self.runs:
             entries = [
                 {
                     "task": finding.task or None,
@@ -166,7 +174,7 @@ class Judged:
             ]
             passed = all(finding.holds for finding in findings)
             about = {"run": run.name, "path": str(run.path), "holds": passed}
-            runs.append({**about, "origin": verdict.origin(run), "findings": entries})
+            runs.append({**about, "origin": origin, "findings": entries})
         data = {
             "holds": self.holds,
             "complete": self.is_complete,
@@ -180,7 +188,7 @@ class Judged:
     def as_text(self) -> str:
         """Write a table per run, what is violated first."""
         blocks = []
-        for run, findings in self.runs:
+        for run, findings, _ in self.runs:
             violated = sum(not finding.holds for finding in findings)
             told = f"all {len(findings)} hold"
             if violated:
@@ -200,17 +208,13 @@ class Judged:
             "case": case,
             "value": _value,
         }
-        text = templates.render(
-            "gate.xml.j2", judged=self, origin=verdict.origin, **context
-        )
+        text = templates.render("gate.xml.j2", judged=self, **context)
         return f"{text}\n"
 
     def comment(self) -> str:
         """Write a comment for a pull request: the verdict, what is violated, and what holds behind a click."""
         context = {"table_of": _table, "before_scores": remarks.before_scores}
-        text = templates.render(
-            "gate.md.j2", judged=self, origin=verdict.origin, **context
-        )
+        text = templates.render("gate.md.j2", judged=self, **context)
         if len(text) > _LONGEST:
             kept = text[: text.rindex("\n", 0, _LONGEST)]
             return f"{kept}\n\nCut here: the rest is in the log.\n"
