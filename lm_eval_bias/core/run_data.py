@@ -110,12 +110,14 @@ class TaskRun:
         """Return its main scores that it has; all where its benchmark names none."""
         return self._values(self.definition.main or self.scores)
 
-    def shown(self) -> list[Value]:
-        """Return the scores that tables show: the chosen ones, else the main ones with those beside them."""
-        if self.chosen:
-            return self._values(self.chosen)
+    def judged(self) -> list[Value]:
+        """Return the main scores with those beside them, by which verdicts go."""
         names = self.definition.main or self.scores
         return self._values([*names, *self.definition.presentation.beside_main])
+
+    def shown(self) -> list[Value]:
+        """Return the scores that tables show: the chosen ones, else the main ones with those beside them."""
+        return self._values(self.chosen) or self.judged()
 
     def _values(self, names: Iterable[str]) -> list[Value]:
         return [self.scores[name] for name in names if name in self.scores]

@@ -195,7 +195,7 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
 def _statements(item: ReportTask) -> list[str]:
     """Say to which side each main score of bias leans, or that nobody can tell."""
     said = []
-    for value in item.task.shown():
+    for value in item.task.judged():
         if value.neutral is None or value.higher_is_better is not None:
             continue
         if math.isnan(value.value):
