@@ -207,4 +207,6 @@ def breakdowns(
     for (benchmark, _), tasks in groups.items():
         computed += _of_benchmark(benchmark, by, tasks, names)
     check_scores(names, {breakdown.score.name for breakdown in computed})
-    return computed
+    # what compares the values of a facet has no value of one
+    with_values = [breakdown for breakdown in computed if breakdown.values]
+    return computed if names else with_values or computed

@@ -179,3 +179,14 @@ def test_what_cannot_be_broken_down_is_one_line(more, says, tmp_path):
     outcome = command("rescore", str(harness_folder(tmp_path / "run")), *more)
     assert outcome.status == 2
     assert says in outcome.err
+
+
+def test_a_score_that_compares_the_facets_values_has_no_table(tiny_mirror, tmp_path):
+    run(tmp_path, "eurogest_en")
+    runs = leb.load(tmp_path)
+    listed = leb.breakdown(runs, "stereotype")
+    assert "stereotype_gap" not in set(listed["score"])
+    assert "masculine_share" in set(listed["score"])
+    named = leb.breakdown(runs, "stereotype", "stereotype_gap")
+    assert named["estimate"].isna().all()
+    assert named["note"].all()
