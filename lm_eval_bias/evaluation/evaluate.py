@@ -135,7 +135,8 @@ def evaluate(
             begun = provenance.claim_cache(config.use_cache, config.model, arguments)
         border_facts = _looked_at(model, config, manager)
         ready()
-        results = running.evaluate(config, model, manager, tracker)
+        with servers.counting_kept() as kept:
+            results = running.evaluate(config, model, manager, tracker)
     if results is None:
         return
     logged = results.pop("samples", None)
@@ -154,7 +155,7 @@ def evaluate(
     if model_name:
         block["model"]["name"] = model_name
     if begun:
-        block["cache"] = {"answers": servers.taken(model), "begun": begun}
+        block["cache"] = {"answers": len(kept), "begun": begun}
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
     for key in ("config", "configs", "provenance"):

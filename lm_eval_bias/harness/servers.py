@@ -27,7 +27,6 @@ logger = logging.getLogger("lm_eval.bias")
 DUMMY = "dummy"  # the harness's model type for smoke tests: it answers at random, as no distribution does
 _REFUSES = "_lm_eval_bias_refuses_options"  # on a model whose server has refused options that may be left out
 _ASKING = "_lm_eval_bias_asking"  # on a model whose answers are being checked
-_TAKEN = "_lm_eval_bias_taken"  # on a model: how many answers came from the file of --use_cache
 _FINGERPRINTS = (
     "_lm_eval_bias_fingerprints"  # on a model: what its server calls its state
 )
@@ -78,15 +77,24 @@ def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
     cache = _cache(model)
     if cache is None:
         return [None for _ in arguments]
-    found = [cache.get(internals.request_key(kind, args)) for args in arguments]
-    number = sum(answer is not None for answer in found)
-    setattr(model, _TAKEN, taken(model) + number)
-    return found
+    return [cache.get(internals.request_key(kind, args)) for args in arguments]
 
 
-def taken(model: Any) -> int:
-    """Return how many answers of a run came from the file of ``--use_cache``."""
-    return int(vars(model).get(_TAKEN, 0))
+@contextlib.contextmanager
+def counting_kept() -> Iterator[list[str]]:
+    """Collect the keys of the answers that come from ``--use_cache``'s file meanwhile, also for the harness's tasks."""
+    from sqlitedict import SqliteDict
+
+    read, keys = SqliteDict.__getitem__, []
+
+    def note(cache: Any, key: str) -> Any:
+        answer = read(cache, key)
+        if key != SERVED:
+            keys.append(key)
+        return answer
+
+    with internals.shadowed(SqliteDict, "__getitem__", note):
+        yield keys
 
 
 def _cache(model: Any) -> Any:

@@ -6,9 +6,13 @@ import shutil
 import sqlite3
 
 import pytest
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import CachingLM
 
 from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.harness import servers
+from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import provenance
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import tiny
@@ -110,6 +114,17 @@ def test_answers_of_a_model_that_is_not_known_are_refused(tmp_path):
         database.execute("CREATE TABLE unnamed (key, value)")
     with pytest.raises(BiasError, match="of other files of this model .unknown."):
         provenance.claim_cache(str(tmp_path / "c"), "hf", {})
+
+
+def test_answers_to_the_harness_s_own_requests_are_counted(tmp_path):
+    requests = [Instance("loglikelihood", {}, ("a", f" {i}"), i) for i in range(3)]
+    counted = []
+    for asked in (requests[:2], requests):
+        model = CachingLM(ChanceLM(), str(tmp_path / "cache.db"))
+        with servers.counting_kept() as kept:
+            model.loglikelihood(asked)
+        counted.append(len(kept))
+    assert counted == [0, 2]
 
 
 def test_a_run_says_how_many_answers_came_from_a_file_and_a_policy_can_refuse_them(
