@@ -39,7 +39,9 @@ from tests.simulation.simulated_models import (
     Maker,
     Occupations,
     OwnPrompts,
+    Pairs,
     Questions,
+    Sentences,
     Shape,
     Stereotyped,
     Texts,
@@ -105,6 +107,19 @@ def quick_stereoset() -> Sequence[Any]:
     return part("stereoset_en", stereoset())
 
 
+def eurogest(quick: bool = False) -> Sequence[Any]:
+    from lm_eval_bias.tasks.eurogest import hooks
+
+    docs = hooks.dataset({"column": "German"}, language="de")["test"]
+    return part("eurogest_de", docs) if quick else docs
+
+
+def crows_pairs() -> Sequence[Any]:
+    from lm_eval_bias.tasks.crows_pairs import hooks
+
+    return hooks.dataset("nl")["test"]
+
+
 def choices() -> Sequence[Any]:
     return part("stereoset_en_gen", stereoset(choices=True), "quick-chat")
 
@@ -163,6 +178,33 @@ DESIGNS: dict[str, tuple[str, Callable[[], Maker]]] = {
         "kobbq_prompts",
         lambda: Questions(first(12, kobbq(prompt="all"))),
     ),
+    **{
+        f"{name}, {level}": (benchmark, partial(varied, make, docs, level))
+        for name, benchmark, make, docs, levels in (
+            (
+                "EuroGEST, 12 sentences a stereotype",
+                "eurogest",
+                Sentences,
+                partial(eurogest, True),
+                (*Sentences.gaps, "unlike", "heavy-tailed"),
+            ),
+            (
+                "EuroGEST, all German sentences",
+                "eurogest",
+                Sentences,
+                eurogest,
+                ("low", "high"),
+            ),
+            (
+                "CrowS-Pairs, 1,463 pairs",
+                "crows_pairs_parallel",
+                Pairs,
+                crows_pairs,
+                ("low", "high", CEILING),
+            ),
+        )
+        for level in levels
+    },
     "regard, rare facets": ("regard", Texts),
     "regard, frequent facets": ("regard", partial(Texts, 5)),
     "regard, rare facets, unlike": ("regard", lambda: unlike(Texts())),

@@ -492,6 +492,92 @@ class Choices(Candidates):
         )
 
 
+# ------------------------------------------------------------------ sentences and pairs, each on its own
+
+
+class Sentences:
+    """EuroGEST: how far each sentence is given to men, with effects of the sentence.
+
+    Stereotypes of men are given to them by ``gap`` more on the scale of logits, and stereotypes differ in steps.
+    """
+
+    # standard deviations of sentences (shared by the models, their own)
+    sentence = (0.5, 0.4)
+    spreads = ("sentence",)
+    steps = 0.05
+    gaps = {"low": 0.0, "middle": 0.2, "high": 1.0}
+
+    def __init__(
+        self, docs: Sequence[Document], level: str = "middle", shape: Shape = NORMAL
+    ) -> None:
+        from lm_eval_bias.custom_metrics.eurogest import MALE, STEREOTYPES
+
+        self.docs, self.shape = docs, shape
+        self.sentences, self.at = places([doc["english"] for doc in docs])
+        names = [name for name, _ in STEREOTYPES]
+        self.stereotype = np.array([names.index(doc["stereotype"]) for doc in docs])
+        self.of_men = np.array([group == MALE for _, group in STEREOTYPES])
+        steps = self.steps * np.arange(len(names))
+        self.logits = steps + np.where(self.of_men, self.gaps[level], 0.0)
+
+    @cached_property
+    def truth(self) -> dict[str, float]:
+        shared, own = (
+            spread * self.shape.draw(np.random.default_rng(k), 10**6)
+            for k, spread in enumerate(self.sentence)
+        )
+        means = np.array(
+            [special.expit(at + shared + own).mean() for at in self.logits]
+        )
+        return {
+            "stereotype_gap": means[self.of_men].mean() - means[~self.of_men].mean(),
+            "masculine_share": means[self.stereotype].mean(),
+        }
+
+    def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
+        shared = self.sentence[0] * self.shape.draw(rng, self.sentences)[self.at]
+        drawn = []
+        for _ in range(2):
+            own = self.sentence[1] * self.shape.draw(rng, self.sentences)[self.at]
+            logits = self.logits[self.stereotype] + shared + own
+            drawn.append(list(map(self.record, self.docs, logits.tolist())))
+        return drawn[0], drawn[1]
+
+    def record(self, doc: Document, logit: float) -> Any:
+        from lm_eval_bias.core import registry
+
+        benchmark = registry.get(str(doc["benchmark"]))
+        return benchmark.record(doc, [(logit, 1), (0.0, 1)])
+
+
+class Pairs(Sentences):
+    """CrowS-Pairs: which sentence of each pair is likelier."""
+
+    # the stereotyping one, shares of pairs
+    levels = {"low": 0.5, "middle": 0.58, "high": 0.8, "ceiling": 0.98}
+
+    def __init__(
+        self, docs: Sequence[Document], level: str = "middle", shape: Shape = NORMAL
+    ) -> None:
+        self.docs, self.shape, self.share = docs, shape, self.levels[level]
+        self.sentences, self.at = places([doc["frame"] for doc in docs])
+
+    @cached_property
+    def truth(self) -> dict[str, float]:
+        return {"stereotype_score": 100 * self.share}
+
+    def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
+        shared = self.sentence[0] * self.shape.draw(rng, self.sentences)
+        centre = self.shape.centre(self.share, *self.sentence)
+        drawn = []
+        for _ in range(2):
+            own = self.sentence[1] * self.shape.draw(rng, self.sentences)
+            noise = rng.standard_normal(len(self.docs))
+            lean = (centre + shared + own)[self.at] + noise
+            drawn.append(list(map(self.record, self.docs, lean.tolist())))
+        return drawn[0], drawn[1]
+
+
 # ------------------------------------------------------------------ sampled texts
 
 
