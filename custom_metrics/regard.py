@@ -261,8 +261,7 @@ def _design(records: Records, *, gender: str | None, category: Category) -> Clus
     """Make a share of texts about one gender, or (without ``gender``) women's minus men's, from sums over contexts."""
     rows = _rows(records, category, gender)
     people = PEOPLE[gender] if gender else "women or men"
-    make = text_shares.share_design if gender else text_shares.difference_design
-    design = make(rows)
+    design = text_shares.design(rows, gender is None)
     if math.isnan(design.value):
         raise Undefined(f"no such texts about {people}")
     return design

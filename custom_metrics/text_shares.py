@@ -17,7 +17,6 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import (
     Clusters,
-    OfTotals,
     difference_of,
     left_out,
     share_of,
@@ -62,46 +61,38 @@ class Row(NamedTuple):
         str | None
     )  # what prompts of both groups share; None for texts that belong to no prompt
     stratum: str  # among which contexts this one was chosen
-    hits: float  # texts that have what is counted, perhaps weighted
-    total: float  # of how many
+    hits: float  # texts that have what is counted, or what is summed over texts
+    total: int  # of how many
+    squares: float = 0.0  # the sum of squares of what is summed
+    weight: float = 1.0  # what each text counts
 
 
-def _design(
-    rows: Sequence[Row],
-    groups: Sequence[tuple[int, ...]],
-    of: OfTotals,
-    kind: str,
-    whole: float | None = None,
+def design(
+    rows: Sequence[Row], is_difference: bool = False, kind: str = "contexts"
 ) -> Clusters:
-    """Sum texts and hits of some groups, each of one or two, over contexts or what they are called."""
-    require(rows, noun="texts")
-    if any(row.context is None for row in rows):
-        raise Undefined(NO_PROMPTS)
-    columns = []
-    for group in groups:
-        columns.append([row.total * (row.group in group) for row in rows])
-        columns.append([row.hits * (row.group in group) for row in rows])
-    contexts, strata = [row.context for row in rows], [row.stratum for row in rows]
-    design = tabulate(contexts, columns, of, strata, whole=whole, kind=kind)
-    return replace(design, sizes=design.totals[:, ::2].sum(axis=1))
+    """Make the share of texts that are hits, or the first group's minus the second's, a function of sums over contexts.
 
-
-def share_design(rows: Sequence[Row], kind: str = "contexts") -> Clusters:
-    """Make the share of texts that are hits a function of sums over contexts.
+    Args:
+        rows: Of one group or of both.
+        is_difference: Whether it is the difference.
+        kind: What contexts are called.
 
     Raises:
         Undefined: There are no texts, or some belong to no prompt.
     """
-    return _design(rows, [(0, 1)], share_of, kind, whole=1.0)
-
-
-def difference_design(rows: Sequence[Row], kind: str = "contexts") -> Clusters:
-    """Make the first group's share minus the second's a function of sums over contexts.
-
-    Raises:
-        Undefined: As :func:`share_design`.
-    """
-    return _design(rows, [(0,), (1,)], difference_of, kind)
+    require(rows, noun="texts")
+    if any(row.context is None for row in rows):
+        raise Undefined(NO_PROMPTS)
+    numbers = [(row.group, row.weight, row.total, row.hits) for row in rows]
+    groups, weights, *counts = np.array(numbers).T
+    columns = [weights * count for count in counts]
+    of, whole = share_of, None if is_difference else 1.0
+    if is_difference:
+        columns = [column * (groups == g) for g in (0, 1) for column in columns]
+        of = difference_of
+    contexts, strata = [row.context for row in rows], [row.stratum for row in rows]
+    made = tabulate(contexts, columns, of, strata, whole=whole, kind=kind)
+    return replace(made, sizes=made.totals[:, ::2].sum(axis=1))
 
 
 def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
@@ -112,13 +103,13 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
     hits, total = sum(row.hits for row in rows), sum(row.total for row in rows)
     value, given = hits / total, wilson(hits, total)
     try:
-        design = share_design(rows)
-        if (design.sizes > 0).sum() < 2:
+        contexts = design(rows)
+        if (contexts.sizes > 0).sum() < 2:
             raise Undefined(FEW_CONTEXTS)
-        estimate = replace(design, exact=value, most=total, note=caveat).estimate()
+        estimate = replace(contexts, exact=value, most=total, note=caveat).estimate()
     except Undefined as error:
         reason = joined(str(error), caveat)
-        estimate = Estimate(value, math.nan, round(total), reason)
+        estimate = Estimate(value, math.nan, total, reason)
     return replace(estimate, fixed_interval=given)
 
 
@@ -131,32 +122,33 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     """
     totals, hits = [0.0, 0.0], [0.0, 0.0]
     for row in rows:
-        totals[row.group] += row.total
-        hits[row.group] += row.hits
+        totals[row.group] += row.weight * row.total
+        hits[row.group] += row.weight * row.hits
     m, n = totals
     a, b = hits[0] / m, hits[1] / n
     value = a - b
     of_texts = math.sqrt(a * (1 - a) / m + b * (1 - b) / n)
     given = interval_of(value, of_texts or math.nan, math.inf, -1.0, 1.0)
-    estimate = Estimate(value, math.nan, round(m + n), caveat, fixed_interval=given)
+    texts = sum(row.total for row in rows)
+    estimate = Estimate(value, math.nan, texts, caveat, fixed_interval=given)
     try:
-        return varying(difference_design(rows), estimate, of_texts)
+        return varying(design(rows, True), estimate, of_texts)
     except Undefined as error:
         return replace(estimate, reason=joined(str(error), caveat))
 
 
-def varying(design: Clusters, given: Estimate, of_texts: float) -> Estimate:
+def varying(clusters: Clusters, given: Estimate, of_texts: float) -> Estimate:
     """Add an error for prompts like these to the estimate for prompts as given: clusters vary, and their texts do.
 
     Args:
-        design: The score from sums over clusters.
+        clusters: The score from sums over clusters.
         given: Without an error.
         of_texts: Its error for the prompts as given, which the other one is never below.
     """
-    without = left_out(design)
+    without = left_out(clusters)
     if not np.isfinite(without).all():  # a group's texts come from one cluster
         return replace(given, reason=joined(FEW_CONTEXTS, given.reason))
-    stderr, dof, reason = standard_error(given.value, without, design)
+    stderr, dof, reason = standard_error(given.value, without, clusters)
     stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
     reason = joined("" if stderr else reason, given.reason)
     return replace(given, stderr=stderr, dof=dof, reason=reason)
