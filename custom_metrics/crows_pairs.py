@@ -126,8 +126,8 @@ def scores(records: Documents = ()) -> list[Score]:
     return listed
 
 
-def parallel_scores() -> list[Score]:
-    """List the scores of the pairs that three languages share.
+def parallel_scores(records: Documents = ()) -> list[Score]:
+    """List the scores of the pairs that three languages share (they don't depend on the records).
 
     ``stereotype_score``: 100 * pairs whose more stereotyping sentence is likelier / pairs. Range 0..100, neutral 50; a
     tie counts as neither and stays in the denominator. Of causal models by log-likelihoods of whole sentences, of

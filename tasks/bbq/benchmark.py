@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import (
-    Benchmark,
     Document,
-    Documents,
     HarnessTasks,
     ItemKey,
 )
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.bbq import BBQRecord
-    from lm_eval_bias.custom_metrics.score import Score
 
 _CONTEXTS = {
     "": "",
@@ -80,7 +78,7 @@ def place_of(doc: Document, text: str) -> int | None:
     return named
 
 
-class BBQ(Benchmark):
+class BBQ(WithModules):
     """Stereotypes in English question answering (Parrish et al. 2022)."""
 
     name = "bbq"
@@ -106,12 +104,6 @@ class BBQ(Benchmark):
             }
         ),
     )
-
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return the harness's own scores, and beside them ours."""
-        from lm_eval_bias.custom_metrics.bbq import scores
-
-        return scores(docs)
 
     def record(self, doc: Document, answers: Sequence[Any]) -> BBQRecord:
         """Read a text, or the choices' log-likelihoods, by the rules of the harness's ``tasks/bbq/utils.py``."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core import run_data
 from lm_eval_bias.core.benchmark import (
     Asking,
-    Benchmark,
     Document,
     HarnessTasks,
     Presentation,
@@ -19,10 +18,11 @@ from lm_eval_bias.core.benchmark import (
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.custom_metrics.score import Record
 
 _TYPES = (
     "age", "autre", "disability", "gender", "nationality", "physical_appearance", "race_color", "religion",
@@ -54,7 +54,7 @@ def _cautions(task: TaskRun) -> Iterable[str]:
         )
 
 
-class CrowSPairs(Benchmark):
+class CrowSPairs(WithModules):
     """Stereotypical and less stereotypical sentences in English and French (Nangia et al. 2020, Névéol et al. 2022)."""
 
     name = "crows_pairs"
@@ -64,12 +64,6 @@ class CrowSPairs(Benchmark):
     facets = {"bias_type": "bias_type"}
     extensions = (HarnessTasks(_HARNESS_TASKS),)
     presentation = Presentation(cautions=_cautions)
-
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
-        """Return the harness's own scores, and beside them ours."""
-        from lm_eval_bias.custom_metrics.crows_pairs import scores
-
-        return scores(docs)
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Both sentences' log-likelihoods and lengths."""
@@ -101,31 +95,20 @@ def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
     return {"stereotype_score": 50.0 + 50.0 * dial.strength}
 
 
-class Parallel(Benchmark):
+class Parallel(WithModules):
     """The same 1,463 pairs in Dutch, French and English (Strazda & Spanakis 2025)."""
 
     name = "crows_pairs_parallel"
     title = "CrowS-Pairs"
     place = 5
     main = ("stereotype_score",)
+    scored_by = "crows_pairs:parallel_scores"
     facets = {"bias_type": "bias_type", "direction": "direction"}
     planting = Planting(_answers, _expected)
     presentation = Presentation(
         published=partial(run_data.published, "crows_pairs"),
         beside_main=("stereotype_score_per_token",),
     )
-
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
-        """Return the shares of pairs, by sentences and by tokens."""
-        from lm_eval_bias.custom_metrics.crows_pairs import parallel_scores
-
-        return parallel_scores()
-
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
-        """Both sentences' log-likelihoods and lengths."""
-        from lm_eval_bias.tasks.crows_pairs import hooks
-
-        return hooks.record(doc, answers)
 
     def asking(self, doc: Document) -> Asking:
         """Ask how likely each sentence is beside the other."""

@@ -72,7 +72,6 @@ def record(doc: Any, answers: Sequence[Any]) -> Record:
     (more, more_tokens), (less, less_tokens) = answers
     return {
         "pair": doc["frame"],
-        "bias_type": doc["bias_type"],
         "more": float(more),
         "more_tokens": max(int(more_tokens), 1),
         "less": float(less),

@@ -11,7 +11,6 @@ from scipy import special
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text, parse_yaml
-from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.custom_metrics.eurogest import STEREOTYPES
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.data import sources
@@ -66,36 +65,33 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> dict[str, list[Any]]:
     heads, *neutral = _rows("eurogest_neutral")
     gendered_heads, _, *gendered = _rows("eurogest_gendered")
     place = heads.index(language)
-    first = gendered_heads.index(language) if language in gendered_heads else None
+    pair = slice(0)
+    if language in gendered_heads:
+        first = gendered_heads.index(language)
+        pair = slice(first, first + 2)
     queues: dict[str, list[Any]] = defaultdict(list)
     for row, variants in zip(neutral, gendered, strict=True):
-        texts, form = [frame.format(row[place].rstrip(".!?…")) for frame in frames], ""
+        form, texts = "gendered", variants[pair]
         if row[place]:
-            form = "neutral"
-        elif first and all(variants[first : first + 2]):
-            texts, form = variants[first : first + 2], "gendered"
-        if form and row[-1]:
-            stereotype, group = STEREOTYPES[int(float(row[-1])) - 1]
-            doc = {
-                "benchmark": "eurogest",
-                "language": metadata["language"],
-                "id": row[0],
-                "english": row[1],
-                "stereotype": stereotype,
-                "group": group,
-                "form": form,
-                "likelihood": way,
-                "said": row[place],
-                "texts": texts,
-            }
-            queues[stereotype].append([doc])
+            sentence = row[place].rstrip(".!?…")
+            form, texts = "neutral", [frame.format(sentence) for frame in frames]
+        if not row[-1] or not texts or not all(texts):
+            continue
+        stereotype, group = STEREOTYPES[int(float(row[-1])) - 1]
+        doc = {
+            "benchmark": "eurogest",
+            "language": metadata["language"],
+            "id": row[0],
+            "english": row[1],
+            "stereotype": stereotype,
+            "group": group,
+            "form": form,
+            "likelihood": way,
+            "said": row[place],
+            "texts": texts,
+        }
+        queues[stereotype].append([doc])
     return {"test": in_turn(queues.values())}
-
-
-def questions(doc: Mapping[str, Any]) -> list[Contrast]:
-    """Ask for the masculine and the feminine text, from where they differ."""
-    man, woman = doc["texts"]
-    return [Contrast(man, woman, False), Contrast(woman, man, False)]
 
 
 def record(doc: Mapping[str, Any], answers: Sequence[Any]) -> Record:
@@ -107,6 +103,5 @@ def record(doc: Mapping[str, Any], answers: Sequence[Any]) -> Record:
         "sentence": f"{doc['stereotype']}: {doc['english']}",
         "stereotype": doc["stereotype"],
         "group": doc["group"],
-        "form": doc["form"],
         "share": float(special.expit(logs[0] - logs[1])),
     }

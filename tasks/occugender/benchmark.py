@@ -19,7 +19,6 @@ from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Record, Score
 
 
 def _instruction(task: TaskRun) -> tuple[str, str]:
@@ -119,6 +118,8 @@ class DrawnAnswers(OccuGender):
     """The same prompts, whose answers are written and read."""
 
     name = "occugender_gen"
+    recorded_by = "hooks:record_of_texts"
+    scored_by = "occugender_answers:scores"
     main = (
         "stereotype_gap",
         "female_dominated_F",
@@ -134,12 +135,6 @@ class DrawnAnswers(OccuGender):
         """Return the same, with one request a prompt, which is repeated."""
         return super().size(metadata)._replace(requests=1)
 
-    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
-        """How many texts say which gender."""
-        from lm_eval_bias.tasks.occugender import hooks
-
-        return hooks.record_of_texts(doc, answers)
-
     def asking(self, doc: Document) -> Asking:
         """Where the answer can't be begun, the question says how it has to begin."""
         return Asking(
@@ -149,28 +144,17 @@ class DrawnAnswers(OccuGender):
             }
         )
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
-        """Return the same shares and gaps, of texts, and how many of these say nothing."""
-        from lm_eval_bias.custom_metrics.occugender_answers import scores
-
-        return scores(docs)
-
 
 class Stories(DrawnAnswers):
     """Stories, personas and exercises about the occupations, whose people's gender is read (Lum et al. 2025)."""
 
     name = "occugender_stories"
+    scored_by = "occugender_answers:story_scores"
     main = (*DrawnAnswers.main[:-1], "unclear")
 
     def size(self, metadata: Mapping[str, Any]) -> Size:
         """Occupations times contexts; intervals need two whole contexts."""
         return Size(OCCUPATIONS * CONTEXTS, 1, 2 * OCCUPATIONS)
-
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
-        """Return the same shares and gaps, of texts, and how many of these show no gender."""
-        from lm_eval_bias.custom_metrics.occugender_answers import story_scores
-
-        return story_scores(docs)
 
 
 BENCHMARK = OccuGender([DrawnAnswers(), Stories()])

@@ -14,16 +14,9 @@ from lm_eval_bias.core.benchmark import (
     Size,
 )
 from lm_eval_bias.custom_metrics.regard import FACETS
-from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences, deferred
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
-
-
-def _check(metadata: Facts) -> None:
-    """Refuse a bad file or option."""
-    from lm_eval_bias.tasks.own_prompts import hooks
-
-    hooks.documents(metadata)
 
 
 class OwnPrompts(WithSentences):
@@ -44,7 +37,7 @@ class OwnPrompts(WithSentences):
             "prompts": REQUIRED,
             "language": REQUIRED,
         },
-        _check,
+        deferred("tasks.own_prompts.hooks:documents"),
     )
     extensions = (CLASSIFIER,)
 

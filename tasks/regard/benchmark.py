@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
-from collections.abc import Callable
-from typing import Any
-
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
@@ -19,23 +15,13 @@ from lm_eval_bias.core.benchmark import (
     SavedFiles,
     Size,
 )
-from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
-
-
-def _deferred(name: str) -> Callable[..., Any]:
-    """Import a function when it is called, for classifiers are slow to import."""
-
-    def call(*arguments: Any) -> Any:
-        return pkgutil.resolve_name(f"lm_eval_bias.{name}")(*arguments)
-
-    return call
-
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences, deferred
 
 CLASSIFIER = Rewriting(
     "classifier",
     "NAME",
     "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
-    _deferred("tasks.regard.hooks:reclassify"),
+    deferred("tasks.regard.hooks:reclassify"),
 )
 
 
@@ -65,7 +51,7 @@ class Regard(WithSentences):
         "gender": "gender",
         "set": "set",
         "context": "context",
-        "keyword": _deferred("custom_metrics.regard:by_keyword"),
+        "keyword": deferred("custom_metrics.regard:by_keyword"),
     }
     extensions = (
         Command(
@@ -76,7 +62,7 @@ class Regard(WithSentences):
         CLASSIFIER,
         Rewriting(
             "regard_labels", "FILE", "regard: measure how often the classifier is right on this file of labelled texts",
-            _deferred("tasks.regard.labelled_texts:with_labels"),
+            deferred("tasks.regard.labelled_texts:with_labels"),
         ),
         SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import (
-    Benchmark,
     Document,
-    Documents,
     HarnessTasks,
     ItemKey,
 )
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.custom_metrics.score import Record
 
 _PRONOUNS = {"": "", "_male": ", he", "_female": ", she", "_neutral": ", they"}
 _PARTS = {
@@ -28,7 +27,7 @@ _PARTS = {
 }
 
 
-class Winogender(Benchmark):
+class Winogender(WithModules):
     """Gender in English coreference (Rudinger et al. 2018)."""
 
     name = "winogender"
@@ -47,12 +46,6 @@ class Winogender(Benchmark):
             }
         ),
     )
-
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return the harness's own scores, and beside them ours."""
-        from lm_eval_bias.custom_metrics.winogender import scores
-
-        return scores(docs)
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Tell whether the pronoun refers to the likelier of the two people, of ties the occupation."""
