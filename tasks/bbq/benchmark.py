@@ -7,6 +7,7 @@ import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.benchmark import (
     Document,
     HarnessTasks,
@@ -24,7 +25,7 @@ _CONTEXTS = {
     "_disambig": ", disambiguated contexts alone",
 }
 _QUESTIONS = "the harness's task: English questions about people"
-_WAYS: Sequence[tuple[str, str, dict[str, Any]]] = (
+_WAYS: Sequence[tuple[str, str, Data]] = (
     ("", "by log-likelihoods", {}),
     ("_generate", "in generated text", {"asks": ["generate_until"]}),
 )

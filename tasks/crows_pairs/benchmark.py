@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import run_data
+from lm_eval_bias.core import Data, Facts, run_data
 from lm_eval_bias.core.benchmark import (
     Asking,
     Document,
+    Documents,
     HarnessTasks,
+    ItemKey,
     Presentation,
     Size,
 )
@@ -67,7 +69,7 @@ class CrowSPairs(WithModules):
 
     def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Both sentences' log-likelihoods and lengths."""
-        record: dict[str, Any] = {
+        record: Data = {
             "pair": " / ".join(self.key(doc)),
             "bias_type": str(doc["bias_type"]),
         }
@@ -78,7 +80,7 @@ class CrowSPairs(WithModules):
             }
         return record
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Its number, where it has one, and the two sentences."""
         number = (str(doc["id"]),) if "id" in doc else ()
         return (*number, str(doc["sent_more"]), str(doc["sent_less"]))
@@ -91,7 +93,7 @@ def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
     return [(math.log(0.9 if draw < share else 0.1), 1), (math.log(0.5), 1)]
 
 
-def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     return {"stereotype_score": 50.0 + 50.0 * dial.strength}
 
 
@@ -115,7 +117,7 @@ class Parallel(WithModules):
         more, less = doc["sentences"]
         return Asking([Contrast(more, less), Contrast(less, more)])
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Two requests a pair."""
         return Size(metadata.get("n_items"), 2, 30)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.files import packaged_text, parse_yaml
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.data import sources
@@ -22,7 +23,7 @@ _IN_UTF_8 = "é".encode().decode("mac_roman")
 SAME_FRAME = {"514": "506", "1094": "15"}
 
 
-def dataset(language: str, **metadata: Any) -> dict[str, list[Any]]:
+def dataset(language: str, **metadata: Any) -> Data:
     """Make a language's documents by split, in the file's order."""
     raw = sources.locate(f"crows_pairs_{language}").read_bytes()
     text = raw.decode(_ENCODINGS.get(language, "utf-8")).replace(_IN_UTF_8, "é")
@@ -43,7 +44,7 @@ def dataset(language: str, **metadata: Any) -> dict[str, list[Any]]:
     return {"test": docs}
 
 
-def choices(language: str, **metadata: Any) -> dict[str, list[Any]]:
+def choices(language: str, **metadata: Any) -> Data:
     """Make the documents of pairs as lettered options by split, each pair in both orders."""
     docs = []
     for pair in dataset(language)["test"]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import (
     Asking,
     Document,
+    Documents,
     Options,
     Presentation,
     Size,
@@ -42,7 +44,7 @@ def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
     return [(math.log(max(part, 1e-9)), 1) for part in (share, 1.0 - share)]
 
 
-def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     """Give the gap, the strength; men's share follows from how many sentences have stereotypes of men."""
     men = sum(doc["group"] == "male" for doc in docs) / max(len(docs), 1)
     return {
@@ -72,7 +74,7 @@ class EuroGEST(WithModules):
         man, woman = doc["texts"]
         return Asking([Contrast(man, woman, False), Contrast(woman, man, False)])
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Two requests a sentence; ten of each stereotype come first."""
         return Size(metadata.get("n_items"), 2, 160)
 

@@ -15,6 +15,7 @@ from lm_eval_bias.core.page_parts import (
     Drawing,
     Part,
     ReportTask,
+    ReportTasks,
     Row,
     Table,
     numeric,
@@ -73,7 +74,7 @@ def _draw(
     axis.xaxis.tick_top()
 
 
-def parts(tasks: Sequence[ReportTask]) -> list[Part]:
+def parts(tasks: ReportTasks) -> list[Part]:
     """Set each run's stereotypes and languages side by side, drawn and as numbers."""
     shown: list[Part] = []
     runs = {

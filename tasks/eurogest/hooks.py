@@ -9,6 +9,7 @@ from typing import Any
 
 from scipy import special
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text, parse_yaml
 from lm_eval_bias.custom_metrics.eurogest import STEREOTYPES
@@ -22,7 +23,7 @@ QUOTATION = "data/quotation.yaml"
 _PRONOUNS, _NOUNS = ("he said", "she said"), ("the man said", "the woman said")
 
 
-def check(metadata: Mapping[str, Any]) -> str:
+def check(metadata: Facts) -> str:
     """Return how a text's likelihood is taken; a :class:`BiasError` for a way that there isn't."""
     way = metadata.get("likelihood", LIKELIHOODS[0])
     if way not in LIKELIHOODS:
@@ -51,7 +52,7 @@ def scaffold(language: str, code: str) -> tuple[str, str]:
     return quoted + man, quoted + woman
 
 
-def dataset(fixed: Mapping[str, str], **metadata: Any) -> dict[str, list[Any]]:
+def dataset(fixed: Mapping[str, str], **metadata: Any) -> Data:
     """Make a language's documents by split, in turn from every stereotype.
 
     A sentence is in a language as a neutral one, as two variants, or not at all.
@@ -94,7 +95,7 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> dict[str, list[Any]]:
     return {"test": in_turn(queues.values())}
 
 
-def record(doc: Mapping[str, Any], answers: Sequence[Any]) -> Record:
+def record(doc: Facts, answers: Sequence[Any]) -> Record:
     """Return the masculine text's share of the two likelihoods, with the sentence and its stereotype."""
     logs = [float(total) for total, _ in answers]
     if doc["likelihood"] == "mean":

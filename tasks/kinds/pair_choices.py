@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core.benchmark import Asking, Document, Size
+from lm_eval_bias.core import Facts
+from lm_eval_bias.core.benchmark import Asking, Document, Documents, ItemKey, Size
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.tasks.kinds.with_sentences import WithModules
 
@@ -30,7 +31,7 @@ def _answers(doc: Document, dial: Dial) -> list[str]:
     return [LETTERS[doc["order"].index(choice)]]
 
 
-def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     return {"choice_bias": dial.strength}
 
 
@@ -62,7 +63,7 @@ class PairChoices(WithModules):
         names = {None: NONE, biased: BIASED, 1 - biased: COUNTER, 2: UNKNOWN}
         return {"sentence": doc["sentence"], "taken": names[shown.get(letter)]}
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Return its number, and the order of the options."""
         return (str(doc["id"]), "".join(map(str, doc["order"])))
 
@@ -70,6 +71,6 @@ class PairChoices(WithModules):
         """Ask for a text, as the task's YAML says."""
         return Asking()
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Return one text an item."""
         return Size(metadata.get("n_items"), 1, 160)

@@ -12,11 +12,11 @@ from bisect import insort
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import Any
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.tasks.kinds.sampling import Cell, Documents, draw, grouped
 
-Quadruple = Sequence[dict[str, Any]]  # both questions, each ambiguous and disambiguated
+Quadruple = Sequence[Data]  # both questions, each ambiguous and disambiguated
 Stratum = tuple[
     str, bool
 ]  # template, and whether the disambiguated contexts are biased

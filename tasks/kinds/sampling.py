@@ -7,10 +7,9 @@ that depends on nothing else, so that the translations of an item are chosen tog
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
-from lm_eval_bias.core import numbers
+from lm_eval_bias.core import Facts, numbers
 from lm_eval_bias.core.benchmark import Documents
 
 Cell = tuple[object, ...]
@@ -22,7 +21,7 @@ def draw(seed: str, name: object) -> str:
 
 
 def grouped(
-    docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]
+    docs: Documents, key: Callable[[Facts], Hashable]
 ) -> dict[Hashable, list[int]]:
     """Group the indices of documents by what these have in common."""
     return numbers.grouped((key(doc), i) for i, doc in enumerate(docs))

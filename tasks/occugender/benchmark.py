@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import (
     SAMPLES_BY_DEFAULT,
     Asking,
     Condition,
     Document,
+    ItemKey,
     Options,
     Presentation,
     Rewriting,
@@ -44,7 +46,7 @@ def _with_words(
     return [doc for doc, _ in pairs], [given for _, given in pairs]
 
 
-def _check(metadata: Mapping[str, Any]) -> None:
+def _check(metadata: Facts) -> None:
     """Validate options by building the documents (cheap)."""
     from lm_eval_bias.tasks.occugender import hooks
 
@@ -98,7 +100,7 @@ class OccuGender(WithSentences):
             beside_main=("female_dominated_D", "male_dominated_D")
         )
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Occupations times templates (Tables 5 to 7), one request per word; intervals need two whole templates."""
         items = OCCUPATIONS * (metadata.get("fixed") or {}).get(
             "first_templates", TEMPLATES
@@ -109,7 +111,7 @@ class OccuGender(WithSentences):
         """Words are scored, with their numbers of tokens unless their probability is the plain product."""
         return Asking(counts_tokens=doc["word_probability"] != "product")
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Kind, occupation and template: the same under every instruction and word set."""
         return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
 
@@ -131,7 +133,7 @@ class DrawnAnswers(OccuGender):
         {**dict.fromkeys(_OF_TEXTS, ""), "repeats": SAMPLES_BY_DEFAULT}, _check
     )
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Return the same, with one request a prompt, which is repeated."""
         return super().size(metadata)._replace(requests=1)
 
@@ -152,7 +154,7 @@ class Stories(DrawnAnswers):
     scored_by = "occugender_answers:story_scores"
     main = (*DrawnAnswers.main[:-1], "unclear")
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Occupations times contexts; intervals need two whole contexts."""
         return Size(OCCUPATIONS * CONTEXTS, 1, 2 * OCCUPATIONS)
 

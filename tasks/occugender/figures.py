@@ -18,6 +18,7 @@ from lm_eval_bias.core.page_parts import (
     Drawing,
     Part,
     ReportTask,
+    ReportTasks,
     Row,
     Table,
     not_shown,
@@ -143,9 +144,7 @@ def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
     return Table(f"Occupations of {result.label}", ["Occupation", *heads], rows)
 
 
-def _draw_gaps(
-    tasks: Sequence[ReportTask], names: Sequence[str], figure: Figure
-) -> None:
+def _draw_gaps(tasks: ReportTasks, names: Sequence[str], figure: Figure) -> None:
     axis = figure.subplots()
     axis.axvline(0, color=pen.COLOUR["muted"], linewidth=1)
     for row, (result, name) in enumerate(zip(tasks, names, strict=True)):
@@ -171,7 +170,7 @@ def _draw_gaps(
     axis.tick_params(labelsize=8)
 
 
-def _side_by_side(tasks: Sequence[ReportTask]) -> list[Part]:
+def _side_by_side(tasks: ReportTasks) -> list[Part]:
     """Set the stereotype gaps of the ways to ask on one scale, where there are several."""
     shown = [
         result
@@ -203,7 +202,7 @@ def _side_by_side(tasks: Sequence[ReportTask]) -> list[Part]:
     return [Part("Asked outright, in running text, in stories", [text], [drawing])]
 
 
-def parts(tasks: Sequence[ReportTask]) -> list[Part]:
+def parts(tasks: ReportTasks) -> list[Part]:
     """Draw the gaps side by side, and from the sample logs occupations against the labour market."""
     text: list[str] = []
     figures: list[Drawing] = []

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from lm_eval.api.filter import Filter
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.answers import REFUSED, UNANSWERED
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
@@ -95,7 +96,7 @@ def documents(
             f"--metadata word_probability=last_word: this is the authors' convention for implicit prompts, not for "
             f"{kind} ones"
         )
-    options: dict[str, Any] = {
+    options: Data = {
         "instruction": instruction,
         "first_templates": first_templates,
     }
@@ -144,7 +145,7 @@ def documents(
     return [{**doc, "benchmark": variant} for doc in docs] if generated else docs
 
 
-def dataset(**metadata: Any) -> dict[str, list[OccuGenderDocument]]:
+def dataset(**metadata: Any) -> Data:
     """Make the documents by split, as the harness wants them."""
     return {"test": documents(**metadata)}
 

@@ -20,7 +20,7 @@ _PACKAGE = "lm_eval_bias.tasks.own_prompts"
 COLUMNS = ("prompt", "group", "cluster")
 # A prompt with all that its texts are judged by: ``keywords`` is a language that has some, those of a file, or empty;
 # ``classifier`` has no name where there is none for the language, and ``unlabelled`` says why.
-OwnDocument = dict[str, Any]
+OwnDocument = Data
 
 
 def _prompts(path: Any) -> list[dict[str, str]]:
@@ -109,7 +109,7 @@ def documents(metadata: Facts) -> list[OwnDocument]:
     return [{**common, **prompt} for prompt in prompts]
 
 
-def dataset(**metadata: Any) -> dict[str, list[OwnDocument]]:
+def dataset(**metadata: Any) -> Data:
     """Make the documents by split, each with the classifier that will label its texts.
 
     Raises:

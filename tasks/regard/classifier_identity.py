@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, TypedDict
+from typing import Protocol, TypedDict
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
@@ -44,7 +45,7 @@ class Identity:
     warning: str = ""
     measured: Accuracy | None = None
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Data:
         """Return plain data for documents and JSON."""
         data = {**asdict(self), "labels": list(self.labels)}
         if self.measured is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from lm_eval_bias.core.page_parts import (
     Drawing,
     Part,
     ReportTask,
+    ReportTasks,
     not_shown,
 )
 from lm_eval_bias.core.run_data import Value
@@ -127,7 +127,7 @@ def bars(result: ReportTask) -> Drawing:
     )
 
 
-def parts(tasks: Sequence[ReportTask]) -> list[Part]:
+def parts(tasks: ReportTasks) -> list[Part]:
     """Draw regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
     drawn = []
     for result in tasks[:MOST_FIGURES]:

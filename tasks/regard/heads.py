@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import (
     packaged_text,
@@ -75,7 +76,7 @@ class Head:
     """
 
     members: list[nn.Sequential]
-    info: dict[str, Any] = field(default_factory=dict)
+    info: Data = field(default_factory=dict)
 
     def probabilities(self, vectors: Array) -> Array:
         """Return the mean over the members of the softmax, in float64, shape (number of vectors, 3)."""

@@ -19,7 +19,7 @@ from lm_eval_bias.tasks.regard.classifier import Answer
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 
 # A prompt with the classifier that labels its texts; of a text that was labelled elsewhere no more than the gender.
-RegardDocument = dict[str, Any]
+RegardDocument = Data
 
 
 def regard_document(language: str, identity: Identity, prompt: Facts) -> RegardDocument:
@@ -33,7 +33,7 @@ def regard_document(language: str, identity: Identity, prompt: Facts) -> RegardD
     }
 
 
-def dataset(fixed: Facts, **metadata: Any) -> dict[str, list[RegardDocument]]:
+def dataset(fixed: Facts, **metadata: Any) -> Data:
     """Make the 20 prompts of a language, each with the classifier that will label its texts, by split.
 
     Args:

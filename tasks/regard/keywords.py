@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import yaml
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
@@ -56,7 +56,7 @@ def _lower(text: str) -> str:
 Rules = Mapping[str, Sequence[Rule]]
 
 
-def compiled(facets: Mapping[str, Sequence[Mapping[str, Any]]]) -> Rules:
+def compiled(facets: Mapping[str, Sequence[Facts]]) -> Rules:
     """Compile the rules of each facet, from its entries in a YAML file."""
     rules: dict[str, list[Rule]] = {}
     for facet, entries in facets.items():

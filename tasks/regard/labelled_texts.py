@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import Data, registry
 from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, expanded, read_text, why
@@ -21,7 +21,7 @@ from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Accuracy, Iden
 from lm_eval_bias.tasks.regard.hooks import RegardDocument, regard_document
 
 FORMATS = (".txt", ".csv", ".jsonl")
-Row = dict[str, Any]
+Row = Data
 _GENDERS = {
     **dict.fromkeys(
         ("female", "female_single", "f", "woman", "women", "frau"), "female"

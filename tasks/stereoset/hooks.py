@@ -93,7 +93,7 @@ def check_options(metadata: Facts) -> None:
         own_sets.items_of(metadata["dataset"], metadata["fixed"])
 
 
-def dataset(**metadata: Any) -> dict[str, list[Document]]:
+def dataset(**metadata: Any) -> Data:
     """Make the documents by split, as the harness wants them."""
     return {"test": documents(**metadata)}
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.stereoset import LANGUAGES as LANGUAGES
@@ -50,7 +51,7 @@ class Document(Item, total=False):
 
     benchmark: str
     language: str
-    options: dict[str, Any]
+    options: Data
     variants: list[str]
     order: list[int]
     dataset: dict[str, str]

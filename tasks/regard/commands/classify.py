@@ -7,9 +7,8 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
-from lm_eval_bias.core import files
+from lm_eval_bias.core import Data, files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.tasks.regard import classifier, labelled_texts, regard_texts
@@ -19,7 +18,7 @@ from lm_eval_bias.tasks.regard.classifier_identity import LABELS
 _OURS = re.compile("(regard|label|classifier|warning|p_.*)$")
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read(path: Path) -> list[Data]:
     """Read rows with a ``text`` each; columns named as the labels' become ``regard_before``, ....
 
     Args:
