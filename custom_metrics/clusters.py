@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from lm_eval_bias.custom_metrics.score import (
     stderr_of,
 )
 
-# from weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,)
+# from weights of shape (draws, G) and totals of shape (G, K) to scores of shape (draws,)
 OfTotals = Callable[[Array, Array], Array]
 LARGE = 0.2  # the share of the items in one cluster from which on the intervals may not hold
 UNEVEN = "where effects grow with its size, intervals cover too seldom and tests reject too often"
@@ -73,10 +73,6 @@ class Clusters:
     def value(self) -> float:
         """The score itself."""
         return float(self.of(np.ones((1, len(self.names))), self.totals)[0])
-
-    def each_once(self) -> Clusters:
-        """Let every cluster count once, however many items it has."""
-        return replace(self, sizes=np.ones(len(self.names)), n=len(self.places))
 
     def estimate(self) -> Estimate:
         """Estimate the score with its error over clusters, and Student's t with their effective number, less one.
@@ -128,23 +124,16 @@ class Clusters:
         )
 
 
-def sums(weights: Array, totals: Array) -> Array:
-    """Return weighted sums over clusters, shape (draws, K); totals may be the same for all draws or not."""
-    if totals.ndim == 2:
-        return weights @ totals
-    return np.matmul(weights[:, None, :], totals)[:, 0, :]
-
-
 def share_of(weights: Array, totals: Array) -> Array:
     """Divide the second column's sum by the first's."""
-    total = sums(weights, totals)
+    total = weights @ totals
     with np.errstate(divide="ignore", invalid="ignore"):
         return total[:, 1] / total[:, 0]
 
 
 def difference_of(weights: Array, totals: Array) -> Array:
     """Divide the second column's sum by the first's, and subtract the fourth's by the third's."""
-    return share_of(weights, totals[..., :2]) - share_of(weights, totals[..., 2:])
+    return share_of(weights, totals[:, :2]) - share_of(weights, totals[:, 2:])
 
 
 def tabulate(

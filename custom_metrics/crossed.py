@@ -153,8 +153,7 @@ def grid(
     records = [record for record in records if value(record) is not None]
     require(records, noun=prompts)
     pairs = [(str(r["item"]), str(r["template"])) for r in records]
-    items = sorted({item for item, _ in pairs})
-    templates = sorted({template for _, template in pairs})
+    items, templates = (sorted(set(names)) for names in zip(*pairs, strict=True))
     repeated = sum(times > 1 for times in Counter(pairs).values())
     if repeated:
         raise Undefined(f"{repeated} (item, template) pairs occur more than once")
@@ -206,16 +205,6 @@ def components(cells: Array) -> dict[str, float]:
     }
 
 
-def rows_by_stratum(cells: Array, strata: Sequence[str]) -> list[Array]:
-    """List the row numbers of each stratum; all rows where there are no strata.
-
-    >>> [rows.tolist() for rows in rows_by_stratum(np.zeros((3, 1)), ["b", "a", "b"])]
-    [[1], [0, 2]]
-    """
-    labels = np.array(strata or [""] * len(cells))
-    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
-
-
 def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, float]:
     """Return the standard error of the grand mean with both factors random, and its dof (Satterthwaite).
 
@@ -230,7 +219,8 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
     (1973), The language-as-fixed-effect fallacy; strata: Cochran (1977), Sampling Techniques, section 5.3.
     """
     n_rows, n_columns = cells.shape
-    groups = rows_by_stratum(cells, strata)
+    labels = np.array(strata or [""] * n_rows)
+    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     if n_columns < 2 or min(map(len, groups)) < 2:
         return math.nan, math.nan
     item = residual = item_spread = residual_spread = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics.clusters import Array, Clusters, sums, tabulate
+from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.score import (
     DIFFERENCE,
     SHARE,
@@ -54,7 +54,7 @@ def _ratio(shares: Array) -> Array:
 
 
 def _sums(
-    records: Sequence[Record], of: Callable[[Array, Array], Array], **described: Any
+    records: Documents, of: Callable[[Array, Array], Array], **described: Any
 ) -> Clusters:
     """Count items and sum their shares by stereotype, over sentences within stereotypes."""
     n_nan = sum(not math.isfinite(record["share"]) for record in records)
@@ -75,16 +75,16 @@ def _sums(
 
 
 def _overall(weights: Array, totals: Array) -> Array:
-    total = sums(weights, totals)
+    total = weights @ totals
     return total[:, len(NAMES) :].sum(axis=1) / total[:, : len(NAMES)].sum(axis=1)
 
 
-def _mean_design(records: Sequence[Record]) -> Clusters:
+def _mean_design(records: Documents) -> Clusters:
     return _sums(records, _overall, whole=1.0)
 
 
 def _design(
-    records: Sequence[Record], of: Callable[[Array], Array], **described: Any
+    records: Documents, of: Callable[[Array], Array], **described: Any
 ) -> Clusters:
     """Make the design of a function of the stereotypes' means, each of which needs ten items."""
     counts = Counter(record["stereotype"] for record in records)
@@ -94,13 +94,13 @@ def _design(
         raise Undefined(f"fewer than {LEAST} items of {named}")
 
     def of_sums(weights: Array, totals: Array) -> Array:
-        total = sums(weights, totals)
+        total = weights @ totals
         return of(total[:, len(NAMES) :] / total[:, : len(NAMES)])
 
     return _sums(records, of_sums, **described)
 
 
-def _enough(records: Sequence[Record]) -> Sequence[Record]:
+def _enough(records: Documents) -> Documents:
     if len(records) < LEAST:
         raise Undefined(f"fewer than {LEAST} items")
     return records

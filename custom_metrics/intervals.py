@@ -50,7 +50,7 @@ def scaled(ends: Bounds, bounds: Bounds) -> Bounds:
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 
-def agreed(value: float, bounds: Bounds | None, n: int) -> Bounds | None:
+def agreed(value: float, bounds: Bounds, n: int) -> Bounds | None:
     """Return the 95% interval of a mean at an end of its range, to which all of n observations agree; else ``None``.
 
     However alike the items behind an observation are, they all agree with a probability of at most ``p^n``: Wilson's.
@@ -58,7 +58,7 @@ def agreed(value: float, bounds: Bounds | None, n: int) -> Bounds | None:
     >>> [round(end, 2) for end in agreed(1.0, (-1.0, 1.0), 21)], agreed(0.5, (-1.0, 1.0), 21)
     ([0.69, 1.0], None)
     """
-    if bounds is None or n < 2 or value not in bounds:
+    if n < 2 or value not in bounds:
         return None
     return scaled(wilson(n * (value == bounds[1]), n), bounds)
 

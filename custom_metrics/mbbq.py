@@ -15,15 +15,14 @@ from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.question_answering import (
     CONTEXTS,
     UNDERSTANDING,
-    Items,
-    QuestionRecord,
+    Record,
     Terms,
     score_name,
 )
-from lm_eval_bias.custom_metrics.score import Score, Undefined, with_floor
+from lm_eval_bias.custom_metrics.score import Documents, Score, Undefined, with_floor
 
 
-def _design(records: Items, *, base: Score) -> Clusters:
+def _design(records: Documents, *, base: Score) -> Clusters:
     """Make a score of the items minus that of their control items, of the items that have one."""
     items = {r["item"]: r for r in records if not r["control"]}
     controls = {r["item"]: r for r in records if r["control"]}
@@ -38,12 +37,12 @@ def _design(records: Items, *, base: Score) -> Clusters:
     clusters = [side.names[place] for side in (a, b) for place in side.places]
 
     def contrast(weights: Array, totals: Array) -> Array:
-        return of(weights, totals[..., :k]) - of(weights, totals[..., k:])
+        return of(weights, totals[:, :k]) - of(weights, totals[:, k:])
 
     return tabulate(clusters, list(columns.T), contrast, kind="templates")
 
 
-def _contribution(record: QuestionRecord, *, base: Score) -> float | None:
+def _contribution(record: Record, *, base: Score) -> float | None:
     part = base.contribution(record)
     return -part if part is not None and record["control"] else part
 

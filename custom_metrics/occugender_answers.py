@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, Literal
 
 from lm_eval_bias.custom_metrics import occugender
-from lm_eval_bias.custom_metrics.occugender import Letter, OccuGenderRecord
+from lm_eval_bias.custom_metrics.occugender import Letter
 from lm_eval_bias.custom_metrics.score import (
     SHARE,
     Documents,
     Estimate,
+    Record,
     Score,
     Undefined,
 )
@@ -32,14 +33,10 @@ from lm_eval_bias.custom_metrics.score import (
 Unit = Literal["group", "item"]
 
 
-class AnswersRecord(OccuGenderRecord):
-    """One prompt (:func:`prompt_record`): ``M``, ``F``, ``D`` are shares of answers, ``mass`` is how many were read."""
-
-    counts: Mapping[Letter, int]  # answers that name a gender, by its letter
-    refused: float  # the share of all its answers that are refusals
-
-
-Prompts = Sequence[AnswersRecord]
+# The record of a prompt (:func:`prompt_record`) is that of :mod:`.occugender`, but ``M``, ``F``, ``D`` are shares of
+# answers, ``mass`` is how many were read. It has two more fields:
+# - counts: answers that name a gender, by its letter
+# - refused: the share of all its answers that are refusals
 
 
 def prompt_record(
@@ -51,7 +48,7 @@ def prompt_record(
     counts: Mapping[Letter, int],
     refused: int,
     drawn: int,
-) -> AnswersRecord:
+) -> Record:
     """Make a prompt's record from its answers: those that name a gender, refusals, and how many were drawn.
 
     Formula: P~_g = count_g / (count_m + count_f + count_d), Eq. 6 with counts in place of probabilities. Range 0..1;
@@ -71,7 +68,7 @@ def prompt_record(
     return record
 
 
-def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
+def _of_units(records: Documents, unit: Unit, influence: float) -> list[Any]:
     """Replace each prompt's shares by those of its group or item, plus ``influence`` times its own influence on them.
 
     Of a unit with K prompts, counts c and answers read n, the share is R = sum(c) / sum(n) and a prompt's influence
@@ -94,7 +91,7 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
     return replaced
 
 
-def _refuse_unread(records: Prompts, unit: Unit) -> None:
+def _refuse_unread(records: Documents, unit: Unit) -> None:
     """Raise Undefined where nothing was read of a group or item."""
     read = {r[unit] for r in records if any(r["counts"].values())}
     names = sorted({r[unit] for r in records} - read)
@@ -106,7 +103,7 @@ def _refuse_unread(records: Prompts, unit: Unit) -> None:
         raise Undefined(f"no answer about {about} could be read")
 
 
-def _estimate(records: Prompts, *, score: Score, unit: Unit) -> Estimate:
+def _estimate(records: Documents, *, score: Score, unit: Unit) -> Estimate:
     estimate = score.compute(_of_units(records, unit, 1.0))
     if math.isnan(estimate.value):
         _refuse_unread(records, unit)
@@ -116,7 +113,7 @@ def _estimate(records: Prompts, *, score: Score, unit: Unit) -> Estimate:
     return replace(estimate, value=score.compute(list(by_item.values())).value)
 
 
-def _design(records: Prompts, *, score: Score, unit: Unit) -> Any:
+def _design(records: Documents, *, score: Score, unit: Unit) -> Any:
     make: Any = score.design
     try:
         return make(_of_units(records, unit, 1.0))

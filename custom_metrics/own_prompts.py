@@ -32,6 +32,7 @@ from lm_eval_bias.custom_metrics.score import (
     SHARE,
     Documents,
     Estimate,
+    Record,
     Score,
     Undefined,
     interval_of,
@@ -47,8 +48,6 @@ _LABELS = (*REGARDS, OTHER)
 Comparison = dict[str, Any]
 # One prompt's group, cluster, comparison and texts: of each that was kept its regard (or nothing), the facets that it
 # has a keyword of, and its words; with what `usability` asks for, and why texts have no regard (unlabelled, or empty).
-PromptRecord = dict[str, Any]
-Records = Sequence[PromptRecord]
 
 
 def others(comparison: Comparison) -> list[str]:
@@ -80,12 +79,12 @@ def title(measure: str) -> str:
     )
 
 
-def _caveat(records: Records, measure: str) -> str:
+def _caveat(records: Documents, measure: str) -> str:
     return text_shares.caveats(records) if measure in _LABELS else ""
 
 
 def _rows(
-    records: Records, measure: str, groups: Sequence[str], side: int = 0
+    records: Documents, measure: str, groups: Sequence[str], side: int = 0
 ) -> list[Row]:
     """Count over the prompts of some groups that have texts; raise Undefined where there are none."""
     require(records, noun="texts")
@@ -148,7 +147,7 @@ def means(rows: Sequence[Row], caveat: str = "") -> Estimate:
 
 
 def _sides(
-    records: Records, measure: str, groups: Sequence[str]
+    records: Documents, measure: str, groups: Sequence[str]
 ) -> tuple[list[Row], str]:
     """Weigh both sides' prompts alike in the clusters that both have, and give a caveat; Undefined without any."""
     rows = _rows(records, measure, groups)
@@ -161,7 +160,7 @@ def _sides(
     names, without = " or ".join(groups), len(either) - len(both)
     if not both:
         raise Undefined(f"no cluster has texts of {names} and of {reference}")
-    wholes = m, n = sum(map(first.get, both)), sum(map(second.get, both))
+    wholes = m, n = sum(first[c] for c in both), sum(second[c] for c in both)
     weighted = []
     for row in rows:
         if row.context not in both:
@@ -185,7 +184,7 @@ def _sides(
 
 
 def _counted(
-    records: Records, measure: str, groups: Sequence[str], is_gap: bool
+    records: Documents, measure: str, groups: Sequence[str], is_gap: bool
 ) -> tuple[list[Row], str]:
     if is_gap:
         return _sides(records, measure, groups)
@@ -193,7 +192,7 @@ def _counted(
 
 
 def estimate(
-    records: Records, *, measure: str, groups: Sequence[str], is_gap: bool = False
+    records: Documents, *, measure: str, groups: Sequence[str], is_gap: bool = False
 ) -> Estimate:
     """Estimate a share of some groups' texts with a regard or a facet's keyword, or their mean words after the prompt.
 
@@ -212,14 +211,14 @@ def estimate(
 
 
 def _design(
-    records: Records, *, measure: str, groups: Sequence[str], is_gap: bool = False
+    records: Documents, *, measure: str, groups: Sequence[str], is_gap: bool = False
 ) -> Clusters:
     """Make a share or a gap a function of sums over clusters."""
     rows, _ = _counted(records, measure, groups, is_gap)
     return text_shares.design(rows, is_gap, "clusters")
 
 
-def p(records: Records, *, measure: str, group: str) -> Estimate:
+def p(records: Documents, *, measure: str, group: str) -> Estimate:
     """Test for no difference between a group and the reference.
 
     Student's t over clusters (:func:`lm_eval_bias.custom_metrics.differences.paired`). Range: 0..1.
@@ -237,7 +236,7 @@ def p(records: Records, *, measure: str, group: str) -> Estimate:
     return Estimate(value, math.nan, n, _caveat(records, measure))
 
 
-def p_holm(records: Records, *, measure: str, group: str) -> Estimate:
+def p_holm(records: Documents, *, measure: str, group: str) -> Estimate:
     """Correct :func:`p` for the number of groups and measures (Holm 1979); of what has no test, there is none."""
     uncorrected = p(records, measure=measure, group=group)
     comparison = records[0]["comparison"]
@@ -252,7 +251,7 @@ def p_holm(records: Records, *, measure: str, group: str) -> Estimate:
 
 
 def _contribution(
-    record: PromptRecord,
+    record: Record,
     *,
     measure: str,
     groups: Sequence[str],

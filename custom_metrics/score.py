@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from operator import itemgetter
 from typing import Any, Protocol
 
-# what code that knows no benchmark sees of a record; each paper's module has its own type
+# a record; each paper's module says what its own hold
 Record = Mapping[str, Any]
 # records, or the documents that they are made of: benchmarks tell by these which scores there are
 Documents = Sequence[Record]
@@ -272,7 +272,7 @@ class Score(Meaning):
     derived: bool = False
     largest: float | None = None
 
-    def compute(self, records: Sequence[Record]) -> Estimate:
+    def compute(self, records: Documents) -> Estimate:
         """Estimate the score from records; ``nan`` with the reason where it is undefined."""
         try:
             if self.statistic is not None:
@@ -317,7 +317,7 @@ class Score(Meaning):
         values_of = itemgetter(*where)
         values = values_of(where)
 
-        def part(records: Sequence[Record]) -> list[Record]:
+        def part(records: Documents) -> list[Record]:
             chosen = [record for record in records if values_of(record) == values]
             if absent and not chosen:
                 raise Undefined(absent)

@@ -14,10 +14,11 @@ from lm_eval_bias.core.benchmark import (
     ItemKey,
 )
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.tasks.kinds.with_sentences import WithModules
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.bbq import BBQRecord
+    from lm_eval_bias.custom_metrics.score import Record
 
 _CONTEXTS = {
     "": "",
@@ -106,7 +107,7 @@ class BBQ(WithModules):
         ),
     )
 
-    def record(self, doc: Document, answers: Sequence[Any]) -> BBQRecord:
+    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
         """Read a text, or the choices' log-likelihoods, by the rules of the harness's ``tasks/bbq/utils.py``."""
         offered, is_text = choices(doc), isinstance(answers[0], str)
         if is_text:

@@ -47,5 +47,5 @@ def dataset(language: str, **metadata: Any) -> Data:
 def prompt(doc: Facts) -> str:
     """Write the question."""
     text: str = _question(doc["language"])["prompt"]
-    options = bbq_records.options(doc)  # type: ignore[arg-type]
+    options = bbq_records.options(doc)
     return text.format(sentence=doc["said"], options=options)

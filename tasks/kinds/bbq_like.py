@@ -96,7 +96,7 @@ class Questions(NamedTuple):
 class BBQLike(Benchmark):
     """A benchmark in the manner of BBQ, with the names of scores that most papers have.
 
-    It has :attr:`hooks`, and documents as :class:`.bbq_records.QuestionDocument` describes them.
+    It has :attr:`hooks`, and documents as :class:`.bbq_records.Facts` describes them.
 
     Attributes:
         questions: What is particular to its questions.

@@ -16,7 +16,6 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
     DISAMBIGUATED,
     UNKNOWN,
-    QuestionDocument,
     in_turn,
     read_table,
 )
@@ -142,7 +141,7 @@ def dataset(
     return {"test": docs}
 
 
-def prompt(doc: QuestionDocument) -> str:
+def prompt(doc: Facts) -> str:
     """Write the authors' prompt of the document's number, its options in the document's order."""
     shown = dict(
         zip("abc", (doc["choices"][choice] for choice in doc["order"]), strict=True)
@@ -152,7 +151,7 @@ def prompt(doc: QuestionDocument) -> str:
     )
 
 
-def continuations(doc: QuestionDocument) -> list[str]:
+def continuations(doc: Facts) -> list[str]:
     """List what is scored for each choice: its letter in the prompt."""
     return [
         doc["letters"][doc["order"].index(choice)]

@@ -15,7 +15,6 @@ from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.bbq_records import (
     DISAMBIGUATED,
-    QuestionDocument,
     in_turn,
 )
 from lm_eval_bias.tasks.mbbq.benchmark import NUMBERS
@@ -179,7 +178,7 @@ def dataset(
     }
 
 
-def prompt(doc: QuestionDocument) -> str:
+def prompt(doc: Facts) -> str:
     """Write the authors' prompt of the document's number, with the options in the file's order."""
     return (
         prompts(doc["language"])[doc["wording"] - 1]
@@ -188,6 +187,6 @@ def prompt(doc: QuestionDocument) -> str:
     )
 
 
-def continuations(doc: QuestionDocument) -> list[str]:
+def continuations(doc: Facts) -> list[str]:
     """List what is scored for each choice: its letter in the prompt."""
     return list(doc["letters"])

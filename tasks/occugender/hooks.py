@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, TypedDict
+from typing import Any
 
 from lm_eval.api.filter import Filter
 
-from lm_eval_bias.core import Data
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.answers import REFUSED, UNANSWERED
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.tasks.occugender import answer_reading, inputs
 
 PROBABILITIES = ("product", "geometric_mean", "last_word")
@@ -21,22 +23,20 @@ POSITIONS = ("before", "question")
 GENERATED, STORIES = "occugender_gen", "occugender_stories"
 
 
-class OccuGenderDocument(TypedDict):
-    """One prompt."""
-
-    benchmark: str
-    kind: str  # explicit or implicit
-    item: str
-    female_share: float  # percent
-    group: str  # the gender that dominates the item: female, male or none
-    template: str
-    question: str
-    sentence: str  # how the answer to an implicit prompt begins
-    instruction: str  # empty for none
-    instruction_position: str
-    words: list[str]
-    genders: list[str]  # of each word
-    word_probability: str
+# The document of one prompt:
+# - benchmark: str
+# - kind: explicit or implicit
+# - item: str
+# - female_share: percent
+# - group: the gender that dominates the item: female, male or none
+# - template: str
+# - question: str
+# - sentence: how the answer to an implicit prompt begins
+# - instruction: empty for none
+# - instruction_position: str
+# - words: list[str]
+# - genders: of each word
+# - word_probability: str
 
 
 def genders_by_word(words: str | None, kind: str) -> dict[str, str]:
@@ -59,7 +59,7 @@ def documents(
     first_templates: int | None = None,
     fixed: Mapping[str, int | str] | None = None,
     **_: object,
-) -> list[OccuGenderDocument]:
+) -> list[Data]:
     """Make all prompts: the full Cartesian product of items and templates, template by template.
 
     Template-major order with female- and male-dominated items in turn, so that ``--limit`` with a multiple of the
@@ -122,7 +122,7 @@ def documents(
         for row in pair
         if row is not None
     ]
-    docs: list[OccuGenderDocument] = [
+    docs = [
         {
             "benchmark": "occugender",
             "kind": kind,
@@ -150,7 +150,7 @@ def dataset(**metadata: Any) -> Data:
     return {"test": documents(**metadata)}
 
 
-def prompt(doc: OccuGenderDocument) -> str:
+def prompt(doc: Facts) -> str:
     r"""Write ``Q: <question>\nA:``, with the debiasing instruction if there is one.
 
     >>> prompt({"question": "Picture a vet.", "instruction": "", "instruction_position": "before"})
@@ -163,9 +163,7 @@ def prompt(doc: OccuGenderDocument) -> str:
     return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
 
 
-def record(
-    doc: OccuGenderDocument, results: Sequence[Any]
-) -> occugender.OccuGenderRecord:
+def record(doc: Facts, results: Sequence[Any]) -> Record:
     """Make the record of a prompt: the logs of P_m, P_f and P_d (Eq. 5).
 
     Args:
@@ -197,7 +195,7 @@ def record(
     )
 
 
-def read_texts(doc: OccuGenderDocument, texts: Sequence[str]) -> list[list[str]]:
+def read_texts(doc: Facts, texts: Sequence[str]) -> list[list[str]]:
     """Pair each text with what it says: a gender, or why it says none."""
     genders = dict(zip(doc["words"], doc["genders"], strict=True))
     return [
@@ -206,9 +204,7 @@ def read_texts(doc: OccuGenderDocument, texts: Sequence[str]) -> list[list[str]]
     ]
 
 
-def record_of_texts(
-    doc: OccuGenderDocument, results: Sequence[Any]
-) -> occugender_answers.AnswersRecord:
+def record_of_texts(doc: Facts, results: Sequence[Any]) -> Record:
     """Count what the texts of one prompt say.
 
     Args:
@@ -234,18 +230,18 @@ def record_of_texts(
 
 
 def rewrite(
-    doc: OccuGenderDocument,
+    doc: Facts,
     results: Sequence[Any],
     words: str,
     genders: Mapping[str, str],
-) -> tuple[OccuGenderDocument, list[Any]]:
+) -> tuple[Data, list[Any]]:
     """Put a logged document and its answers under another word set: texts are read again, scored words reduced to it.
 
     Raises:
         BiasError: The words were scored, and not all of this set.
     """
     if doc["benchmark"] in (GENERATED, STORIES):
-        other: OccuGenderDocument = {
+        other = {
             **doc,
             "words": list(genders),
             "genders": list(genders.values()),
@@ -277,7 +273,7 @@ class GenderFilter(Filter):
     reads_again = True  # by rule alone, from the text and its document
 
     def apply(
-        self, resps: Iterable[Sequence[str]], docs: Sequence[OccuGenderDocument]
+        self, resps: Iterable[Sequence[str]], docs: Documents
     ) -> list[list[list[str]]]:
         """Read all texts of every document.
 

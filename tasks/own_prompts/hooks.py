@@ -9,8 +9,8 @@ from typing import Any
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import LARGEST
-from lm_eval_bias.custom_metrics.own_prompts import PromptRecord
 from lm_eval_bias.custom_metrics.regard import FACETS, OTHER
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
@@ -20,7 +20,6 @@ _PACKAGE = "lm_eval_bias.tasks.own_prompts"
 COLUMNS = ("prompt", "group", "cluster")
 # A prompt with all that its texts are judged by: ``keywords`` is a language that has some, those of a file, or empty;
 # ``classifier`` has no name where there is none for the language, and ``unlabelled`` says why.
-OwnDocument = Data
 
 
 def _prompts(path: Any) -> list[dict[str, str]]:
@@ -61,7 +60,7 @@ def _entries(path: Any) -> dict[str, list[Data]]:
     }
 
 
-def documents(metadata: Facts) -> list[OwnDocument]:
+def documents(metadata: Facts) -> list[Data]:
     """Read the prompts of a file, in its order, without their classifier.
 
     Raises:
@@ -127,7 +126,7 @@ def dataset(**metadata: Any) -> Data:
     return {"test": docs}
 
 
-def record(doc: OwnDocument, results: Sequence[Answer]) -> PromptRecord:
+def record(doc: Facts, results: Sequence[Answer]) -> Record:
     """Make the record of a prompt's texts: regard (empty without a classifier), keywords and length.
 
     Raises:

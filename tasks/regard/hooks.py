@@ -11,6 +11,7 @@ from typing import Any
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
@@ -19,10 +20,9 @@ from lm_eval_bias.tasks.regard.classifier import Answer
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 
 # A prompt with the classifier that labels its texts; of a text that was labelled elsewhere no more than the gender.
-RegardDocument = Data
 
 
-def regard_document(language: str, identity: Identity, prompt: Facts) -> RegardDocument:
+def regard_document(language: str, identity: Identity, prompt: Facts) -> Data:
     """Make the document of a prompt, or of a text that was labelled elsewhere."""
     return {
         "benchmark": "regard",
@@ -83,7 +83,7 @@ def about_texts(doc: Facts, answer: Answer, kept: Sequence[tuple[str, str]]) -> 
     }
 
 
-def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
+def record(doc: Facts, results: Sequence[Answer]) -> Record:
     """Make the record of a prompt's texts: their regard, context sets and sexism keywords.
 
     Args:
@@ -115,8 +115,8 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
 
 
 def reclassify(
-    docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], name: str
-) -> tuple[list[RegardDocument], list[list[Answer]]]:
+    docs: Documents, results: Sequence[Sequence[Answer]], name: str
+) -> tuple[list[Data], list[list[Answer]]]:
     """Label saved texts with another classifier; what was dropped stays dropped.
 
     Args:
@@ -146,7 +146,7 @@ class FirstSentenceFilter(Filter):
     """Filter from sampled continuations to pairs of text and why it was dropped (empty if it was not)."""
 
     def apply(
-        self, resps: Iterable[Sequence[str]], docs: Sequence[RegardDocument]
+        self, resps: Iterable[Sequence[str]], docs: Documents
     ) -> list[list[list[str]]]:
         """Cut prompt and continuation at the end of the first sentence.
 
@@ -167,7 +167,7 @@ class RegardFilter(Filter):
     """Filter that adds regard and probabilities to every text kept: ``[text, regard, probability, ...]``."""
 
     def apply(
-        self, resps: Iterable[Sequence[Sequence[str]]], docs: Sequence[RegardDocument]
+        self, resps: Iterable[Sequence[Sequence[str]]], docs: Documents
     ) -> list[Answer]:
         """Classify all texts of a task in one go.
 

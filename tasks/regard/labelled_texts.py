@@ -12,13 +12,14 @@ from typing import Any
 
 from lm_eval_bias.core import Data, registry
 from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, expanded, read_text, why
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.tasks.regard import classifier, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Accuracy, Identity
-from lm_eval_bias.tasks.regard.hooks import RegardDocument, regard_document
+from lm_eval_bias.tasks.regard.hooks import regard_document
 
 FORMATS = (".txt", ".csv", ".jsonl")
 Row = Data
@@ -151,8 +152,8 @@ READER = Reader(
 
 
 def with_labels(
-    docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], file: str
-) -> tuple[list[RegardDocument], Sequence[Sequence[Answer]]]:
+    docs: Documents, results: Sequence[Sequence[Answer]], file: str
+) -> tuple[list[Data], Sequence[Sequence[Answer]]]:
     """Measure the accuracy of saved texts' classifier on a file of labelled texts.
 
     The labelled texts may be some of the saved ones or others, but must not be chosen by the classifier's label.

@@ -9,7 +9,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import (
     LARGEST,
@@ -35,7 +36,6 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     TEST_KEYS,
     TEST_NAMES,
     TESTS,
-    Item,
     read_all,
 )
 
@@ -49,7 +49,7 @@ class DataSet:
     """Items of one language."""
 
     language: str  # ISO 639, perhaps with script or region: pt-BR
-    items: list[Item]  # as .stereoset_items.read returns them
+    items: list[Data]  # as .stereoset_items.read returns them
     provenance: Data  # what made them, as plain JSON data
 
     @property
@@ -116,7 +116,7 @@ def load(name: str, language: str | None = None) -> DataSet:
     return read(name, language)
 
 
-def _item_of(entry: Facts, test: str) -> Item:
+def _item_of(entry: Facts, test: str) -> Data:
     """Make an item of a file's entry; a missing word is taken from context and sentence."""
     candidates = []
     for part in entry["sentences"]:
@@ -126,9 +126,7 @@ def _item_of(entry: Facts, test: str) -> Item:
         candidate = {"id": part["id"], "label": part["gold_label"]}
         candidates.append({**candidate, "sentence": sentence, "word": word})
     head = {key: entry[key] for key in _FIELDS if key in entry}
-    item: Any = {"term": entry["target"], **head, "test": test}
-    item["candidates"] = candidates
-    return item
+    return {"term": entry["target"], **head, "test": test, "candidates": candidates}
 
 
 def write(path: str | Path, data_set: DataSet) -> None:
@@ -145,8 +143,7 @@ def write(path: str | Path, data_set: DataSet) -> None:
             if candidate["word"] is not None:
                 part["word"] = candidate["word"]
             sentences.append({**part, "gold_label": candidate["label"]})
-        fields: Facts = item
-        entry = {key: fields[key] for key in _FIELDS}
+        entry = {key: item[key] for key in _FIELDS}
         data[TEST_KEYS[item["test"]]].append({**entry, "sentences": sentences})
     head = {
         "version": "1.0",
@@ -193,7 +190,7 @@ def _bare(text: str) -> str:
     return " ".join(plain.split()).removesuffix(".")
 
 
-def one_spelling(items: Sequence[Item]) -> tuple[list[Item], dict[str, str]]:
+def one_spelling(items: Documents) -> tuple[list[Data], dict[str, str]]:
     """Give target terms that differ only in case, spaces or accents one spelling: that of most items.
 
     Returns:
@@ -227,7 +224,7 @@ def _scorable(path: str, language: str, digest: str) -> DataSet:
     return replace(data_set, items=items)
 
 
-def items_of(file: Any, fixed: Facts) -> tuple[list[Item], dict[str, str]]:
+def items_of(file: Any, fixed: Facts) -> tuple[list[Data], dict[str, str]]:
     """Return the items of a task's tests from a file, and which file that was.
 
     ``fixed`` is what the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the

@@ -7,7 +7,6 @@ import gzip
 import json
 import math
 from collections.abc import Sequence
-from typing import cast
 
 from lm_eval_bias.core.answers import Saved, errors_in
 from lm_eval_bias.core.errors import BiasError
@@ -15,7 +14,7 @@ from lm_eval_bias.core.files import check_place, expanded, write_whole, writing
 from lm_eval_bias.custom_metrics.stereoset import METHOD
 from lm_eval_bias.runs import rescoring, sample_logs
 from lm_eval_bias.tasks.stereoset import hooks
-from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_KEYS, Document, read
+from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_KEYS, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +96,7 @@ def collect(
     for part in samples:
         with errors_in(part, "a document"):
             for doc, answers in zip(part.docs, part.results, strict=True):
-                scored = hooks.candidate_scores(cast(Document, doc), answers)
+                scored = hooks.candidate_scores(doc, answers)
                 if (variant or METHOD) not in scored:
                     raise BiasError(
                         f"--variant {variant}: must be one of the scores {', '.join(scored)}"

@@ -10,13 +10,15 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+from lm_eval_bias.core import Facts
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import BLANK
-from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS
 
 PROBLEM, NOTE = "problem", "note"
 # letters beside it, but for scripts that put no spaces between words
@@ -67,7 +69,7 @@ def words_of(text: str) -> list[str]:
 
 
 def check_set(
-    items: Sequence[Item], source: Sequence[Item] | None = None, language: str = ""
+    items: Documents, source: Documents | None = None, language: str = ""
 ) -> dict[str, list[SetFinding]]:
     """Return the findings about each item of a set (or of its part of one test) that has any, by id."""
     sources = {item["id"]: item for item in source or ()}
@@ -96,7 +98,7 @@ def check_set(
     return findings | missing
 
 
-def check_items(items: Sequence[Item], where: str) -> None:
+def check_items(items: Documents, where: str) -> None:
     """Refuse items that cannot be scored: doubled ids, other than the three labels, missing or equal texts.
 
     Candidates that differ in case or a full stop alone are equal: no model can choose between them.
@@ -111,7 +113,7 @@ def check_items(items: Sequence[Item], where: str) -> None:
 
 
 def check_item(
-    item: Item, source: Item | None = None, language: str = ""
+    item: Facts, source: Facts | None = None, language: str = ""
 ) -> list[SetFinding]:
     """Return all findings about an item, and what it was translated from (``None`` for a hand-made one)."""
     findings = []
@@ -128,7 +130,7 @@ def check_item(
     return findings
 
 
-def _check_kinds(item: Item, source: Item) -> Iterator[SetFinding]:
+def _check_kinds(item: Facts, source: Facts) -> Iterator[SetFinding]:
     for part, name, value, original in (
         ("item", "test", item["test"], source["test"]),
         ("item", "bias type", item["bias_type"], source["bias_type"]),
@@ -149,7 +151,7 @@ def _check_kinds(item: Item, source: Item) -> Iterator[SetFinding]:
             )
 
 
-def _check_blank(item: Item, source: Item | None) -> Iterator[SetFinding]:
+def _check_blank(item: Facts, source: Facts | None) -> Iterator[SetFinding]:
     context, intra = item["context"], item["test"] == "intra"
     count = context.count(BLANK)
     expected = int(intra) if source is None else source["context"].count(BLANK)
@@ -189,7 +191,7 @@ def _check_blank(item: Item, source: Item | None) -> Iterator[SetFinding]:
             )
 
 
-def _check_candidates(item: Item) -> Iterator[SetFinding]:
+def _check_candidates(item: Facts) -> Iterator[SetFinding]:
     """Check for empty and equal texts and, within sentences, for words that don't stand in their sentence."""
     intra, context, candidates = (
         item["test"] == "intra",
@@ -246,7 +248,7 @@ def _folded(text: str) -> str:
     )
 
 
-def _check_texts(item: Item, source: Item, language: str) -> Iterator[SetFinding]:
+def _check_texts(item: Facts, source: Facts, language: str) -> Iterator[SetFinding]:
     """Hold what is a sentence against its source; within sentences the candidates' follow from the context."""
     pairs = [("context", item["context"], source["context"])]
     if item["test"] == "inter":
