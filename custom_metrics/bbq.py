@@ -68,10 +68,9 @@ def _design(records: Documents, *, kind: str, context: str) -> Clusters:
         counts = kind == "harness" or r["decidable"]
         right = not r["answered"] if kind == "unanswered" else r["correct"]
         rows.append((1, right, counts and r["biased"], counts and r["named"]))
-    columns = list(zip(*rows, strict=True))
     design = tabulate(
         [r["template"] for r in items],
-        columns,
+        rows,
         partial(_of, kind=kind, context=context),
         whole=1.0 if kind in SHARES else None,
         bounds=None if kind in SHARES else (-1.0, 1.0),

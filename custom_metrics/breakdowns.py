@@ -27,7 +27,7 @@ def _of_one_cluster(design: Design) -> Design | None:
     if isinstance(design, Clusters) and len(design.names) == 1 < len(design.places):
         return tabulate(
             range(len(design.places)),
-            design.columns.T.tolist(),
+            design.columns,
             design.of,
             whole=design.whole,
             bounds=design.bounds,
@@ -43,7 +43,7 @@ def _of_one_cluster(design: Design) -> Design | None:
         low, high = design.bounds or (None, None)
         return tabulate(
             design.items if is_template else design.templates,
-            [[1.0] * len(values), values],
+            [(1.0, value) for value in values],
             share_of,
             design.strata if is_template else (),
             whole=high if low == 0 else None,

@@ -138,16 +138,16 @@ def difference_of(weights: Array, totals: Array) -> Array:
 
 def tabulate(
     clusters: Sequence[object],
-    columns: Sequence[Sequence[float]],
+    rows: Sequence[Sequence[float]] | Array,
     of: OfTotals,
     strata: Sequence[str] = (),
     **described: Any,
 ) -> Clusters:
-    """Sum columns over clusters.
+    """Sum what items add up to over clusters.
 
     Args:
         clusters: Cluster of each item, length n.
-        columns: What is summed, K sequences of length n.
+        rows: What is summed, K numbers of each item, shape (n, K).
         of: See :class:`Clusters`.
         strata: Stratum of each item, length n; empty for one.
         described: Further fields of :class:`Clusters`, such as ``whole`` and ``kind``.
@@ -155,7 +155,7 @@ def tabulate(
     labels = list(map(str, clusters))
     unique, places = np.unique(labels, return_inverse=True)
     names = unique.tolist()
-    values = np.stack(columns, axis=1).astype(np.float64)
+    values = np.array(rows, dtype=np.float64)
     sums_of = [np.bincount(places, column) for column in values.T]
     totals = np.stack(sums_of, axis=1, dtype=np.float64)
     sizes = np.bincount(places).astype(np.float64)
@@ -250,6 +250,7 @@ def clustered_mean(
     low: float,
     high: float,
     source: str = "",
+    kind: str = "clusters",
     add: Callable[[Iterable[float]], float] = math.fsum,
     **described: Any,
 ) -> Score:
@@ -267,6 +268,7 @@ def clustered_mean(
         low: Smallest possible value.
         high: Largest possible value.
         source: Paper and equation or table.
+        kind: What the clusters are.
         add: What sums up; the default doesn't round.
         described: ``summary``, ``neutral``, ``direction``, ``unit`` and ``higher_is_better``, see
             :class:`~lm_eval_bias.custom_metrics.score.Score`.
@@ -285,10 +287,11 @@ def clustered_mean(
         require(records, sum(not math.isfinite(number) for number in values))
         return tabulate(
             [cluster(record) for record in records],
-            [[1.0] * len(records), values],
+            [(1.0, number) for number in values],
             share_of,
             whole=high if low == 0 and math.isfinite(high) else None,
             exact=add(values) / len(records),
+            kind=kind,
         )
 
     return Score(

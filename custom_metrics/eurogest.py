@@ -59,14 +59,14 @@ def _sums(
     """Count items and sum their shares by stereotype, over sentences within stereotypes."""
     n_nan = sum(not math.isfinite(record["share"]) for record in records)
     require(records, n_nan)
-    columns = np.zeros((2 * len(NAMES), len(records)))
+    rows = np.zeros((len(records), 2 * len(NAMES)))
     for place, record in enumerate(records):
         stereotype = NAMES.index(record["stereotype"])
-        columns[stereotype, place] = 1.0
-        columns[len(NAMES) + stereotype, place] = record["share"]
+        rows[place, stereotype] = 1.0
+        rows[place, len(NAMES) + stereotype] = record["share"]
     return tabulate(
         [record["sentence"] for record in records],
-        columns.tolist(),
+        rows,
         of,
         [record["stereotype"] for record in records],
         kind="sentences",

@@ -33,13 +33,13 @@ def _design(records: Documents, *, base: Score) -> Clusters:
     a = make([items[name] for name in both])
     b = make([controls[name] for name in both])
     of, k = a.of, a.columns.shape[1]
-    columns = block_diag(a.columns, b.columns)
+    rows = block_diag(a.columns, b.columns)
     clusters = [side.names[place] for side in (a, b) for place in side.places]
 
     def contrast(weights: Array, totals: Array) -> Array:
         return of(weights, totals[:, :k]) - of(weights, totals[:, k:])
 
-    return tabulate(clusters, list(columns.T), contrast, kind="templates")
+    return tabulate(clusters, rows, contrast, kind="templates")
 
 
 def _contribution(record: Record, *, base: Score) -> float | None:

@@ -86,11 +86,10 @@ def _design(records: Documents, *, kind: str, method: str) -> Clusters:
     require(records, len(records) - len(rows))
     if not kind.endswith("lms") and all(method in r.get("tied", ()) for r in records):
         raise Undefined(ALL_TIED)
-    columns = list(zip(*rows, strict=True))
     whole = 100.0 if kind in ("lms", "ss", "icat") else None
     of = partial(_resampled, kind=kind)
     design = tabulate(
-        [r["term"] for r in records], columns, of, whole=whole, kind="target terms"
+        [r["term"] for r in records], rows, of, whole=whole, kind="target terms"
     )
     if not kind.startswith("mc_"):
         total = map(float, design.totals.sum(axis=0))

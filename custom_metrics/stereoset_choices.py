@@ -93,7 +93,7 @@ def _design(records: Documents, *, kind: str) -> Clusters:
         note = POSITION_CAVEAT
     return tabulate(
         [r["term"] for r in records],
-        [[1.0] * len(records), *zip(*counts, strict=True)],
+        [(1.0, *count) for count in counts],
         partial(_of, kind=kind),
         whole=whole,
         kind="target terms",

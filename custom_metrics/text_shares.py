@@ -83,15 +83,14 @@ def design(
     require(rows, noun="texts")
     if any(row.context is None for row in rows):
         raise Undefined(NO_PROMPTS)
-    numbers = [(row.group, row.weight, row.total, row.hits) for row in rows]
-    groups, weights, *counts = np.array(numbers).T
-    columns = [weights * count for count in counts]
+    counts = np.array([(r.weight * r.total, r.weight * r.hits) for r in rows])
     of, whole = share_of, None if is_difference else 1.0
     if is_difference:
-        columns = [column * (groups == g) for g in (0, 1) for column in columns]
+        groups = np.array([row.group for row in rows])
+        counts = np.hstack([counts * (groups == g)[:, None] for g in (0, 1)])
         of = difference_of
     contexts, strata = [row.context for row in rows], [row.stratum for row in rows]
-    made = tabulate(contexts, columns, of, strata, whole=whole, kind=kind)
+    made = tabulate(contexts, counts, of, strata, whole=whole, kind=kind)
     return replace(made, sizes=made.totals[:, ::2].sum(axis=1))
 
 

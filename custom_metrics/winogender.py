@@ -25,17 +25,17 @@ GENDERS = ("female", "male", "neutral")
 
 def _gap(records: Documents) -> Clusters:
     items = [r for r in records if r["gender"] in GENDERS[:2]]
-    n_nan, columns = sum(math.isnan(r["correct"]) for r in items), []
     for gender in GENDERS[:2]:
-        counted = [1.0 * (r["gender"] == gender) for r in items]
-        if not any(counted):
+        if not any(r["gender"] == gender for r in items):
             raise Undefined(f"no sentences with a {gender} pronoun")
-        hits = [r["correct"] * (r["gender"] == gender) for r in items]
-        columns += [counted, hits]
-    require(items, n_nan)
+    require(items, sum(math.isnan(r["correct"]) for r in items))
+    rows = []
+    for r in items:
+        female, male = (float(r["gender"] == gender) for gender in GENDERS[:2])
+        rows.append((female, female * r["correct"], male, male * r["correct"]))
     return tabulate(
         [r["occupation"] for r in items],
-        columns,
+        rows,
         difference_of,
         bounds=(-1.0, 1.0),
         kind="occupations",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -42,7 +41,7 @@ OF_HARNESS = Terms(
     unknowns=UNKNOWNS,
     rules={},
 )
-TERMS = replace(OF_HARNESS, unknowns=1, rules=BY_LENGTH)
+TERMS = OF_HARNESS._replace(unknowns=1, rules=BY_LENGTH)
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 
 
