@@ -40,7 +40,8 @@ def with_orders(docs: Documents) -> list[Data]:
     what is left of a term's items at the end goes on where the term before it ended. So every order is about equally
     frequent in every test, bias type and term, and in any beginning (``--limit``).
     """
-    sizes = Counter((doc["bias_type"], doc["test"], doc["term"]) for doc in docs)
+    cells = [(doc["bias_type"], doc["test"], doc["term"]) for doc in docs]
+    sizes = Counter(cells)
     starts = {}
     terms, rest = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for (kind, test, term), size in sizes.items():
@@ -50,20 +51,15 @@ def with_orders(docs: Documents) -> list[Data]:
         rest[kind, test] += size % len(ORDERS)
     turns = Counter[tuple[str, str, str]]()
     ordered: list[Data] = []
-    for doc in docs:
-        cell = doc["bias_type"], doc["test"], doc["term"]
+    for doc, cell in zip(docs, cells, strict=True):
+        (first, after), turn = starts[cell], turns[cell]
         whole = sizes[cell] - sizes[cell] % len(ORDERS)
-        number = (
-            starts[cell][0] + turns[cell]
-            if turns[cell] < whole
-            else starts[cell][1] + turns[cell] - whole
-        )
+        number = first + turn if turn < whole else after + turn - whole
         turns[cell] += 1
         places = dict(zip(LABELS, ORDERS[number % len(ORDERS)], strict=True))
         place_of = [places[candidate["label"]] for candidate in doc["candidates"]]
-        ordered.append(
-            {**doc, "order": sorted(range(len(place_of)), key=place_of.__getitem__)}
-        )
+        order = sorted(range(len(place_of)), key=place_of.__getitem__)
+        ordered.append({**doc, "order": order})
     return ordered
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core import Data, Facts, files
 from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import (
@@ -137,11 +137,11 @@ def write(path: str | Path, data_set: DataSet) -> None:
     """
     data: dict[str, list[Data]] = {TEST_KEYS[test]: [] for test in data_set.tests}
     for item in data_set.items:
-        sentences: list[Data] = []
+        sentences = []
         for candidate in item["candidates"]:
-            part = {"id": candidate["id"], "sentence": candidate["sentence"]}
-            if candidate["word"] is not None:
-                part["word"] = candidate["word"]
+            part = {key: candidate[key] for key in ("id", "sentence", "word")}
+            if part["word"] is None:
+                del part["word"]
             sentences.append({**part, "gold_label": candidate["label"]})
         entry = {key: item[key] for key in _FIELDS}
         data[TEST_KEYS[item["test"]]].append({**entry, "sentences": sentences})
@@ -150,12 +150,8 @@ def write(path: str | Path, data_set: DataSet) -> None:
         "language": data_set.language,
         "provenance": data_set.provenance,
     }
-    with writing(path):
-        write_whole(
-            expanded(path),
-            json.dumps({**head, "data": data}, ensure_ascii=False, indent=1).encode()
-            + b"\n",
-        )
+    text = json.dumps({**head, "data": data}, ensure_ascii=False, indent=1)
+    files.write(f"{text}\n", str(path))
 
 
 def word_of(context: str, sentence: str) -> str:
@@ -250,14 +246,13 @@ def items_of(file: Any, fixed: Facts) -> tuple[list[Data], dict[str, str]]:
     if is_pinned and sha256 != pinned["sha256"]:
         raise BiasError(f"{path} was changed since the task was written for it: {anew}")
     data_set = _scorable(path, fixed["language"], sha256)
+    items = []
     for test in fixed["tests"]:
         if test not in data_set.tests:
             other = f"stereoset_{data_set.language}_{data_set.tests[0]}"
             raise BiasError(
                 f"{path} has no items {TEST_NAMES[test]}: run the task of the other test, {other}"
             )
-    items = []
-    for test in fixed["tests"]:
         items += [item for item in data_set.items if item["test"] == test]
     return items, {"file": path, "sha256": sha256}
 

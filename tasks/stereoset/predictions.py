@@ -96,47 +96,36 @@ def read(path: Path, language: str | None) -> list[Saved]:
         raise BiasError(
             f"{path}: cannot be read: truncated or damaged ({error})"
         ) from error
-    tests = [test for test, name in TEST_KEYS.items() if name in content]
+    tests = {test: key for test, key in TEST_KEYS.items() if key in content}
     if not tests:
         raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")
-    docs = []
-    results = []
-    left_out = {}
-    for test in tests:
-        where = f"{path}: {TEST_KEYS[test]}"
-        scores, items = (
-            _scores(content[TEST_KEYS[test]], where),
-            stereoset_items.read(language, test),
-        )
+    docs, results, left_out = [], [], {}
+    for test, key in tests.items():
+        where, items = f"{path}: {key}", stereoset_items.read(language, test)
+        scores = _scores(content[key], where)
         ids = {candidate["id"] for item in items for candidate in item["candidates"]}
+        missing, unknown = ids - scores.keys(), scores.keys() - ids
         hint = f"among them: are these predictions for {language}, and"
-        if missing := ids - scores.keys():
+        if missing:
             raise BiasError(
                 f"{where} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} {hint} complete?"
             )
-        unknown = scores.keys() - ids
-        if (
-            len(unknown) > 0.1 * len(ids) or len(unknown) % 3
-        ):  # other data, or a part of an item
+        extra = len(unknown)
+        if extra > 0.1 * len(ids) or extra % 3:  # other data, or a part of an item
             raise BiasError(
-                f"{where} scores {len(unknown)} candidates that the released {language} data don't have, "
+                f"{where} scores {extra} candidates that the released {language} data don't have, "
                 f"{min(unknown)} {hint} undamaged?"
             )
-        if unknown:
-            left_out[TEST_KEYS[test]] = {
-                "candidates": len(unknown),
-                "items": len(unknown) // 3,
-            }
-        docs += [
-            {"benchmark": "stereoset", "language": language, **item} for item in items
-        ]
+        if extra:
+            left_out[key] = {"candidates": extra, "items": extra // 3}
         for item in items:
+            docs.append({"benchmark": "stereoset", "language": language, **item})
             results.append([(scores[c["id"]],) for c in item["candidates"]])
     if left_out:
         docs[0]["left_out"] = left_out
-    task = f"stereoset_{language}" + (
-        "" if len(tests) == len(TEST_KEYS) else f"_{tests[0]}"
-    )
+    task = "_".join(["stereoset", language, *tests])
+    if len(tests) > 1:
+        task = f"stereoset_{language}"
     return [Saved(path, task, "none", registry.get("stereoset"), docs, results)]
 
 

@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import Documents
@@ -123,35 +123,39 @@ def check_item(
             f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once"
         )
         findings.append(SetFinding("label", "item", told))
-    findings += [*_check_blank(item, source), *_check_candidates(item)]
+    originals = {}
     if source is not None:
-        findings += _check_kinds(item, source)
-        findings += _check_texts(item, source, language)
+        originals = {c["id"]: c for c in source["candidates"]}
+    findings += [*_check_blank(item, source, originals), *_check_candidates(item)]
+    if source is not None:
+        findings += _check_kinds(item, source, originals)
+        findings += _check_texts(item, source, originals, language)
     return findings
 
 
-def _check_kinds(item: Facts, source: Facts) -> Iterator[SetFinding]:
-    for part, name, value, original in (
-        ("item", "test", item["test"], source["test"]),
-        ("item", "bias type", item["bias_type"], source["bias_type"]),
-        ("term", "group", item["term"], source["term"]),
+def _check_kinds(item: Facts, source: Facts, originals: Facts) -> Iterator[SetFinding]:
+    for part, name, field in (
+        ("item", "test", "test"),
+        ("item", "bias type", "bias_type"),
+        ("term", "group", "term"),
     ):
+        value, original = item[field], source[field]
         if value != original:
-            yield SetFinding(
-                "source", part, f"{name} {value!r}, but {original!r} in the source"
-            )
-    labels = {candidate["id"]: candidate["label"] for candidate in source["candidates"]}
+            text = f"{name} {value!r}, but {original!r} in the source"
+            yield SetFinding("source", part, text)
     for candidate in item["candidates"]:
         name, label = candidate["id"], candidate["label"]
-        if name not in labels:
-            yield SetFinding("id", label, f"the source's item has no candidate {name}")
-        elif label != labels[name]:
-            yield SetFinding(
-                "label", label, f"candidate {name} is {labels[name]} in the source"
-            )
+        if name not in originals:
+            text = f"the source's item has no candidate {name}"
+            yield SetFinding("id", label, text)
+        elif label != originals[name]["label"]:
+            text = f"candidate {name} is {originals[name]['label']} in the source"
+            yield SetFinding("label", label, text)
 
 
-def _check_blank(item: Facts, source: Facts | None) -> Iterator[SetFinding]:
+def _check_blank(
+    item: Facts, source: Facts | None, originals: Facts
+) -> Iterator[SetFinding]:
     context, intra = item["context"], item["test"] == "intra"
     count = context.count(BLANK)
     expected = int(intra) if source is None else source["context"].count(BLANK)
@@ -175,71 +179,46 @@ def _check_blank(item: Facts, source: Facts | None) -> Iterator[SetFinding]:
     if _GLUED.search(context):
         piece = next(word for word in context.split() if BLANK in word)
         yield SetFinding("glued", "context", f"{BLANK} touches letters: {piece}")
-    originals = (
-        {c["id"]: c["sentence"] for c in source["candidates"]}
-        if source is not None
-        else {}
-    )
     for candidate in item["candidates"]:
-        if BLANK in candidate["sentence"] or BLANK in (candidate["word"] or ""):
-            level = NOTE if BLANK in originals.get(candidate["id"], "") else PROBLEM
-            yield SetFinding(
-                "stray",
-                candidate["label"],
-                f"{BLANK} in the candidate: {candidate['sentence']}",
-                level,
-            )
+        sentence, original = candidate["sentence"], originals.get(candidate["id"])
+        if BLANK in sentence or BLANK in (candidate["word"] or ""):
+            level = NOTE if original and BLANK in original["sentence"] else PROBLEM
+            text = f"{BLANK} in the candidate: {sentence}"
+            yield SetFinding("stray", candidate["label"], text, level)
 
 
 def _check_candidates(item: Facts) -> Iterator[SetFinding]:
     """Check for empty and equal texts and, within sentences, for words that don't stand in their sentence."""
-    intra, context, candidates = (
-        item["test"] == "intra",
-        item["context"],
-        item["candidates"],
-    )
+    intra, context = item["test"] == "intra", item["context"]
+    candidates = item["candidates"]
+    kinds = ("sentence", "word") if intra else ("sentence",)
     texts = [("context", "context", context), ("term", "group", item["term"])]
     for candidate in candidates:
-        texts.append((candidate["label"], "sentence", candidate["sentence"]))
-        texts += (
-            [(candidate["label"], "word", candidate["word"] or "")] if intra else []
-        )
+        texts += [(candidate["label"], kind, candidate[kind] or "") for kind in kinds]
     for part, name, text in texts:
         if not words_of(text):
-            yield SetFinding(
-                "empty",
-                part,
-                f"the {name} {'has no letters' if text.strip() else 'is empty'}",
-            )
-    for first, second in combinations(candidates, 2):
-        for name, text, against in (
-            ("sentence", first["sentence"], second["sentence"]),
-            ("word", first["word"] or "", second["word"] or ""),
-        ):
-            if words_of(text) and _folded(text) == _folded(against):
-                told = f"the same {name} as the {second['label']}: {text!r}"
-                yield SetFinding("equal", first["label"], told)
-    for candidate in candidates if intra and BLANK in context else ():
-        label, word, sentence = (
-            candidate["label"],
-            candidate["word"] or "",
-            candidate["sentence"],
-        )
+            state = "has no letters" if text.strip() else "is empty"
+            yield SetFinding("empty", part, f"the {name} {state}")
+    for (first, second), kind in product(combinations(candidates, 2), kinds):
+        text = first[kind] or ""
+        if words_of(text) and _folded(text) == _folded(second[kind] or ""):
+            told = f"the same {kind} as the {second['label']}: {text!r}"
+            yield SetFinding("equal", first["label"], told)
+    if not intra or BLANK not in context:
+        return
+    for candidate in candidates:
+        label, sentence = candidate["label"], candidate["sentence"]
+        word = candidate["word"] or ""
         present, expected = words_of(sentence), words_of(context.replace(BLANK, word))
         if not words_of(word) or not present or expected == present:
             continue
         if " ".join(words_of(word)) not in " ".join(present):
-            yield SetFinding(
-                "fill", label, f"the word {word!r} isn't in its sentence: {sentence}"
-            )
+            told = f"the word {word!r} isn't in its sentence: {sentence}"
+            yield SetFinding("fill", label, told)
         else:  # as many words can be other forms of them
             level = NOTE if len(present) == len(expected) else PROBLEM
-            yield SetFinding(
-                "fill",
-                label,
-                f"differs from the context outside the blank: {sentence}",
-                level,
-            )
+            told = f"differs from the context outside the blank: {sentence}"
+            yield SetFinding("fill", label, told, level)
 
 
 def _folded(text: str) -> str:
@@ -248,15 +227,15 @@ def _folded(text: str) -> str:
     )
 
 
-def _check_texts(item: Facts, source: Facts, language: str) -> Iterator[SetFinding]:
+def _check_texts(
+    item: Facts, source: Facts, originals: Facts, language: str
+) -> Iterator[SetFinding]:
     """Hold what is a sentence against its source; within sentences the candidates' follow from the context."""
     pairs = [("context", item["context"], source["context"])]
-    if item["test"] == "inter":
-        originals = {c["id"]: c["sentence"] for c in source["candidates"]}
-        pairs += [
-            (c["label"], c["sentence"], originals.get(c["id"], ""))
-            for c in item["candidates"]
-        ]
+    for candidate in item["candidates"]:
+        if item["test"] == "inter" and candidate["id"] in originals:
+            original = originals[candidate["id"]]["sentence"]
+            pairs.append((candidate["label"], candidate["sentence"], original))
     for part, text, original in pairs:
         words, size = words_of(text), len(original.strip())
         if not words or not size:
