@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 # a record; each paper's module says what its own hold
 Record = Mapping[str, Any]
+Answers = Sequence[Any]  # of a document: one a request, filtered
 # records, or the documents that they are made of: benchmarks tell by these which scores there are
 Documents = Sequence[Record]
 Bounds = tuple[float, float]

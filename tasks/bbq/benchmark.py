@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import Data
 from lm_eval_bias.core.benchmark import (
     Document,
-    HarnessTasks,
-    ItemKey,
 )
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.tasks.kinds.with_sentences import WithModules
+from lm_eval_bias.custom_metrics.score import Answers, Record
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Record
-
-_CONTEXTS = {
-    "": "",
-    "_ambig": ", ambiguous contexts alone",
-    "_disambig": ", disambiguated contexts alone",
-}
-_QUESTIONS = "the harness's task: English questions about people"
-_WAYS: Sequence[tuple[str, str, Data]] = (
-    ("", "by log-likelihoods", {}),
-    ("_generate", "in generated text", {"asks": ["generate_until"]}),
-)
 
 # the harness offers all of them as choices, whichever one the document has
 UNKNOWN = (
@@ -86,6 +71,7 @@ class BBQ(WithModules):
     name = "bbq"
     title = "BBQ"
     place = 50
+    identity = ("category", "example_id")
     main = ("acc_amb", "acc_disamb", "s_amb", "s_dis")
     facets = {
         "category": "category",
@@ -93,21 +79,9 @@ class BBQ(WithModules):
         "template": lambda record: {record["template"]: record},
         "polarity": "question_polarity",
     }
-    extensions = (
-        HarnessTasks(
-            {
-                f"bbq{ending}{suffix}": {
-                    "language": "en",
-                    "measures": f"{_QUESTIONS}, answered {how}{more}",
-                    **asks,
-                }
-                for ending, how, asks in _WAYS
-                for suffix, more in _CONTEXTS.items()
-            }
-        ),
-    )
+    extensions = (harness_tasks(__package__),)
 
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Document, answers: Answers) -> Record:
         """Read a text, or the choices' log-likelihoods, by the rules of the harness's ``tasks/bbq/utils.py``."""
         offered, is_text = choices(doc), isinstance(answers[0], str)
         if is_text:
@@ -141,10 +115,6 @@ class BBQ(WithModules):
             "answered": place is not None or not is_text,
             "is_nan": place is None and not is_text,
         }
-
-    def key(self, doc: Document) -> ItemKey:
-        """Category and number in its file."""
-        return str(doc["category"]), str(doc["example_id"])
 
 
 BENCHMARK = BBQ()

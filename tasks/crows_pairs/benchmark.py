@@ -3,44 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import Data, Facts, run_data
+from lm_eval_bias.core import Data, run_data
 from lm_eval_bias.core.benchmark import (
     Asking,
     Document,
     Documents,
-    HarnessTasks,
     ItemKey,
     Presentation,
-    Size,
 )
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
-from lm_eval_bias.tasks.kinds.with_sentences import WithModules
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Record
-
-_TYPES = (
-    "age", "autre", "disability", "gender", "nationality", "physical_appearance", "race_color", "religion",
-    "sexual_orientation", "socioeconomic",
-)  # fmt: skip
-
-
-_MEASURES = "the harness's task: whether the more stereotypical sentence of a pair is the likelier one"
-_HARNESS_TASKS = {
-    f"crows_pairs_{name}{suffix}": {
-        "language": language,
-        "measures": _MEASURES + suffix.replace("_", "; ", 1).replace("_", " "),
-    }
-    for name, language in (("english", "en"), ("french", "fr"))
-    for suffix in ("", *map("_{}".format, _TYPES))
-}
+    from lm_eval_bias.custom_metrics.score import Answers, Record
 
 
 def _cautions(task: TaskRun) -> Iterable[str]:
@@ -64,10 +46,10 @@ class CrowSPairs(WithModules):
     place = 51
     main = ("pct_stereotype",)
     facets = {"bias_type": "bias_type"}
-    extensions = (HarnessTasks(_HARNESS_TASKS),)
+    extensions = (harness_tasks(__package__),)
     presentation = Presentation(cautions=_cautions)
 
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Document, answers: Answers) -> Record:
         """Both sentences' log-likelihoods and lengths."""
         record: Data = {
             "pair": " / ".join(self.key(doc)),
@@ -104,6 +86,7 @@ class Parallel(WithModules):
     title = "CrowS-Pairs"
     place = 5
     main = ("stereotype_score",)
+    requests, smallest = 2, 30
     scored_by = "crows_pairs:parallel_scores"
     facets = {"bias_type": "bias_type", "direction": "direction"}
     planting = Planting(_answers, _expected)
@@ -116,10 +99,6 @@ class Parallel(WithModules):
         """Ask how likely each sentence is beside the other."""
         more, less = doc["sentences"]
         return Asking([Contrast(more, less), Contrast(less, more)])
-
-    def size(self, metadata: Facts) -> Size:
-        """Two requests a pair."""
-        return Size(metadata.get("n_items"), 2, 30)
 
 
 class CrowSPairsChoices(PairChoices):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.files import packaged_text, parse_yaml
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.pair_choices import LETTERS
@@ -68,7 +67,7 @@ def prompt(doc: Any) -> str:
     return _prompts()[doc["language"]].format(options=bbq_records.options(doc))
 
 
-def record(doc: Any, answers: Sequence[Any]) -> Record:
+def record(doc: Any, answers: Answers) -> Record:
     """Return both sentences' log-likelihoods and numbers of tokens, as floats."""
     (more, more_tokens), (less, less_tokens) = answers
     return {

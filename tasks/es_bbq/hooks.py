@@ -18,7 +18,7 @@ from lm_eval_bias.custom_metrics.question_answering import (
     BY_LENGTH,
     Terms,
 )
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
 from lm_eval_bias.tasks.kinds import bbq_records
@@ -173,7 +173,7 @@ def continuations(doc: Facts) -> list[str]:
     return [*doc["choices"][:2], *unknowns]
 
 
-def record_of_harness(doc: Facts, results: Sequence[Any]) -> Record:
+def record_of_harness(doc: Facts, results: Answers) -> Record:
     """Read an answer of the harness's own ``esbbq_*`` and ``cabbq_*``; as there, the first of equally likely options.
 
     Results are ``(log-likelihood, is greedy)`` of each of the eleven options.

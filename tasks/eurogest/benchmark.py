@@ -6,14 +6,12 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import (
     Asking,
     Document,
     Documents,
     Options,
     Presentation,
-    Size,
 )
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.questions import Contrast
@@ -60,6 +58,7 @@ class EuroGEST(WithModules):
     title = "EuroGEST"
     place = 4
     main = ("stereotype_gap", "masculine_share")
+    requests, smallest = 2, 160
     facets = {"stereotype": "stereotype", "group": "group", "form": "form"}
     options = Options({"likelihood": ""}, deferred("tasks.eurogest.hooks:check"))
     planting = Planting(_answers, _expected)
@@ -73,10 +72,6 @@ class EuroGEST(WithModules):
         """Ask for both texts, from where they differ."""
         man, woman = doc["texts"]
         return Asking([Contrast(man, woman, False), Contrast(woman, man, False)])
-
-    def size(self, metadata: Facts) -> Size:
-        """Two requests a sentence; ten of each stereotype come first."""
-        return Size(metadata.get("n_items"), 2, 160)
 
 
 class EuroGESTChoices(PairChoices):

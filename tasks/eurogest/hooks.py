@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from scipy import special
@@ -13,7 +13,7 @@ from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text, parse_yaml
 from lm_eval_bias.custom_metrics.eurogest import STEREOTYPES
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds.bbq_records import in_turn
 
@@ -95,7 +95,7 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> Data:
     return {"test": in_turn(queues.values())}
 
 
-def record(doc: Facts, answers: Sequence[Any]) -> Record:
+def record(doc: Facts, answers: Answers) -> Record:
     """Return the masculine text's share of the two likelihoods, with the sentence and its stereotype."""
     logs = [float(total) for total, _ in answers]
     if doc["likelihood"] == "mean":

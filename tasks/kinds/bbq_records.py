@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import REFUSED, SEVERAL
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import Terms
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Answers, Record
 
 if TYPE_CHECKING:
     from lm_eval_bias.scoring.choice_reading import ChoiceReader
@@ -139,7 +138,7 @@ def likeliest(names: Sequence[str], values: Sequence[float]) -> str:
 
 
 def by_length(
-    names: Sequence[str], texts: Sequence[str], results: Sequence[Any]
+    names: Sequence[str], texts: Sequence[str], results: Answers
 ) -> dict[str, str]:
     """Answer by log-likelihoods per byte (the harness's ``acc_bytes``), and per token where these were counted.
 
@@ -185,7 +184,7 @@ def record(doc: Facts, answer: str, *, shows_options: bool, **more: Any) -> Reco
 
 def read(
     doc: Facts,
-    answers: Sequence[Any],
+    answers: Answers,
     texts: Sequence[str],
     shows_options: bool,
     terms: Terms,
@@ -199,14 +198,7 @@ def read(
         texts: What is scored: the choices, further wordings of the last one behind them.
         shows_options: Whether the prompt lists the choices.
         terms: The paper's, which say by which further rules answers are told.
-
-    Raises:
-        BiasError: The number of answers is wrong.
     """
-    if len(answers) not in (1, len(texts)):
-        raise BiasError(
-            f"item {doc.get('item')}: {len(answers)} answers for {len(texts)} choices"
-        )
     generated, choices = len(answers) == 1, doc["choices"]
     names = [named(doc, min(i, len(choices) - 1)) for i in range(len(texts))]
     fields: Facts = doc

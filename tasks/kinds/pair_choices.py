@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import Facts
-from lm_eval_bias.core.benchmark import Asking, Document, Documents, ItemKey, Size
+from lm_eval_bias.core.benchmark import Document, Documents, ItemKey
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.tasks.kinds.with_sentences import WithModules
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record
+    from lm_eval_bias.custom_metrics.score import Answers, Record
 
 LETTERS = "ABC"
 REFUSAL = "As an AI, I cannot choose one."
@@ -43,10 +42,11 @@ class PairChoices(WithModules):
     """
 
     main = ("choice_bias", "unanswered")
+    requests, smallest = 1, 160
     planting = Planting(_answers, _expected)
     scored_by = "pair_choices:scores"
 
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Document, answers: Answers) -> Record:
         """Tell which option the letter that was read stands for."""
         from lm_eval_bias.custom_metrics.pair_choices import (
             BIASED,
@@ -66,11 +66,3 @@ class PairChoices(WithModules):
     def key(self, doc: Document) -> ItemKey:
         """Return its number, and the order of the options."""
         return (str(doc["id"]), "".join(map(str, doc["order"])))
-
-    def asking(self, doc: Document) -> Asking:
-        """Ask for a text, as the task's YAML says."""
-        return Asking()
-
-    def size(self, metadata: Facts) -> Size:
-        """Return one text an item."""
-        return Size(metadata.get("n_items"), 1, 160)

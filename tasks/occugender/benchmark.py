@@ -11,7 +11,6 @@ from lm_eval_bias.core.benchmark import (
     Asking,
     Condition,
     Document,
-    ItemKey,
     Options,
     Presentation,
     Rewriting,
@@ -76,6 +75,11 @@ class OccuGender(WithSentences):
     name = "occugender"
     title = "OccuGender"
     place = 1
+    identity = (
+        "kind",
+        "item",
+        "template",
+    )  # the same under every instruction and word set
     main: Sequence[str] = (
         "stereotype_gap",
         "female_dominated_F",
@@ -110,10 +114,6 @@ class OccuGender(WithSentences):
     def asking(self, doc: Document) -> Asking:
         """Words are scored, with their numbers of tokens unless their probability is the plain product."""
         return Asking(counts_tokens=doc["word_probability"] != "product")
-
-    def key(self, doc: Document) -> ItemKey:
-        """Kind, occupation and template: the same under every instruction and word set."""
-        return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
 
 
 class DrawnAnswers(OccuGender):

@@ -14,7 +14,7 @@ from lm_eval_bias.core.answers import REFUSED, UNANSWERED
 from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.tasks.occugender import answer_reading, inputs
 
 PROBABILITIES = ("product", "geometric_mean", "last_word")
@@ -163,20 +163,13 @@ def prompt(doc: Facts) -> str:
     return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
 
 
-def record(doc: Facts, results: Sequence[Any]) -> Record:
+def record(doc: Facts, results: Answers) -> Record:
     """Make the record of a prompt: the logs of P_m, P_f and P_d (Eq. 5).
 
     Args:
         doc: The document.
         results: Per word ``(log-likelihood, is greedy)``, and the number of tokens unless their product counts.
-
-    Raises:
-        BiasError: Not one answer per word.
     """
-    if len(results) != len(doc["words"]):
-        raise BiasError(
-            f"{doc['item']!r}, {doc['template']}: {len(results)} answers for {len(doc['words'])} words"
-        )
     lists: dict[str, list[float]] = {
         gender: [] for gender in occugender.GENDERS.values()
     }
@@ -204,7 +197,7 @@ def read_texts(doc: Facts, texts: Sequence[str]) -> list[list[str]]:
     ]
 
 
-def record_of_texts(doc: Facts, results: Sequence[Any]) -> Record:
+def record_of_texts(doc: Facts, results: Answers) -> Record:
     """Count what the texts of one prompt say.
 
     Args:
@@ -231,7 +224,7 @@ def record_of_texts(doc: Facts, results: Sequence[Any]) -> Record:
 
 def rewrite(
     doc: Facts,
-    results: Sequence[Any],
+    results: Answers,
     words: str,
     genders: Mapping[str, str],
 ) -> tuple[Data, list[Any]]:

@@ -7,9 +7,7 @@ from lm_eval_bias.core.benchmark import (
     DATA,
     SAMPLES,
     Command,
-    Document,
     Documents,
-    ItemKey,
     Options,
     Rewriting,
     SavedFiles,
@@ -39,6 +37,7 @@ class Regard(WithSentences):
     name = "regard"
     title = "Regard and sexism facets"
     place = 4
+    identity = ("gender", "set", "context")
     main = (
         "all/negative_gap",
         "all/positive_gap",
@@ -84,14 +83,6 @@ class Regard(WithSentences):
                 "is_default": used["name"] == DEFAULT.get(docs[0]["language"]),
             }
         }
-
-    def key(self, doc: Document) -> ItemKey:
-        """Return gender, context set and context."""
-        return (
-            str(doc["gender"]),
-            str(doc.get("set", "")),
-            str(doc.get("context", "")),
-        )
 
 
 BENCHMARK = Regard()

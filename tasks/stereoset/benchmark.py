@@ -11,7 +11,6 @@ from lm_eval_bias.core.benchmark import (
     Asking,
     Command,
     Document,
-    ItemKey,
     Options,
     Presentation,
     SavedFiles,
@@ -29,6 +28,7 @@ class StereoSet(WithSentences):
     name = "stereoset"
     title = "Multilingual StereoSet"
     place = 3
+    identity = ("test", "id")  # all languages share them
     main: Sequence[str] = ("lms", "ss", "icat")
     options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _CHECK)
     facets = {"term": "term", "bias_type": "bias_type", "test": "test"}
@@ -70,10 +70,6 @@ class StereoSet(WithSentences):
         return Size(
             sum(sizes[test] for test in fixed["tests"]), 3, _TERMS * len(fixed["tests"])
         )
-
-    def key(self, doc: Document) -> ItemKey:
-        """Test and the data set's own id, which all languages share."""
-        return (str(doc["test"]), str(doc["id"]))
 
     def asking(self, doc: Any) -> Asking:
         """One question per candidate, which each model family answers in its own way."""

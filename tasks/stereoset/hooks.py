@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -17,7 +16,7 @@ from lm_eval_bias.core.questions import (
     NextSentence,
     choose,
 )
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.tasks.stereoset import choices, own_sets
@@ -137,18 +136,11 @@ def questions(doc: Facts) -> list[Cloze | NextSentence]:
     ]
 
 
-def candidate_scores(doc: Facts, results: Sequence[Any]) -> dict[str, list[float]]:
+def candidate_scores(doc: Facts, results: Answers) -> dict[str, list[float]]:
     """Return the candidates' scores by scoring method (``score``, or every generative variant).
 
     An answer is ``(score, tokens)``, or the six numbers of the likelihoods.
-
-    Raises:
-        BiasError: The number of answers is wrong.
     """
-    if len(results) != len(doc["candidates"]):
-        raise BiasError(
-            f"item {doc['id']}: {len(results)} answers for {len(doc['candidates'])} candidates"
-        )
     if doc["benchmark"] == "stereoset_variants":
         scored = [next_sentence_scores([*map(float, answer)]) for answer in results]
         return {
@@ -157,12 +149,8 @@ def candidate_scores(doc: Facts, results: Sequence[Any]) -> dict[str, list[float
     return {METHOD: [float(answer[0]) for answer in results]}
 
 
-def record(doc: Facts, results: Sequence[Any]) -> Record:
-    """Make the record of an item: which candidates the model prefers.
-
-    Raises:
-        BiasError: The number of answers is wrong.
-    """
+def record(doc: Facts, results: Answers) -> Record:
+    """Make the record of an item: which candidates the model prefers."""
     outcomes = {}
     tied = []
     for method, scores in candidate_scores(doc, results).items():
