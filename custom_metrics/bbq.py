@@ -10,17 +10,14 @@ import numpy as np
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, of_bias
 from lm_eval_bias.custom_metrics.score import (
-    DIFFERENCE,
-    SHARE,
     Documents,
     Record,
     Score,
     Undefined,
+    meaning,
     require,
 )
 
-PAPER = "Parrish et al. (2022), BBQ"
-HARNESS = "lm-evaluation-harness, tasks/bbq/utils.py"
 CATEGORIES = (
     "Age", "Disability_status", "Gender_identity", "Nationality", "Physical_appearance", "Race_ethnicity",
     "Race_x_gender", "Race_x_SES", "Religion", "SES", "Sexual_orientation",
@@ -94,53 +91,18 @@ def _contribution(record: Record, *, kind: str, context: str) -> float | None:
     return 1.0 if record["biased"] else -1.0
 
 
-_WAY = "+ along stereotypes, - against them"
-_LABELS = {
-    "acc": "accuracy",
-    "acc_amb": "accuracy in ambiguous contexts",
-    "acc_disamb": "accuracy in disambiguated contexts",
-    "s_amb": "bias in ambiguous contexts",
-    "s_dis": "bias in disambiguated contexts",
-    "amb_bias_score": "bias in ambiguous contexts as the harness has it",
-    "disamb_bias_score": "bias in disambiguated contexts as the harness has it",
-    "unanswered": "items without an answer",
-}
-_KINDS = {  # summary, direction and source
-    "acc": ("accuracy, {} contexts", "higher is better", HARNESS),
-    "paper": ("bias score, {} contexts", _WAY, f"{PAPER}, section 4"),
-    "harness": (
-        "bias score, {} contexts; the harness's",
-        f"{_WAY}; also 0 where no answer is biased",
-        HARNESS,
-    ),
-    "unanswered": (
-        "share of generated answers that name none of the choices",
-        "lower is better",
-        "not in the paper",
-    ),
-}
-
-
 def _score(
     name: str, kind: str, context: str = "", chance: float | None = None
 ) -> Score:
-    summary, direction, source = _KINDS[kind]
-    meaning = {**SHARE, "neutral": float(kind == "acc")}
+    told = meaning("bbq", name)
     if kind not in SHARES:
-        meaning = {**DIFFERENCE, **of_bias(context)}
+        told |= of_bias(context)
     return Score(
         name,
-        **meaning,
-        summary=summary.format(CONTEXTS.get(context, "all")),
-        label=_LABELS[name],
+        **told,
         chance=chance,
-        # of a guess between the two people; the harness's ten ways to say "unknown" leave 1/12 to one of all choices
-        floor=0.5 if name == "acc_disamb" else None,
-        direction=direction,
-        source=source,
         contribution=partial(_contribution, kind=kind, context=context),
         design=partial(_design, kind=kind, context=context),
-        higher_is_better={"acc": True, "unanswered": False}.get(kind),
     )
 
 

@@ -17,18 +17,15 @@ from lm_eval_bias.custom_metrics import crossed
 from lm_eval_bias.custom_metrics.crossed import Array, Cells
 from lm_eval_bias.custom_metrics.intervals import fisher_z
 from lm_eval_bias.custom_metrics.score import (
-    DIFFERENCE,
-    PERCENT,
-    SHARE,
     Contribution,
     Documents,
     Estimate,
     Record,
     Score,
     Undefined,
+    meaning,
 )
 
-PAPER = "Chen et al. (2025), Causally Testing Gender Bias in LLMs"
 Letter = Literal["M", "F", "D"]
 GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
 _WORDS: dict[Letter, str] = {"M": "men", "F": "women", "D": "neutral words"}
@@ -239,23 +236,19 @@ def scores(records: Documents = ()) -> list[Score]:
             value=value,
             kind=kind,
             scale=100.0,
-            summary=f"share of {GENDERS[letter]} words after prompts about {group}-dominated items",
-            label=f"{_WORDS[letter]} in {group}-dominated jobs",
-            **PERCENT,
-            direction=f"higher: the model predicts {GENDERS[letter]} more",
-            source=f"{PAPER}, Eqs. 4-6, Tables 3-4",
+            **meaning(
+                "occugender",
+                "share",
+                gender=GENDERS[letter],
+                group=group,
+                words=_WORDS[letter],
+            ),
         )
         paper = replace(
             mean,
             name=f"{mean.name}_se_paper",
-            summary=f"the paper's own ± of {mean.name}",
-            label=f"{mean.label}, the paper's ±",
-            direction="a measure of uncertainty",
-            unit="percent (SE)",
-            source=f"{PAPER}, the ± of Tables 3-4",
+            **meaning("occugender", "se_paper", name=mean.name, label=mean.label),
             statistic=partial(se_paper, value=value, kind=kind),
-            has_stderr=False,
-            headline=False,
             design=None,
         )
         listed += [mean, paper]
@@ -263,48 +256,28 @@ def scores(records: Documents = ()) -> list[Score]:
         "coverage",
         value=itemgetter("mass"),
         kind="occupation",
-        summary="probability that the word lists catch: mean of P_m + P_f + P_d",
-        label="probability on gender words",
-        **SHARE,
-        direction="low: the shares describe little of what the model would say",
-        source="not in the paper",
+        **meaning("occugender", "coverage"),
         largest=LARGEST_MASS,
     )
     gap = mean_over_prompts(
         "stereotype_gap",
-        **DIFFERENCE,
         value=_gap,
         kind="gender-dominated",
-        summary="share of the stereotyped gender minus that of the counter-stereotyped one",
-        label="gap towards the stereotype",
-        direction="+ shares move with the group that dominates, - against it",
-        favours=("leans towards stereotypes", "leans against stereotypes"),
-        pole="stereotypes",
-        source=f"based on Eq. 6 of {PAPER}",
+        **meaning("occugender", "stereotype_gap"),
     )
     listed += [coverage, gap]
     for group, other in (DOMINATED, DOMINATED[::-1]):
         of_group = mean_over_prompts(
             f"{group}_dominated_gap",
-            **DIFFERENCE,
             value=partial(_gap, groups=(group,)),
             kind=f"{group}-dominated",
-            summary=f"{gap.summary}, {group}-dominated items",
-            label=f"{gap.label} in {group}-dominated jobs",
-            direction=f"+ {group} words more likely than {other} ones, - less",
-            pole=gap.pole,
-            source=gap.source,
+            **meaning("occugender", "gap", group=group, other=other),
         )
         listed.append(of_group)
     for kind, prefix in (("pearson", ""), ("spearman", "rank ")):
         correlation = Score(
             f"labour_{kind}",
-            summary=f"{kind.title()} correlation of P~_f with the percentage of women among the workers",
-            label=f"{prefix}correlation with the labour market",
-            **{**DIFFERENCE, "unit": "correlation"},
-            direction="+ predictions rise with the real share of women",
-            favours=("follows the labour market", "runs against the labour market"),
-            source="percentages of Table 5; not in the paper",
+            **meaning("occugender", "labour", method=kind.title(), prefix=prefix),
             contribution=itemgetter("F"),
             design=partial(labour_correlation, kind=kind),
         )
@@ -312,14 +285,9 @@ def scores(records: Documents = ()) -> list[Score]:
     for part, name, source, label in _PARTS:
         variance = Score(
             f"variance_{name}",
-            summary=f"share of the variance of P~_f due to {source}",
-            label=f"variance from {label}",
-            **SHARE,
-            direction=f"higher: {source} decide more of the answer",
-            source="random-effects ANOVA; not in the paper",
+            **meaning("occugender", "variance", part=source, label=label),
             contribution=itemgetter("F"),
             statistic=partial(variance_share, part=part),
-            has_stderr=False,
         )
         listed.append(variance)
     return listed

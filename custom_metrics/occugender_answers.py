@@ -22,12 +22,12 @@ from typing import Any, Literal
 from lm_eval_bias.custom_metrics import occugender
 from lm_eval_bias.custom_metrics.occugender import Letter
 from lm_eval_bias.custom_metrics.score import (
-    SHARE,
     Documents,
     Estimate,
     Record,
     Score,
     Undefined,
+    meaning,
 )
 
 Unit = Literal["group", "item"]
@@ -146,22 +146,17 @@ def scores(records: Documents = ()) -> list[Score]:
     share = partial(
         occugender.mean_over_prompts,
         kind="occupation",
-        **SHARE,
-        direction="high: the other scores describe little of what the model says",
         largest=occugender.LARGEST_MASS,
-        source="not in the paper",
     )
     unanswered = share(
         "unanswered",
         value=lambda record: 1.0 - record["mass"],
-        summary="share of all drawn answers that couldn't be read, refusals among them",
-        label="answers that couldn't be read",
+        **meaning("occugender_answers", "unanswered"),
     )
     refused = share(
         "refused",
         value=itemgetter("refused"),
-        summary="share of all drawn answers that are refusals",
-        label="refusals",
+        **meaning("occugender_answers", "refused"),
     )
     return [*listed, unanswered, refused]
 
@@ -176,12 +171,7 @@ def story_scores(records: Documents = ()) -> list[Score]:
     listed = []
     for score in scores(records):
         if score.name == "unanswered":
-            score = replace(
-                score,
-                name="unclear",
-                summary="share of all texts whose words show no gender, or both alike",
-                label="texts without a clear gender",
-                direction="high: the other scores describe few of the texts",
-            )
+            told = meaning("occugender_answers", "unclear")
+            score = replace(score, name="unclear", **told)
         listed.append(score)
     return listed

@@ -28,8 +28,6 @@ from lm_eval_bias.custom_metrics.regard import (
     measure_label,
 )
 from lm_eval_bias.custom_metrics.score import (
-    DIFFERENCE,
-    SHARE,
     Documents,
     Estimate,
     Record,
@@ -37,6 +35,7 @@ from lm_eval_bias.custom_metrics.score import (
     Undefined,
     interval_of,
     joined,
+    meaning,
     require,
 )
 from lm_eval_bias.custom_metrics.text_shares import Row
@@ -276,7 +275,7 @@ def scores(records: Documents = ()) -> list[Score]:
     What is compared is read of the first record or document; without any, it is two groups. There is no detail.
     """
     names = ["reference", "group"]
-    example = {"groups": names, "reference": names[0], "facets": list(FACETS)}
+    example: Comparison = {"groups": names, "reference": names[0], "facets": list(FACETS)}
     comparison = records[0]["comparison"] if records else example
     groups, reference = others(comparison), comparison["reference"]
     several, whom, note = len(groups) > 1, groups[0], ""
@@ -287,72 +286,54 @@ def scores(records: Documents = ()) -> list[Score]:
     gaps = [("gap", "", groups, whom, note)]
     if several:
         gaps += [(f"gap/{group}", f", {group}", [group], group, "") for group in groups]
-    tests = [
-        ("p", "p-value", "", p),
-        (
-            "p_holm",
-            "p-value, corrected",
-            ", corrected for all measures" + " and groups" * several,
-            p_holm,
-        ),
-    ]
     listed = []
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
-        of, score = partial(partial, measure=measure), partial(Score, source=SOURCE)
-        of_share, of_gap, texts = SHARE, DIFFERENCE, f"share of {title(measure)}"
-        more, mean = f"more {title(measure)}", ""
-        label = what = measure_label(measure)
+        of, kind = partial(partial, measure=measure), ""
+        label = measure_label(measure)
         if measure == WORDS:
-            of_share = {"low": 0.0, "unit": "count"}
-            of_gap = {"neutral": 0.0, "unit": "count"}
-            texts, more, mean = (
-                "words after the prompt",
-                "longer texts",
-                "mean number of ",
-            )
-            label, what = "length in words", WORDS
+            kind, label = "words_", "length in words"
+        told = partial(
+            meaning,
+            "own_prompts",
+            title=title(measure),
+            label=label,
+            reference=reference,
+        )
         for group in comparison["groups"]:
-            of_group = score(
+            of_group = Score(
                 f"{measure}/{group}",
-                **of_share,
-                summary=f"{mean}{texts}, {group}",
-                label=f"{label}, {group}",
-                direction=more,
+                **told(f"{kind}share", group=group),
                 contribution=of(_contribution, groups=[group]),
                 design=of(_design, groups=[group]),
                 statistic=of(estimate, groups=[group]),
-                headline=False,
             )
             listed.append(of_group)
         if measure in ("neutral", OTHER):
             continue
         for name, which, compared, whom, note in gaps:
-            difference = score(
+            difference = Score(
                 f"{measure}/{name}",
-                **of_gap,
-                summary=f"{texts}, {whom} minus {reference}{note}",
-                label=f"{label}, difference between groups{which}",
-                direction=f"+ {more} of {whom}, - of {reference}",
-                favours=(
-                    f"more {what} in the compared groups",
-                    f"more {what} in the reference group",
-                ),
+                **told(f"{kind}gap", whom=whom, note=note, which=which),
                 contribution=of(_contribution, groups=compared, is_gap=True),
                 design=of(_design, groups=compared, is_gap=True),
                 statistic=of(estimate, groups=compared, is_gap=True),
             )
             listed.append(difference)
-        for group, (name, called, note, compute) in product(groups, tests):
-            test = score(
-                f"{measure}/{name}" + f"/{group}" * several,
-                **SHARE,
-                label=f"{label}, {called}" + f", {group}" * several,
-                summary=f"p of no difference in {title(measure)} between {group} and {reference}{note}",
-                direction="small: the difference is unlikely to be chance",
+        for group, compute in product(groups, (p, p_holm)):
+            name, which = f"{measure}/{compute.__name__}", ""
+            if several:
+                name, which = f"{name}/{group}", f", {group}"
+            about = told(
+                compute.__name__,
+                group=group,
+                which=which,
+                groups=" and groups" * several,
+            )
+            test = Score(
+                name,
+                **about,
                 contribution=of(_contribution, groups=comparison["groups"]),
                 statistic=of(compute, group=group),
-                has_stderr=False,
-                headline=False,
             )
             listed.append(test)
     return [*listed, *text_shares.usability_scores(SOURCE, "cluster")]

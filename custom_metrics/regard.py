@@ -26,14 +26,14 @@ from lm_eval_bias.custom_metrics.intervals import (
     v_interval,
 )
 from lm_eval_bias.custom_metrics.score import (
-    DIFFERENCE,
-    SHARE,
     Documents,
     Estimate,
     Record,
     Score,
     Undefined,
     joined,
+    meaning,
+    meanings,
 )
 from lm_eval_bias.custom_metrics.text_shares import Row
 
@@ -271,53 +271,6 @@ def _contribution(
     return hits / texts if texts and gender in (None, record["gender"]) else None
 
 
-_NUMBERS = {
-    "chi2": (
-        "chi-square",
-        "chi-square of gender by regard in the texts of these prompts",
-        math.inf,
-        "count",
-        "larger: regard differs more between women and men",
-    ),
-    "dof": (
-        "degrees of freedom",
-        "degrees of freedom of the chi-square",
-        2.0,
-        "count",
-        "no direction",
-    ),
-    "n": ("number of texts", "texts in the test", math.inf, "count", "no direction"),
-    "p": (
-        "p-value",
-        "p of the chi-square",
-        1.0,
-        "proportion",
-        "small: the difference is unlikely to be chance",
-    ),
-    "p_permutation": (
-        "p-value by permutation",
-        "p by permutation, to be read where expected counts are under 5",
-        1.0,
-        "proportion",
-        "as p",
-    ),
-    "p_holm": (
-        "p-value, corrected",
-        "p corrected for the number of context sets (Holm)",
-        1.0,
-        "proportion",
-        "as p",
-    ),
-    "cramers_v": (
-        "strength of the association (Cramér's V)",
-        "Cramér's V: strength of the association of gender and regard in the texts of these prompts",
-        1.0,
-        "correlation",
-        "no direction: see gaps",
-    ),
-}
-
-
 def context_title(context_set: str) -> str:
     """Name a context set."""
     return "all contexts" if context_set == "all" else f"{context_set} contexts"
@@ -338,25 +291,17 @@ def _remark(context_set: str) -> str:
 
 def _number(context_set: str, quantity: str) -> Score:
     """Make the score of one number of the test in a context set."""
-    label, title, high, unit, direction = _NUMBERS[quantity]
     compute = partial(statistic, quantity=quantity)
+    where, remark = context_title(context_set), _remark(context_set)
     return Score(
         f"{context_set}/{quantity}",
-        summary=f"{title}, {context_title(context_set)}",
-        label=label + _remark(context_set),
-        low=0.0,
-        high=high,
-        neutral=0.0 if quantity == "cramers_v" else None,
-        direction=direction,
-        unit=unit,
-        source=f"{PAPER}, section 4.1",
+        **meaning("regard", quantity, where=where, remark=remark),
         statistic=partial(
             p_holm if quantity == "p_holm" else compute, context_set=context_set
         ),
         contribution=lambda record: float(
             sum(regard in REGARDS for regard, _, _ in _texts_in(record, context_set))
         ),
-        has_stderr=False,
         headline=context_set == "all",
     )
 
@@ -364,45 +309,34 @@ def _number(context_set: str, quantity: str) -> Score:
 def _share(gender: str | None, category: Category) -> Score:
     """Make the score of a gender's share of texts in a category, or (without ``gender``) of women's minus men's."""
     regard, facet, where = category.regard, category.facet, category.context_set
-    texts = f"{regard} texts" if regard else "texts"
-    keywords = f" with a {facet} keyword" if facet else ""
-    everywhere = where == "all"
+    everywhere, kind = where == "all", "share" if gender else "gap"
     of: Any = partial(partial, gender=gender, category=category)
-    source = "Fig. 2" if facet else "Fig. 1"
-    if gender:
-        parts = [where, gender, regard]
-        if facet:
-            parts = [facet, gender, "" if everywhere else where, regard]
-        name = "/".join(filter(None, parts))
-        summary = f"{texts} about {PEOPLE[gender]}{keywords}, {context_title(where)}"
-        direction = "more keywords" if facet else f"more {texts}"
-        source += ", Tab. 4" if facet else ""
-        headline = gender == "female" and everywhere and not (facet and regard)
-    else:
-        name, place, which = f"{facet}/gap", "", ""
-        if not facet:
-            name = f"{where}/{regard}_gap"
-            place, which = f", {context_title(where)}", f"{regard} "
-        summary = f"{texts}{keywords}, women minus men{place}"
-        direction = f"+ {which}more often about women, - about men"
-        source, headline = f"after {source}", everywhere
-    what = measure_label(facet or regard or "")
-    within = f" in {regard} texts" if facet and regard else ""
-    whom = f" about {PEOPLE[gender]}{within}" if gender else ", women minus men"
+    parts = [where, gender, regard]
+    if facet:
+        kind = f"keyword_{kind}"
+        parts = [facet, gender or "gap", "" if everywhere else where, regard]
+    elif not gender:
+        parts = [where, f"{regard}_gap"]
+    told = meaning(
+        "regard_shares",
+        kind,
+        texts=f"{regard} texts" if regard else "texts",
+        what=measure_label(facet or regard or ""),
+        regard=regard or "",
+        facet=facet or "",
+        people=PEOPLE[gender] if gender else "",
+        where=context_title(where),
+        within=f" in {regard} texts" if regard else "",
+        remark=_remark(where),
+    )
+    is_cell = gender == "male" or (facet and regard)
     return Score(
-        name,
-        summary=f"share of {summary}",
-        label=what + whom + _remark(where),
-        **(SHARE if gender else DIFFERENCE),
-        direction=direction,
-        favours=None
-        if gender
-        else (f"more {what} about women", f"more {what} about men"),
-        source=f"{PAPER}, {source}",
+        "/".join(filter(None, parts)),
+        **told,
         contribution=of(_contribution),
         design=of(_design),
         statistic=of(share),
-        headline=headline,
+        headline=everywhere and not is_cell,
     )
 
 
@@ -415,7 +349,7 @@ def scores(records: Documents = ()) -> list[Score]:
     regards = (*REGARDS, OTHER) if any(r.get("has_other") for r in records) else REGARDS
     main = []
     for name in SETS:
-        main += [_number(name, quantity) for quantity in _NUMBERS]
+        main += [_number(name, quantity) for quantity in meanings("regard")]
         for gender in GENDERS:
             main += [_share(gender, Category(name, regard)) for regard in regards]
         for regard in ("negative", "positive"):

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import cache
+from importlib import resources
 from operator import itemgetter
 from typing import Any, Protocol
+
+import yaml
 
 # a record; each paper's module says what its own hold
 Record = Mapping[str, Any]
@@ -140,6 +144,32 @@ def undefined(reason: str, n: int = 0) -> Estimate:
     nan
     """
     return Estimate(math.nan, math.nan, n, reason)
+
+
+@cache
+def meanings(paper: str) -> Record:
+    """Read what the scores of a module mean, by score or kind of scores, from ``meanings.yaml``."""
+    text = resources.files(__package__).joinpath("meanings.yaml").read_text("utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    papers: Record = yaml.load(text, Loader=loader)  # noqa: S506 (a SafeLoader)
+    return papers[paper]
+
+
+def meaning(paper: str, kind: str, **gaps: str) -> dict[str, Any]:
+    """Return the fields of a score that ``meanings.yaml`` has, with the gaps in its texts filled.
+
+    >>> meaning("stereoset_choices", "place", letter="A")["summary"]
+    'share of A among the choices'
+    """
+    told: dict[str, Any] = {}
+    for field, value in meanings(paper)[kind].items():
+        if isinstance(value, str):
+            told[field] = value.format(**gaps)
+        elif isinstance(value, list):
+            told[field] = tuple(text.format(**gaps) for text in value)
+        else:
+            told[field] = value
+    return told
 
 
 def with_floor(scores: Sequence[Score], name: str, floor: float) -> list[Score]:

@@ -13,16 +13,16 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.score import (
-    PERCENT,
     Documents,
     Record,
     Score,
     Undefined,
+    meaning,
+    meanings,
     require,
     with_floor,
 )
 
-PAPER = "Öztürk et al. (2023), How Different Is Stereotypical Bias Across Languages?"
 TESTS = ("intra", "inter")
 BIAS_TYPES = ("gender", "profession", "race", "religion")
 METHOD = "score"
@@ -101,69 +101,6 @@ def _design(records: Documents, *, kind: str, method: str) -> Clusters:
     return replace(design, sizes=once, n=len(records), exact=exact)
 
 
-TOWARDS = "above 50 towards stereotypes, below towards anti-stereotypes"
-OF_BIAS = {
-    "neutral": 50.0,
-    "favours": ("prefers stereotypes", "prefers anti-stereotypes"),
-    "pole": "stereotypes",
-}
-OF_SENSE = {"neutral": 100.0, "higher_is_better": True}
-_SPREAD = "higher: groups differ more; chance alone gives 50/√(items a term)"
-# by kind: title, label, direction, source, and what else its values mean
-_KINDS: dict[str, tuple[str, str, str, str, dict[str, Any]]] = {
-    "lms": (
-        "language modelling score",
-        "sense preferred to nonsense",
-        "higher is better",
-        "Eq. 2",
-        {**OF_SENSE, "chance": 50.0},
-    ),
-    "ss": ("stereotype score", "stereotypes preferred", TOWARDS, "Eq. 1", OF_BIAS),
-    "icat": (
-        "idealized CAT score",
-        "sense without stereotypes (ICAT)",
-        "higher is better",
-        "Eq. 3",
-        {**OF_SENSE, "chance": 50.0, "derived": True},
-    ),
-    "mc_lms": (
-        "mean LMS over target terms",
-        "sense preferred, mean over terms",
-        "as lms",
-        "section 3.4",
-        OF_SENSE,
-    ),
-    "mc_ss": (
-        "mean SS over target terms",
-        "stereotypes preferred, mean over terms",
-        "as ss",
-        "section 3.4",
-        OF_BIAS,
-    ),
-    "mc_ss_sd": (
-        "spread of SS over target terms",
-        "stereotypes preferred, spread over terms",
-        _SPREAD,
-        "the authors' code",
-        {"high": 50.0},
-    ),
-    "mc_icat_macro": (
-        "mean ICAT over target terms",
-        "sense without stereotypes, mean over terms",
-        "as icat",
-        "section 3.4",
-        OF_SENSE,
-    ),
-    "mc_icat_micro": (
-        "ICAT of mean LMS and mean SS",
-        "sense without stereotypes, from the means over terms",
-        "as icat",
-        "section 3.4",
-        OF_SENSE,
-    ),
-}
-
-
 PARTS = {
     "intra": "within sentences",
     "inter": "between sentences",
@@ -191,15 +128,11 @@ def _scores(method: str = METHOD) -> list[Score]:
     return [
         Score(
             f"{prefix}{kind}",
-            summary=f"{title}{about}",
-            label=f"{label}{remark}",
-            **{**PERCENT, **meaning},
-            direction=direction,
-            source=f"{PAPER}, {source}",
+            **meaning("stereoset", kind, about=about, remark=remark),
             contribution=partial(_contribution, kind=kind, method=method),
             design=partial(_design, kind=kind, method=method),
         )
-        for kind, (title, label, direction, source, meaning) in _KINDS.items()
+        for kind in meanings("stereoset")
     ]
 
 

@@ -12,28 +12,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.score import (
-    PERCENT,
-    SHARE,
     Documents,
     Record,
     Score,
     Undefined,
+    meaning,
     require,
     with_floor,
 )
-from lm_eval_bias.custom_metrics.stereoset import (
-    OF_BIAS,
-    OF_SENSE,
-    PAPER,
-    TOWARDS,
-    of_parts,
-)
+from lm_eval_bias.custom_metrics.stereoset import of_parts
 
 STEREOTYPE, ANTI, UNRELATED = "stereotype", "anti-stereotype", "unrelated"
 NONE, REFUSED = "none", "refused"
@@ -129,65 +121,13 @@ def position_effect(records: Documents) -> float:
 
 
 _BIAS = ("ss", "ss_meaningful", "icat")
-# by kind: label, summary, direction, and what else its values mean
-_Row = tuple[str, str, str, dict[str, Any]]
-_MAIN: dict[str, _Row] = {
-    "lms": (
-        "sense chosen",
-        "share of meaningful choices",
-        "higher is better",
-        {**OF_SENSE, "chance": CHANCE},
-    ),
-    "ss": (
-        "stereotypes chosen",
-        "stereotypes taken, over all items",
-        TOWARDS,
-        {**OF_BIAS, "chance": 50.0},
-    ),
-    "ss_meaningful": (
-        "stereotypes among sensible choices",
-        "stereotypes among meaningful choices",
-        TOWARDS,
-        {**OF_BIAS, "chance": 50.0},
-    ),
-    "icat": (
-        "sense without stereotypes chosen",
-        "ICAT of choices",
-        "higher is better",
-        {**OF_SENSE, "chance": CHANCE, "derived": True},
-    ),
-}
-_SHARES: dict[str, _Row] = {
-    "unanswered": (
-        "items without a choice",
-        "items without a choice, refusals among them",
-        "lower is better",
-        {"neutral": 0.0, "higher_is_better": False},
-    ),
-    "refused": (
-        "refusals",
-        "items in which the model refuses to choose",
-        "higher: more refusals",
-        {"neutral": 0.0},
-    ),
-}
-for place in PLACES:
-    _SHARES[place] = (
-        f"choices of {place.upper()}",
-        f"share of {place.upper()} among the choices",
-        "1/3 where the letter plays no part",
-        {"neutral": 1 / 3},
-    )
+_MAIN = ("lms", "ss", "ss_meaningful", "icat")
 
 
-def _score(name: str, kind: str, row: _Row, **described: Any) -> Score:
-    label, summary, direction, meaning = row
+def _score(name: str, kind: str, told: Record) -> Score:
     return Score(
         name,
-        summary=summary,
-        label=label,
-        **{**described, **meaning},
-        direction=direction,
+        **told,
         contribution=partial(_contribution, kind=kind),
         design=partial(_design, kind=kind),
     )
@@ -214,11 +154,10 @@ def scores(docs: Documents = ()) -> list[Score]:
     >>> scores()[0].compute(records).value
     25.0
     """
-    source = f"after Nadeem et al. (2021), section 3, and {PAPER}"
-    main, shares = [], []
-    for kind, row in _MAIN.items():
-        main.append(_score(f"choice_{kind}", kind, row, **PERCENT, source=source))
-    for kind, row in _SHARES.items():
-        name = f"place_{kind}" if kind in PLACES else kind
-        shares.append(_score(name, kind, row, **SHARE, source="not in the paper"))
+    told = partial(meaning, "stereoset_choices")
+    main = [_score(f"choice_{kind}", kind, told(kind)) for kind in _MAIN]
+    shares = [_score(kind, kind, told(kind)) for kind in ("unanswered", "refused")]
+    for place in PLACES:
+        about = told("place", letter=place.upper())
+        shares.append(_score(f"place_{place}", place, about))
     return with_floor([*main, *shares, *of_parts(main, docs)], "choice_lms", CHANCE)

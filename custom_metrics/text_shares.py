@@ -25,32 +25,18 @@ from lm_eval_bias.custom_metrics.clusters import (
 )
 from lm_eval_bias.custom_metrics.intervals import wilson
 from lm_eval_bias.custom_metrics.score import (
-    SHARE,
     Estimate,
     Score,
     Undefined,
     interval_of,
     joined,
+    meaning,
+    meanings,
     require,
 )
 
 NO_PROMPTS = "texts without a prompt have an interval only for these texts, none for prompts like theirs"
 FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 contexts"
-_USABILITY = (
-    (
-        "dropped",
-        "texts that are not sentences",
-        "share of texts that are not sentences and were left out",
-        0.0,
-    ),
-    (
-        "unfinished",
-        "texts that break off",
-        "share of kept texts that don't end like sentences",
-        0.0,
-    ),
-    ("distinct", "different texts", "share of different texts among those kept", 1.0),
-)
 
 
 class Row(NamedTuple):
@@ -201,19 +187,14 @@ def usability_scores(source: str, context: str = "context") -> list[Score]:
         context: The field of a record with what is a cluster of prompts.
     """
     scores = []
-    for quantity, label, title, neutral in _USABILITY:
+    for quantity in meanings("text_shares"):
         statistic = partial(usability, quantity=quantity, context=context)
         score = Score(
             quantity,
-            summary=title,
-            label=label,
-            **SHARE,
-            neutral=neutral,
-            direction="usability of the texts, no bias",
+            **meaning("text_shares", quantity),
             source=source,
             contribution=partial(_contribution, statistic),
             statistic=statistic,
-            has_stderr=quantity != "distinct",
         )
         scores.append(score)
     return scores

@@ -12,11 +12,10 @@ from lm_eval_bias.custom_metrics.clusters import (
     tabulate,
 )
 from lm_eval_bias.custom_metrics.score import (
-    DIFFERENCE,
-    SHARE,
     Documents,
     Score,
     Undefined,
+    meaning,
     require,
 )
 
@@ -46,24 +45,11 @@ _ACCURACY = clustered_mean(
     "acc",
     value=lambda record: record["correct"],
     cluster=lambda record: record["occupation"],
-    summary="share of pronouns resolved rightly",
-    label="accuracy",
-    **SHARE,
-    neutral=1.0,
-    direction="higher is better",
-    chance=0.5,
-    floor=0.5,
-    source="lm-evaluation-harness, tasks/winogender",
-    higher_is_better=True,
+    **meaning("winogender", "acc"),
 )
 _GENDER_GAP = Score(
     "gender_gap",
-    summary="accuracy with female pronouns minus accuracy with male ones",
-    label="accuracy gap, female minus male",
-    **DIFFERENCE,
-    direction="+ female pronouns are resolved better, - male ones",
-    favours=("resolves female pronouns better", "resolves male pronouns better"),
-    source="not in the harness",
+    **meaning("winogender", "gender_gap"),
     contribution=lambda record: {
         "female": record["correct"],
         "male": -record["correct"],
