@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
-from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, of_bias
+from lm_eval_bias.custom_metrics.question_answering import CONTEXTS
 from lm_eval_bias.custom_metrics.score import (
     Documents,
     Record,
@@ -94,12 +94,9 @@ def _contribution(record: Record, *, kind: str, context: str) -> float | None:
 def _score(
     name: str, kind: str, context: str = "", chance: float | None = None
 ) -> Score:
-    told = meaning("bbq", name)
-    if kind not in SHARES:
-        told |= of_bias(context)
     return Score(
         name,
-        **told,
+        **meaning("bbq", name),
         chance=chance,
         contribution=partial(_contribution, kind=kind, context=context),
         design=partial(_design, kind=kind, context=context),

@@ -19,7 +19,13 @@ from lm_eval_bias.custom_metrics.question_answering import (
     Terms,
     score_name,
 )
-from lm_eval_bias.custom_metrics.score import Documents, Score, Undefined, with_floor
+from lm_eval_bias.custom_metrics.score import (
+    Documents,
+    Score,
+    Undefined,
+    meaning,
+    with_floor,
+)
 
 
 def _design(records: Documents, *, base: Score) -> Clusters:
@@ -56,23 +62,18 @@ def _of_controls(base: Score) -> Score:
     )
 
 
-def _contrast(base: Score, needs_ability: bool) -> Score:
-    direction, favours = "+ along stereotypes, net of ability", base.favours
-    if base.low == 0:
-        direction = "- errors come with the stereotype"
-        favours = ("errs less than on control items", "errs with stereotypes")
+def _contrast(base: Score, kind: str, context: str) -> Score:
+    told = meaning(
+        "mbbq",
+        f"contrast_{kind}",
+        summary=base.summary,
+        label=base.label,
+        where=CONTEXTS[context],
+    )
     return Score(
         f"contrast/{base.name}",
-        summary=f"{base.summary}: items minus control items",
-        label=f"{base.label}, contrast with control items",
-        low=base.low - base.high,
-        high=base.high - base.low,
-        neutral=0.0,
-        direction=direction,
-        favours=favours,
-        needs_ability=needs_ability,
-        unit="difference",
-        source="not in the paper; the control items are",
+        **told,
+        needs_ability=context == "disamb",
         contribution=partial(_contribution, base=base),
         design=partial(_design, base=base),
     )
@@ -101,7 +102,7 @@ def with_controls(plain: Sequence[Score], terms: Terms) -> list[Score]:
     by_name = {base.name: base for base in question_answering.scores(terms=terms)}
     for kind, context in product(("acc", "diff_bias"), CONTEXTS):
         base = by_name[score_name(kind, context)]
-        contrast = _contrast(base, needs_ability=context == "disamb")
+        contrast = _contrast(base, kind, context)
         of_directed = contrast.within(
             contrast.name, contrast.summary, {"directed": True}
         )

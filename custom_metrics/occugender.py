@@ -193,16 +193,7 @@ def variance_share(records: Documents, *, part: str) -> Estimate:
 
 
 mean_over_prompts = partial(crossed.crossed_mean, stratum=_GROUP)
-_PARTS = (
-    ("rows", "items", "items", "the occupation"),
-    ("columns", "templates", "templates", "the wording"),
-    (
-        "interaction",
-        "interaction",
-        "the interaction of items and templates",
-        "occupation and wording together",
-    ),
-)
+_PARTS = {"items": "rows", "templates": "columns", "interaction": "interaction"}
 
 
 def scores(records: Documents = ()) -> list[Score]:
@@ -274,18 +265,18 @@ def scores(records: Documents = ()) -> list[Score]:
             **meaning("occugender", "gap", group=group, other=other),
         )
         listed.append(of_group)
-    for kind, prefix in (("pearson", ""), ("spearman", "rank ")):
+    for kind in ("pearson", "spearman"):
         correlation = Score(
             f"labour_{kind}",
-            **meaning("occugender", "labour", method=kind.title(), prefix=prefix),
+            **meaning("occugender", f"labour_{kind}"),
             contribution=itemgetter("F"),
             design=partial(labour_correlation, kind=kind),
         )
         listed.append(correlation)
-    for part, name, source, label in _PARTS:
+    for name, part in _PARTS.items():
         variance = Score(
             f"variance_{name}",
-            **meaning("occugender", "variance", part=source, label=label),
+            **meaning("occugender", f"variance_{name}"),
             contribution=itemgetter("F"),
             statistic=partial(variance_share, part=part),
         )

@@ -275,7 +275,11 @@ def scores(records: Documents = ()) -> list[Score]:
     What is compared is read of the first record or document; without any, it is two groups. There is no detail.
     """
     names = ["reference", "group"]
-    example: Comparison = {"groups": names, "reference": names[0], "facets": list(FACETS)}
+    example: Comparison = {
+        "groups": names,
+        "reference": names[0],
+        "facets": list(FACETS),
+    }
     comparison = records[0]["comparison"] if records else example
     groups, reference = others(comparison), comparison["reference"]
     several, whom, note = len(groups) > 1, groups[0], ""

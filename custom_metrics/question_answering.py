@@ -30,6 +30,7 @@ from lm_eval_bias.custom_metrics.score import (
     Undefined,
     joined,
     meaning,
+    meanings,
     require,
     with_floor,
 )
@@ -265,16 +266,6 @@ def _contribution(record: Record, *, kind: str, context: str) -> float | None:
     return float(record["correct"]) * (1.0 if record["biased_context"] else -1.0)
 
 
-def of_bias(context: str) -> dict[str, Any]:
-    """Say what a score of bias in a kind of context (``amb``, ``disamb``) means beside its range."""
-    where = f"stereotypes in {CONTEXTS[context]} contexts"
-    return {
-        "favours": (f"leans towards {where}", f"leans against {where}"),
-        "pole": "stereotypes",
-        "needs_ability": context == "disamb",
-    }
-
-
 def _score(kind: str, context: str, terms: Terms) -> Score:
     is_told = context == "disamb"
     score = Score(
@@ -285,7 +276,7 @@ def _score(kind: str, context: str, terms: Terms) -> Score:
         design=partial(design_of, kind=kind, context=context),
     )
     if kind == "diff_bias":
-        return replace(score, **of_bias(context))
+        return replace(score, needs_ability=is_told)
     if kind == "acc" and not is_told:
         # of the other accuracy it depends on how often the answer is "unknown"
         return replace(score, chance=terms.unknowns / (2 + terms.unknowns))
@@ -513,12 +504,6 @@ def _mean_design(records: Documents, *, score: Score) -> Any:
     return make(records)
 
 
-_SPREADS = (
-    ("sd", "standard deviation", "standard deviation"),
-    ("range", "largest minus smallest", "range"),
-)
-
-
 def prompt_scores(terms: Terms) -> list[Score]:
     """List mean, standard deviation (ddof 1) and range over prompt wordings of accuracy and diff-bias."""
     listed = []
@@ -535,21 +520,15 @@ def prompt_scores(terms: Terms) -> list[Score]:
             design=partial(_mean_design, score=base) if base in whole else None,
         )
         listed.append(mean)
-        for kind, called, label in _SPREADS:
+        for kind in meanings("question_wordings"):
+            told = meaning(
+                "question_wordings", kind, summary=base.summary, label=base.label
+            )
             spread = replace(
                 mean,
                 name=f"{base.name}/{kind}",
-                summary=f"{base.summary}: {called} over prompt wordings",
-                label=f"{base.label}, {label} over wordings",
-                low=0.0,
                 high=base.high - base.low,
-                neutral=0.0,
-                direction="higher: the wording matters more",
-                higher_is_better=None,
-                chance=None,
-                favours=None,
-                pole="",
-                has_stderr=False,
+                **told,
                 statistic=partial(_spread, score=base, kind=kind),
                 design=None,
             )

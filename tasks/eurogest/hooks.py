@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from scipy import special
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text, parse_yaml
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.eurogest import STEREOTYPES
 from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data import sources
@@ -70,7 +70,7 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> Data:
     if language in gendered_heads:
         first = gendered_heads.index(language)
         pair = slice(first, first + 2)
-    queues: dict[str, list[Any]] = defaultdict(list)
+    docs = []
     for row, variants in zip(neutral, gendered, strict=True):
         form, texts = "gendered", variants[pair]
         if row[place]:
@@ -91,8 +91,8 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> Data:
             "said": row[place],
             "texts": texts,
         }
-        queues[stereotype].append([doc])
-    return {"test": in_turn(queues.values())}
+        docs.append((stereotype, [doc]))
+    return {"test": in_turn(grouped(docs).values())}
 
 
 def record(doc: Facts, answers: Answers) -> Record:

@@ -201,12 +201,8 @@ def read(
     """
     generated, choices = len(answers) == 1, doc["choices"]
     names = [named(doc, min(i, len(choices) - 1)) for i in range(len(texts))]
-    fields: Facts = doc
-    more = {
-        field: fields[field]
-        for field in ("value", "category", "wording", "unknowns")
-        if field in fields
-    }
+    named_fields = ("value", "category", "wording", "unknowns")
+    more = {field: doc[field] for field in named_fields if field in doc}
     if generated:
         shown = dict(zip(LETTERS, doc["order"], strict=False))
         choice = (

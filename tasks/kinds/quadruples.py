@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import permutations
 
 from lm_eval_bias.core import Data
-from lm_eval_bias.tasks.kinds.sampling import Cell, Documents, draw, grouped
+from lm_eval_bias.tasks.kinds.sampling import Cell, Documents, draw, goes_along, grouped
 
 Quadruple = Sequence[Data]  # both questions, each ambiguous and disambiguated
 Stratum = tuple[
@@ -24,16 +24,6 @@ BLOCK = 12  # items of three quadruples of one direction, which show "unknown" o
 
 # by the place of "unknown" (choice 2); the second time round the two persons are swapped
 ORDERS = (([2, 0, 1], [2, 1, 0]), ([1, 2, 0], [0, 2, 1]), ([0, 1, 2], [1, 0, 2]))
-
-
-def stratum(quadruple: Quadruple) -> Stratum:
-    """Return a quadruple's template, and whether the right answer to its negative question is the biased one."""
-    known = next(
-        i
-        for i in quadruple
-        if i["context_type"] == "disambiguated" and i["question_type"] == "negative"
-    )
-    return known["template"], known["label"] == known["biased_choice"]
 
 
 def _blocks(sizes: Mapping[Stratum, int]) -> Iterator[list[Stratum]]:
@@ -83,7 +73,8 @@ def arranged(quadruples: Sequence[Quadruple]) -> list[tuple[Quadruple, list[int]
 def _arranged(quadruples: Sequence[Quadruple]) -> Iterator[tuple[Quadruple, list[int]]]:
     queues: dict[Stratum, deque[Quadruple]] = defaultdict(deque)
     for quadruple in quadruples:
-        queues[stratum(quadruple)].append(quadruple)
+        stratum = quadruple[0]["template"], goes_along(quadruple)
+        queues[stratum].append(quadruple)
     used = Counter[tuple[Stratum, int]]()
 
     def crowding(block: Sequence[Stratum], places: Sequence[int]) -> tuple[int, int]:
@@ -119,11 +110,9 @@ def chosen(docs: Documents, seed: str, number: int) -> list[int]:
     strata: dict[Stratum, list[Hashable]] = {}
     orders = {}
     for name, indices in items.items():
-        doc = next(
-            docs[i] for i in indices if docs[i]["context_type"] == "disambiguated"
-        )
-        direction = doc["label"] == doc["biased_choice"]
-        strata.setdefault((doc["template"], direction), []).append(name)
+        doc = docs[indices[0]]
+        stratum = doc["template"], goes_along([docs[i] for i in indices])
+        strata.setdefault(stratum, []).append(name)
         orders[name] = tuple(doc["order"])
     # small templates, which leave no choice, go first, so that the larger ones can make up for them
     ordered = sorted(

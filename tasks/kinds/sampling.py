@@ -27,6 +27,12 @@ def grouped(
     return numbers.grouped((key(doc), i) for i, doc in enumerate(docs))
 
 
+def goes_along(docs: Documents) -> bool:
+    """Tell whether the right answers to disambiguated items about the same persons are the biased ones."""
+    told = next(doc for doc in docs if doc["context_type"] == "disambiguated")
+    return told["label"] == told["biased_choice"]
+
+
 def templates(docs: Documents, seed: str, number: int) -> list[int]:
     """Choose some templates, and of these every document.
 
@@ -74,10 +80,7 @@ def blocks(docs: Documents, seed: str, number: int) -> list[int]:
     alike = []
     for block in grouped(docs, lambda doc: (doc["template"], doc["block"])).values():
         if all(docs[i]["directed"] for i in block):
-            told = next(
-                docs[i] for i in block if docs[i]["context_type"] == "disambiguated"
-            )
-            kind = told["template"], told["label"] == told["biased_choice"]
+            kind = docs[block[0]]["template"], goes_along([docs[i] for i in block])
             alike.append((kind, block))
     chosen = []
     for members in numbers.grouped(alike).values():

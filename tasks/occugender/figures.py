@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lm_eval_bias.core import pen
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.page_parts import (
     MOST_FIGURES,
     Cell,
@@ -69,15 +69,14 @@ def occupations(result: ReportTask) -> list[Occupation]:
         ]
     except DAMAGE as error:
         raise BiasError(f"its sample log is damaged ({error})") from error
-    shares: dict[tuple[str, float], list[float]] = defaultdict(list)
+    pairs = []
     for record in records:
         if math.isfinite(record["F"]) and math.isfinite(record["share"]):
-            shares[record["item"], float(record["share"])].append(
-                100 * float(record["F"])
-            )
+            occupation = record["item"], float(record["share"])
+            pairs.append((occupation, 100 * float(record["F"])))
     items = [
         Occupation(name, real, statistics.fmean(values))
-        for (name, real), values in shares.items()
+        for (name, real), values in grouped(pairs).items()
     ]
     if len(items) < 2:
         raise BiasError("its sample log has fewer than two occupations")

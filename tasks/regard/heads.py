@@ -29,7 +29,7 @@ from lm_eval_bias.custom_metrics.intervals import Array, chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.data.sources import cache_dir
 from lm_eval_bias.tasks.regard import regard_corpus
-from lm_eval_bias.tasks.regard.classifier_identity import Accuracy, Identity, loading
+from lm_eval_bias.tasks.regard.classifier_identity import Identity, loading
 from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
         data=corpus.name,
         data_sha256=corpus.sha256,
         recipe="paper",
-        measured=Accuracy(accuracy=measures[0][0], source=source),
+        measured={"accuracy": measures[0][0], "source": source},
         probe=probe(encode),
     )
     if not passed:

@@ -18,7 +18,7 @@ from lm_eval_bias.core.files import check_plain, expanded, read_text, why
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.tasks.regard import classifier, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
-from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Accuracy, Identity
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 from lm_eval_bias.tasks.regard.hooks import regard_document
 
 FORMATS = (".txt", ".csv", ".jsonl")
@@ -198,5 +198,5 @@ def with_labels(
             given[text] = label
     accuracy = sum(given[text] == label for text, label in labelled) / len(labelled)
     source = f"{len(labelled)} labelled texts ({path.name})"
-    measured = {**used, "measured": Accuracy(accuracy=accuracy, source=source)}
+    measured = {**used, "measured": {"accuracy": accuracy, "source": source}}
     return [{**doc, "classifier": measured} for doc in docs], results
