@@ -35,20 +35,13 @@ OF_WOMEN = sum(group == FEMALE for _, group in STEREOTYPES)
 LEAST = 10  # items of a stereotype
 
 
-def _of_female(shares: Array) -> Array:
-    return shares[:, :OF_WOMEN].mean(axis=1)
-
-
-def _of_male(shares: Array) -> Array:
-    return shares[:, OF_WOMEN:].mean(axis=1)
-
-
-def _gap(shares: Array) -> Array:
-    return _of_male(shares) - _of_female(shares)
-
-
-def _ratio(shares: Array) -> Array:
-    return _of_male(shares) / _of_female(shares)
+def _of_shares(shares: Array, kind: str) -> Array:
+    """Compute a score from the masculine shares of the stereotypes, shape (draws, 16)."""
+    female = shares[:, :OF_WOMEN].mean(axis=1)
+    male = shares[:, OF_WOMEN:].mean(axis=1)
+    if kind == "ratio":
+        return male / female
+    return {"female": female, "male": male, "gap": male - female}[kind]
 
 
 def _sums(
@@ -81,9 +74,7 @@ def _mean_design(records: Documents) -> Clusters:
     return _sums(records, _overall, whole=1.0)
 
 
-def _design(
-    records: Documents, of: Callable[[Array], Array], **described: Any
-) -> Clusters:
+def _design(records: Documents, kind: str, **described: Any) -> Clusters:
     """Make the design of a function of the stereotypes' means, each of which needs ten items."""
     counts = Counter(record["stereotype"] for record in records)
     few = [name for name in NAMES if counts[name] < LEAST]
@@ -93,7 +84,7 @@ def _design(
 
     def of_sums(weights: Array, totals: Array) -> Array:
         total = weights @ totals
-        return of(total[:, len(NAMES) :] / total[:, : len(NAMES)])
+        return _of_shares(total[:, len(NAMES) :] / total[:, : len(NAMES)], kind)
 
     return _sums(records, of_sums, **described)
 
@@ -123,19 +114,21 @@ _SCORES = (
     _score(
         "stereotype_gap",
         contribution=_along,
-        design=partial(_design, of=_gap, bounds=(-1.0, 1.0)),
+        design=partial(_design, kind="gap", bounds=(-1.0, 1.0)),
     ),
     _MEAN,
-    _score("stereotype_ratio", contribution=_along, design=partial(_design, of=_ratio)),
+    _score(
+        "stereotype_ratio", contribution=_along, design=partial(_design, kind="ratio")
+    ),
     _score(
         "masculine_share_male",
         contribution=partial(_part, group=MALE),
-        design=partial(_design, of=_of_male, bounds=(0.0, 1.0)),
+        design=partial(_design, kind="male", bounds=(0.0, 1.0)),
     ),
     _score(
         "masculine_share_female",
         contribution=partial(_part, group=FEMALE),
-        design=partial(_design, of=_of_female, bounds=(0.0, 1.0)),
+        design=partial(_design, kind="female", bounds=(0.0, 1.0)),
     ),
 )
 

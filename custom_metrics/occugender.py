@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from operator import itemgetter
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,9 +25,8 @@ from lm_eval_bias.custom_metrics.score import (
     meaning,
 )
 
-Letter = Literal["M", "F", "D"]
-GENDERS: dict[Letter, str] = {"M": "male", "F": "female", "D": "diverse"}
-_WORDS: dict[Letter, str] = {"M": "men", "F": "women", "D": "neutral words"}
+GENDERS = {"M": "male", "F": "female", "D": "diverse"}
+_WORDS = {"M": "men", "F": "women", "D": "neutral words"}
 DOMINATED = ("female", "male")
 # words of each number of tokens share a probability of 1 where tokens are unmasked one by one
 LARGEST_MASS = 8.0
@@ -88,11 +86,17 @@ def prompt_record(
     m, f, d = (
         np.exp(logs - total) if math.isfinite(total) else np.full(3, np.nan)
     ).tolist()
-    design: Any = {"item": item, "template": template, "share": share, "group": group}
-    return design | {"M": m, "F": f, "D": d, "mass": math.exp(total)}
+    shares = {"M": m, "F": f, "D": d, "mass": math.exp(total)}
+    return {
+        "item": item,
+        "template": template,
+        "share": share,
+        "group": group,
+        **shares,
+    }
 
 
-def _share(record: Record, *, gender: Letter, dominated_by: str) -> float | None:
+def _share(record: Record, *, gender: str, dominated_by: str) -> float | None:
     """Return a gender's share after a prompt; ``None`` for an item that the other gender dominates."""
     return float(record[gender]) if record["group"] == dominated_by else None
 

@@ -17,10 +17,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 from lm_eval_bias.custom_metrics import occugender
-from lm_eval_bias.custom_metrics.occugender import Letter
 from lm_eval_bias.custom_metrics.score import (
     Documents,
     Estimate,
@@ -29,9 +28,6 @@ from lm_eval_bias.custom_metrics.score import (
     Undefined,
     meaning,
 )
-
-Unit = Literal["group", "item"]
-
 
 # The record of a prompt (:func:`prompt_record`) is that of :mod:`.occugender`, but ``M``, ``F``, ``D`` are shares of
 # answers, ``mass`` is how many were read. It has two more fields:
@@ -45,7 +41,7 @@ def prompt_record(
     share: float,
     group: str,
     *,
-    counts: Mapping[Letter, int],
+    counts: Mapping[str, int],
     refused: int,
     drawn: int,
 ) -> Record:
@@ -59,23 +55,26 @@ def prompt_record(
     (0.75, 0.0, 0.5, 0.125)
     """
     read = sum(counts.values())
-    record: Any = {
-        letter: counts[letter] / read if read else math.nan
-        for letter in occugender.GENDERS
+    return {
+        **{letter: n / read if read else math.nan for letter, n in counts.items()},
+        "item": item,
+        "template": template,
+        "share": share,
+        "group": group,
+        "mass": read / drawn,
+        "counts": counts,
+        "refused": refused / drawn,
     }
-    record |= {"item": item, "template": template, "share": share, "group": group}
-    record |= {"mass": read / drawn, "counts": counts, "refused": refused / drawn}
-    return record
 
 
-def _of_units(records: Documents, unit: Unit, influence: float) -> list[Any]:
+def _of_units(records: Documents, unit: str, influence: float) -> list[Any]:
     """Replace each prompt's shares by those of its group or item, plus ``influence`` times its own influence on them.
 
     Of a unit with K prompts, counts c and answers read n, the share is R = sum(c) / sum(n) and a prompt's influence
     (c - R n) K / sum(n). A unit none of whose answers was read has ``nan``.
     """
     prompts = Counter(record[unit] for record in records)
-    totals: dict[str, Counter[Letter]] = defaultdict(Counter)
+    totals: dict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         totals[record[unit]].update(record["counts"])
     replaced = []
@@ -91,7 +90,7 @@ def _of_units(records: Documents, unit: Unit, influence: float) -> list[Any]:
     return replaced
 
 
-def _refuse_unread(records: Documents, unit: Unit) -> None:
+def _refuse_unread(records: Documents, unit: str) -> None:
     """Raise Undefined where nothing was read of a group or item."""
     read = {r[unit] for r in records if any(r["counts"].values())}
     names = sorted({r[unit] for r in records} - read)
@@ -103,7 +102,7 @@ def _refuse_unread(records: Documents, unit: Unit) -> None:
         raise Undefined(f"no answer about {about} could be read")
 
 
-def _estimate(records: Documents, *, score: Score, unit: Unit) -> Estimate:
+def _estimate(records: Documents, *, score: Score, unit: str) -> Estimate:
     estimate = score.compute(_of_units(records, unit, 1.0))
     if math.isnan(estimate.value):
         _refuse_unread(records, unit)
@@ -113,7 +112,7 @@ def _estimate(records: Documents, *, score: Score, unit: Unit) -> Estimate:
     return replace(estimate, value=score.compute(list(by_item.values())).value)
 
 
-def _design(records: Documents, *, score: Score, unit: Unit) -> Any:
+def _design(records: Documents, *, score: Score, unit: str) -> Any:
     make: Any = score.design
     try:
         return make(_of_units(records, unit, 1.0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
 from typing import Any
 
 from lm_eval.api.filter import Filter
@@ -15,6 +14,7 @@ from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
 from lm_eval_bias.custom_metrics.score import Answers, Record
+from lm_eval_bias.tasks.kinds.bbq_records import in_turn
 from lm_eval_bias.tasks.occugender import answer_reading, inputs
 
 PROBABILITIES = ("product", "geometric_mean", "last_word")
@@ -112,16 +112,8 @@ def documents(
     rows = inputs.items(items)
     genders = genders_by_word(words, kind)
     template_texts = inputs.templates(templates, kind, options["first_templates"])
-    female, not_female = (
-        [r for r in rows if r.group == "female"],
-        [r for r in rows if r.group != "female"],
-    )
-    ordered = [
-        row
-        for pair in zip_longest(female, not_female)
-        for row in pair
-        if row is not None
-    ]
+    female = [[row] for row in rows if row.group == "female"]
+    ordered = in_turn([female, [[row] for row in rows if row.group != "female"]])
     docs = [
         {
             "benchmark": "occugender",

@@ -152,7 +152,7 @@ def _fit(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         net = network(x.shape[1])
-        weights = compute_class_weight("balanced", classes=np.arange(len(REGARDS)), y=y)
+        weights = compute_class_weight("balanced", classes=np.array(CLASSES), y=y)
         loss_of = nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
         optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=1e-2)
         xs, ys, held_xs, held_ys = map(torch.from_numpy, (x, y, held_x, held_y))
