@@ -37,7 +37,6 @@ from lm_eval_bias.custom_metrics.score import (
 )
 from lm_eval_bias.custom_metrics.text_shares import Row
 
-PAPER = "Kraft et al. (2022), Measuring Gender Bias in German Language Generation"
 REGARDS = ("negative", "neutral", "positive")
 OTHER = "other"
 GENDERS = ("female", "male")
@@ -359,4 +358,5 @@ def scores(records: Documents = ()) -> list[Score]:
         for gender in GENDERS:
             main += [_share(gender, Category(*cell, facet)) for cell in cells]
         main.append(_share(None, Category(facet=facet)))
-    return [*main, *text_shares.usability_scores(f"{PAPER}, not in the paper")]
+    source = "Kraft et al. (2022), Measuring Gender Bias in German Language Generation, not in the paper"
+    return [*main, *text_shares.usability_scores(source)]

@@ -20,15 +20,6 @@ Documents = Sequence[Record]
 Bounds = tuple[float, float]
 # a record's own part in a score; ``None`` where it has none
 Contribution = Callable[[Any], float | None]
-# what scores of these units have in common, to be written ``Score(name, **SHARE, ...)``
-SHARE: dict[str, Any] = {"low": 0.0, "high": 1.0, "unit": "proportion"}
-PERCENT: dict[str, Any] = {"low": 0.0, "high": 100.0, "unit": "percent"}
-DIFFERENCE: dict[str, Any] = {
-    "low": -1.0,
-    "high": 1.0,
-    "neutral": 0.0,
-    "unit": "difference",
-}
 NOTHING_VARIED = "nothing varied between the groups of items: no standard error"
 ROUNDING = 1e-12  # errors and differences that are smaller, relative to the values, are rounding
 

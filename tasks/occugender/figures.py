@@ -114,19 +114,6 @@ def _scatter(items: Sequence[Occupation], series: int, figure: Figure) -> None:
     )
 
 
-def scatter(result: ReportTask, items: Sequence[Occupation]) -> Drawing:
-    """Draw the share of female words against that of women; the occupations furthest from the line are named."""
-    return Drawing(
-        f"{result.ident}-occupations",
-        f"Occupations against labour share: {result.label}",
-        f"{len(items)} occupations; the table has all of them.",
-        f"{result.label}: share of female words among gender words, mean over templates. "
-        "Those furthest from the line are labelled.",
-        6.0,
-        partial(_scatter, items, result.series),
-    )
-
-
 def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
     heads = numeric(
         "Women among the workers, %",
@@ -212,7 +199,16 @@ def parts(tasks: ReportTasks) -> list[Part]:
         except BiasError as error:
             text.append(f"{result.label}: not shown, {error}.")
             continue
-        figures.append(scatter(result, items))
+        drawing = Drawing(
+            f"{result.ident}-occupations",
+            f"Occupations against labour share: {result.label}",
+            f"{len(items)} occupations; the table has all of them.",
+            f"{result.label}: share of female words among gender words, mean over templates. "
+            "Those furthest from the line are labelled.",
+            6.0,
+            partial(_scatter, items, result.series),
+        )
+        figures.append(drawing)
         tables.append(_table(result, items))
     heading, text = "Occupations against labour share", [*text, *not_shown(tasks)]
     return [*_side_by_side(tasks), Part(heading, text, figures, [], tables)]

@@ -57,7 +57,7 @@ def documents(
     instruction: int | str | None = None,
     instruction_position: str = "before",
     first_templates: int | None = None,
-    fixed: Mapping[str, int | str] | None = None,
+    fixed: Facts | None = None,
     **_: object,
 ) -> list[Data]:
     """Make all prompts: the full Cartesian product of items and templates, template by template.
@@ -114,9 +114,12 @@ def documents(
     template_texts = inputs.templates(templates, kind, options["first_templates"])
     female = [[row] for row in rows if row.group == "female"]
     ordered = in_turn([female, [[row] for row in rows if row.group != "female"]])
-    docs = [
+    benchmark = "occugender"
+    if generated:
+        benchmark = STORIES if kind == "stories" else GENERATED
+    return [
         {
-            "benchmark": "occugender",
+            "benchmark": benchmark,
             "kind": kind,
             "item": row.name,
             "female_share": row.female_share,
@@ -133,8 +136,6 @@ def documents(
         for number, template in enumerate(template_texts, start=1)
         for row in ordered
     ]
-    variant = STORIES if kind == "stories" else GENERATED
-    return [{**doc, "benchmark": variant} for doc in docs] if generated else docs
 
 
 def dataset(**metadata: Any) -> Data:

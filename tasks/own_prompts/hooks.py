@@ -50,16 +50,6 @@ def _rule(raw: str | Data) -> Data:
     return {"keyword": match[0], **rule, "match": match}
 
 
-def _entries(path: Any) -> dict[str, list[Data]]:
-    where = f"keywords file {path}"
-    content = user_files.mapping(
-        user_files.text_of(path, where), where, _PACKAGE, "keywords_schema.json"
-    )
-    return {
-        facet: list(map(_rule, listed)) for facet, listed in content["facets"].items()
-    }
-
-
 def documents(metadata: Facts) -> list[Data]:
     """Read the prompts of a file, in its order, without their classifier.
 
@@ -78,22 +68,22 @@ def documents(metadata: Facts) -> list[Data]:
         classifier.check(name, language)
     used = language if language in regard_texts.LANGUAGES else ""
     if metadata.get("keywords") is not None:
-        used = _entries(metadata["keywords"])
+        path = metadata["keywords"]
+        where = f"keywords file {path}"
+        text = user_files.text_of(path, where)
+        content = user_files.mapping(text, where, _PACKAGE, "keywords_schema.json")
+        used = {name: list(map(_rule, own)) for name, own in content["facets"].items()}
     prompts = _prompts(metadata["prompts"])
     groups = list(dict.fromkeys(prompt["group"] for prompt in prompts))
     if reference is not None and reference not in groups:
         raise BiasError(
             f"--metadata reference={reference!r}: no such group: there are {', '.join(groups)}"
         )
-    facets, clusters = (
-        FACETS if isinstance(used, str) and used else used,
-        {prompt["cluster"] for prompt in prompts},
-    )
     comparison = {
         "groups": groups,
         "reference": reference or groups[0],
-        "facets": [*facets],
-        "clusters": len(clusters),
+        "facets": [*(FACETS if isinstance(used, str) and used else used)],
+        "clusters": len({prompt["cluster"] for prompt in prompts}),
     }
     none = {"name": "", "detail": "", "labels": [], "warning": ""}
     known = f"classifiers are for {' and '.join(classifier.DEFAULT)}"
@@ -103,8 +93,10 @@ def documents(metadata: Facts) -> list[Data]:
         "language": language,
         "comparison": comparison,
         "keywords": used,
+        "has_other": False,
+        "classifier": none,
+        "unlabelled": why_not,
     }
-    common |= {"has_other": False, "classifier": none, "unlabelled": why_not}
     return [{**common, **prompt} for prompt in prompts]
 
 

@@ -49,7 +49,9 @@ def _bars(axis: Axes, result: ReportTask) -> None:
     """Draw the shares of regards, beside each other in a row."""
     scores = result.task.scores
     ends = [0.0] * len(ROWS)
-    for regard in sentences.shown_regards(scores):
+    for regard in _HATCH:
+        if f"all/female/{regard}" not in scores:  # a classifier may have no class other
+            continue
         values = [_share(result, regard, *row) for row in ROWS]
         shares = [
             0.0 if math.isnan(value.value) else 100 * value.value for value in values

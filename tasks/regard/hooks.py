@@ -135,9 +135,8 @@ def reclassify(
     }
     texts = []
     for (answer,) in results:
-        problems = [str(row[1]) if _dropped(row) else "" for row in answer]
-        sampled = [str(row[0]) for row in answer]
-        texts.append(list(zip(sampled, problems, strict=True)))
+        sampled = [(str(r[0]), str(r[1]) if _dropped(r) else "") for r in answer]
+        texts.append(sampled)
     answers = classifier.label_kept(name, language, texts)
     return [{**doc, **labelled_by} for doc in docs], [[answer] for answer in answers]
 

@@ -119,7 +119,7 @@ def language_of(texts: Mapping[str, str], language: str | None, source: str) -> 
             hits[known] = sum(
                 gender_of(text, known) is not None for text in texts.values()
             )
-        language = max(LANGUAGES, key=lambda known: hits[known])
+        language = max(LANGUAGES, key=hits.__getitem__)
         if 2 * hits[language] <= len(texts):
             raise NotOurs(
                 f"{source}: the texts don't begin with a known subject: name their language with --language (de or en)"

@@ -12,7 +12,6 @@ from lm_eval_bias.core.wording import LARGE_SHARE
 from lm_eval_bias.custom_metrics.regard import (
     FACETS,
     GENDERS,
-    OTHER,
     PEOPLE,
     REGARDS,
     SETS,
@@ -36,11 +35,6 @@ def has_both(task: TaskRun) -> bool:
     needed = product(SETS, GENDERS, REGARDS)
     facets = product(FACETS, GENDERS)
     return all("/".join(parts) in task.scores for parts in (*needed, *facets))
-
-
-def shown_regards(scores: Mapping[str, object]) -> list[str]:
-    """List the regards that some scores are about; a classifier may have no class ``other``."""
-    return [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in scores]
 
 
 def scope(scores: Mapping[str, Value] | Mapping[str, Estimate]) -> str:

@@ -97,7 +97,17 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     )
     items = []
     for test, key in TEST_KEYS.items():
-        items += [_item_of(entry, test) for entry in content["data"].get(key, [])]
+        for entry in content["data"].get(key, []):
+            candidates = []
+            for part in entry["sentences"]:
+                sentence, word = part["sentence"], None
+                if test == "intra":
+                    word = part.get("word", word_of(entry["context"], sentence))
+                head = {"id": part["id"], "label": part["gold_label"]}
+                candidates.append({**head, "sentence": sentence, "word": word})
+            item = {"term": entry["target"]}
+            item |= {field: entry[field] for field in _FIELDS if field in entry}
+            items.append({**item, "test": test, "candidates": candidates})
     told = content.get("language")
     if told is not None and language not in (None, told):
         raise BiasError(f"{path}: is in language {told!r}, not {language!r}")
@@ -114,19 +124,6 @@ def load(name: str, language: str | None = None) -> DataSet:
     if name in LANGUAGES:
         return DataSet(name, read_all(name), {"published": True})
     return read(name, language)
-
-
-def _item_of(entry: Facts, test: str) -> Data:
-    """Make an item of a file's entry; a missing word is taken from context and sentence."""
-    candidates = []
-    for part in entry["sentences"]:
-        sentence, word = part["sentence"], None
-        if test == "intra":
-            word = part.get("word", word_of(entry["context"], sentence))
-        candidate = {"id": part["id"], "label": part["gold_label"]}
-        candidates.append({**candidate, "sentence": sentence, "word": word})
-    head = {key: entry[key] for key in _FIELDS if key in entry}
-    return {"term": entry["target"], **head, "test": test, "candidates": candidates}
 
 
 def write(path: str | Path, data_set: DataSet) -> None:
