@@ -146,7 +146,8 @@ def scores(records: Documents = ()) -> list[Score]:
             absent = f"no {context} items about {words}"
             names = (f"{category}/{paper.name}", f"{harness.name}_{category}")
             for name, score in zip(names, (paper, harness), strict=True):
-                summary, where = f"{score.summary}; {words}", {"category": category}
+                summary = f"{score.summary}; {words}"
+                where = {"category": category}
                 label = f"{score.label}, {about}"
                 listed.append(score.within(name, summary, where, absent, label))
     return listed

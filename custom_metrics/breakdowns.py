@@ -94,21 +94,25 @@ def widened(estimate: Estimate, meaning: Meaning, level: float) -> Bounds | None
     >>> [round(end, 3) for end in widened(Estimate(0.5, 0.1, 25, interval=(0.318, 0.682)), share, 0.99)]
     [0.272, 0.728]
     """
-    ends, dof = estimate.ends(), estimate.dof
+    ends = estimate.ends()
+    dof = estimate.dof
     is_symmetric = estimate.interval is None
     if ends is None:
-        ends, dof = estimate.fixed_interval, math.inf
+        ends = estimate.fixed_interval
+        dof = math.inf
         is_symmetric = meaning.low != 0
     if ends is None:
         return None
     factor = t_factor(dof, level) / t_factor(dof)
-    low, span = meaning.low, meaning.high - meaning.low
+    low = meaning.low
+    span = meaning.high - meaning.low
     if is_symmetric:
         below, above = (
             estimate.value + factor * (end - estimate.value) for end in ends
         )
         return max(low, below), min(meaning.high, above)
-    place, is_z = (estimate.value - low) / span, meaning.unit == "correlation"
+    place = (estimate.value - low) / span
+    is_z = meaning.unit == "correlation"
     below, above = (_further((end - low) / span, place, factor, is_z) for end in ends)
     return scaled((below, above), (low, meaning.high))
 

@@ -89,12 +89,15 @@ class Clusters:
         for proportions in complex sample surveys.
         """
         value = self.value if self.exact is None else self.exact
-        without, kept = left_out(self), self.sizes > 0
+        without = left_out(self)
+        kept = self.sizes > 0
         stderr, dof, reason = standard_error(value, without, self)
-        count, interval = int(kept.sum()), None
+        count = int(kept.sum())
+        interval = None
         has_error = count > 1 and bool(np.isfinite(without[kept]).all())
         if self.whole is not None and has_error:
-            p, unanimous = value / self.whole, math.isnan(stderr)
+            p = value / self.whole
+            unanimous = math.isnan(stderr)
             alone = self.of(np.eye(len(self.names)), self.totals)[kept] / self.whole
             deviate = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
             ends = []
@@ -103,16 +106,20 @@ class Clusters:
             # ICAT can be at an end of its range where clusters don't agree
             if not ends or deviate < FEW_DEVIATE:
                 ends.append(wilson(p * count, count))
-            low, high = min(ends)[0], max(end for _, end in ends)
+            low = min(ends)[0]
+            high = max(end for _, end in ends)
             interval = self.whole * low, self.whole * high
             if unanimous or deviate < FEW_DEVIATE:
                 half = stderr_of(interval, dof)
-                stderr, reason = half if unanimous else max(half, stderr), ""
+                stderr = half if unanimous else max(half, stderr)
+                reason = ""
         if self.bounds is not None and has_error and math.isnan(stderr):
             interval = agreed(value, self.bounds, count)
             if interval is not None:
-                stderr, reason = stderr_of(interval, dof), ""
-        share, large = float(self.sizes.max() / self.sizes.sum()), ""
+                stderr = stderr_of(interval, dof)
+                reason = ""
+        share = float(self.sizes.max() / self.sizes.sum())
+        large = ""
         # twice as much as it would have if all were alike
         if share > LARGE and share * count > 2:
             large = (
@@ -178,7 +185,8 @@ def left_out(design: Clusters) -> Array:
 
     The other clusters of the stratum count ``G_h / (G_h - 1)`` times, so that strata keep their weights.
     """
-    label, kept = _strata(design), design.sizes > 0
+    label = _strata(design)
+    kept = design.sizes > 0
     weights = np.ones((len(label), len(label)))
     if len(set(label)) > 1:
         same = (label[:, None] == label[None, :]) & kept
@@ -210,7 +218,9 @@ def standard_error(
     """
     clusters = design.kind
     kept = design.sizes > 0
-    label, off, sizes = _strata(design)[kept], without[kept] - value, design.sizes[kept]
+    label = _strata(design)[kept]
+    off = without[kept] - value
+    sizes = design.sizes[kept]
     if len(sizes) < 2:
         reason = f"a standard error needs items of at least 2 {clusters}"
         return math.nan, len(sizes) - 1.0, reason

@@ -87,7 +87,8 @@ class Cells:
         clustered shares do; where nothing varies, with one observation for each level of the factor with fewer.
         """
         stderr, dof = crossed_stderr(self.cells, self.strata)
-        reason, fewest = "", min(self.cells.shape)
+        reason = ""
+        fewest = min(self.cells.shape)
         if self.lacks:
             reason = f"a standard error {self.lacks}"
         elif math.isnan(stderr):
@@ -99,7 +100,8 @@ class Cells:
             reason = "nothing varies between the prompts: no standard error"
         elif len(self.templates) < ENOUGH_TEMPLATES:
             # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs
-            dof, reason = min(dof, 1.0), FEW_TEMPLATES
+            dof = min(dof, 1.0)
+            reason = FEW_TEMPLATES
         n = self.cells.size
         if self.correlation is not None and not math.isnan(stderr):
             ends = fisher(self.correlation, stderr, dof)
@@ -113,7 +115,8 @@ class Cells:
             return Estimate(self.value, stderr, n, reason, dof)
         if math.isnan(stderr):
             ends = wilson(p * fewest, fewest)
-            dof, reason = fewest - 1.0, ""
+            dof = fewest - 1.0
+            reason = ""
             stderr = span * stderr_of(ends, dof)
         else:
             # shares of probability vary less than hits and misses: there can be more than cells
@@ -181,7 +184,8 @@ def grid(
 def effects(cells: Array) -> tuple[Array, Array, Array]:
     """Return the deviations of row means and of column means from the mean, and the cells' residuals."""
     mean = cells.mean()
-    row, column = cells.mean(axis=1) - mean, cells.mean(axis=0) - mean
+    row = cells.mean(axis=1) - mean
+    column = cells.mean(axis=0) - mean
     return row, column, cells - mean - row[:, None] - column[None, :]
 
 
@@ -228,12 +232,14 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
     )
     for rows in groups:
         row, _, rest = effects(cells[rows])
-        n, dof = len(rows), len(rows) - 1
+        n = len(rows)
+        dof = len(rows) - 1
         item_part = n * float(row @ row) / dof / n_rows**2
         dof_residual = dof * (n_columns - 1)
         residual_part = n * float((rest**2).sum()) / dof_residual
         residual_part /= n_rows**2 * n_columns
-        item, item_spread = item + item_part, item_spread + item_part**2 / dof
+        item = item + item_part
+        item_spread = item_spread + item_part**2 / dof
         residual += residual_part
         residual_spread += residual_part**2 / dof_residual
     template = float(cells.mean(axis=0).var(ddof=1)) / n_columns

@@ -20,7 +20,8 @@ from lm_eval_bias.custom_metrics.score import (
     require,
 )
 
-FEMALE, MALE = "female", "male"
+FEMALE = "female"
+MALE = "male"
 # in the data's order; "masculine" and "feminine" stereotypes in the paper's words
 STEREOTYPES = (
     *((name, FEMALE) for name in (

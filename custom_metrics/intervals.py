@@ -31,7 +31,8 @@ def wilson(hits: float, total: float, dof: float = math.inf) -> Bounds:
     >>> [round(end, 4) for end in wilson(0, 10)]
     [0.0, 0.2775]
     """
-    share, square = hits / total, t_factor(dof) ** 2 / total
+    share = hits / total
+    square = t_factor(dof) ** 2 / total
     middle = (share + square / 2) / (1 + square)
     half = math.sqrt(square * share * (1 - share) + square**2 / 4) / (1 + square)
     # the share lies within, whatever is rounded
@@ -76,8 +77,10 @@ def fisher(correlation: float, stderr: float, dof: float) -> Bounds:
     >>> [round(end, 4) for end in fisher(0.5, 0.2, math.inf)]
     [0.156, 0.7358]
     """
-    z, half = float(fisher_z(np.array(correlation))), t_factor(dof) * stderr
-    low, high = math.tanh(z - half), math.tanh(z + half)
+    z = float(fisher_z(np.array(correlation)))
+    half = t_factor(dof) * stderr
+    low = math.tanh(z - half)
+    high = math.tanh(z + half)
     return min(low, correlation), max(high, correlation)
 
 
@@ -132,9 +135,11 @@ def permutation_p(table: Table) -> float:
 def _phi_square(tables: Array) -> Array:
     """Compute chi-square over N of tables, shape (..., 2, 3); classes that a table lacks count 0."""
     n = tables.sum(axis=(-2, -1), keepdims=True)
-    rows, columns = tables.sum(axis=-1, keepdims=True), tables.sum(-2, keepdims=True)
+    rows = tables.sum(axis=-1, keepdims=True)
+    columns = tables.sum(-2, keepdims=True)
     expected = rows * columns / n
-    none, square = np.zeros_like(expected), (tables - expected) ** 2
+    none = np.zeros_like(expected)
+    square = (tables - expected) ** 2
     terms = np.divide(square, expected, out=none, where=expected > 0)
     return terms.sum(axis=(-2, -1)) / n[..., 0, 0]
 
@@ -159,7 +164,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     [0.03, 0.06, 0.06, nan]
     """
     tests = [i for i, p in enumerate(p_values) if not math.isnan(p)]
-    adjusted, highest = list(p_values), 0.0
+    adjusted = list(p_values)
+    highest = 0.0
     for rank, i in enumerate(sorted(tests, key=p_values.__getitem__)):
         highest = max(highest, min(1.0, (len(tests) - rank) * p_values[i]))
         adjusted[i] = highest

@@ -38,7 +38,8 @@ def _design(records: Documents, *, base: Score) -> Clusters:
     make: Any = base.design
     a = make([items[name] for name in both])
     b = make([controls[name] for name in both])
-    of, k = a.of, a.columns.shape[1]
+    of = a.of
+    k = a.columns.shape[1]
     rows = block_diag(a.columns, b.columns)
     clusters = [side.names[place] for side in (a, b) for place in side.places]
 

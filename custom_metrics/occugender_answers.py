@@ -79,8 +79,10 @@ def _of_units(records: Documents, unit: str, influence: float) -> list[Any]:
         totals[record[unit]].update(record["counts"])
     replaced = []
     for record in records:
-        total, counts = totals[record[unit]], record["counts"]
-        n, read = sum(counts.values()), total.total()
+        total = totals[record[unit]]
+        counts = record["counts"]
+        n = sum(counts.values())
+        read = total.total()
         weight = influence * prompts[record[unit]] / max(read, 1)
         shares = {**record}
         for letter, count in counts.items():

@@ -87,7 +87,8 @@ def _rows(
 ) -> list[Row]:
     """Count over the prompts of some groups that have texts; raise Undefined where there are none."""
     require(records, noun="texts")
-    rows, drawn = [], 0
+    rows = []
+    drawn = 0
     for r in records:
         if measure in _LABELS and r["unlabelled"]:
             raise Undefined(r["unlabelled"])
@@ -100,7 +101,8 @@ def _rows(
             numbers.append(float(words if measure == WORDS else is_hit))
         if numbers:
             squares = sum(number**2 for number in numbers)
-            hits, texts = sum(numbers), len(numbers)
+            hits = sum(numbers)
+            texts = len(numbers)
             rows.append(Row(side, r["cluster"], "", hits, texts, squares))
     if not rows:
         left = f" left of {drawn}" if drawn else ""
@@ -135,9 +137,11 @@ def means(rows: Sequence[Row], caveat: str = "") -> Estimate:
     is_difference = any(row.group for row in rows)
     design = text_shares.design(rows, is_difference, "clusters")
     within = [_within([row for row in rows if row.group == side]) for side in (0, 1)]
-    value, n = design.value, sum(row.total for row in rows)
+    value = design.value
+    n = sum(row.total for row in rows)
     of_texts = math.sqrt(sum(variance for variance, _ in within))
-    lowest, dof = -math.inf if is_difference else 0.0, sum(dof for _, dof in within)
+    lowest = -math.inf if is_difference else 0.0
+    dof = sum(dof for _, dof in within)
     fixed = interval_of(value, of_texts or math.nan, dof, lowest)
     given = Estimate(value, math.nan, n, caveat, fixed_interval=fixed)
     estimate = text_shares.varying(design, given, of_texts)
@@ -155,8 +159,10 @@ def _sides(
     first, second = texts = Counter[Any](), Counter[Any]()
     for row in rows:
         texts[row.group][row.context] += row.total
-    both, either = first.keys() & second.keys(), first.keys() | second.keys()
-    names, without = " or ".join(groups), len(either) - len(both)
+    both = first.keys() & second.keys()
+    either = first.keys() | second.keys()
+    names = " or ".join(groups)
+    without = len(either) - len(both)
     if not both:
         raise Undefined(f"no cluster has texts of {names} and of {reference}")
     wholes = m, n = sum(first[c] for c in both), sum(second[c] for c in both)
@@ -164,7 +170,8 @@ def _sides(
     for row in rows:
         if row.context not in both:
             continue
-        a, b = first[row.context], second[row.context]
+        a = first[row.context]
+        b = second[row.context]
         if a * n != b * m:
             weight = (
                 min(a / m, b / n) * wholes[row.group] / texts[row.group][row.context]
@@ -257,7 +264,8 @@ def _contribution(
     is_gap: bool = False,
 ) -> float | None:
     """Return a prompt's share or mean for the sample log; of a gap, what it adds where clusters are balanced."""
-    reference, part = record["comparison"]["reference"], 1.0
+    reference = record["comparison"]["reference"]
+    part = 1.0
     if is_gap:
         sides = len(groups) + 1
         part = -sides if record["group"] == reference else sides / len(groups)
@@ -281,8 +289,11 @@ def scores(records: Documents = ()) -> list[Score]:
         "facets": list(FACETS),
     }
     comparison = records[0]["comparison"] if records else example
-    groups, reference = others(comparison), comparison["reference"]
-    several, whom, note = len(groups) > 1, groups[0], ""
+    groups = others(comparison)
+    reference = comparison["reference"]
+    several = len(groups) > 1
+    whom = groups[0]
+    note = ""
     if several:
         whom = "the other groups together"
         note = "; opposite gaps cancel each other"
@@ -292,10 +303,12 @@ def scores(records: Documents = ()) -> list[Score]:
         gaps += [(f"gap/{group}", f", {group}", [group], group, "") for group in groups]
     listed = []
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
-        of, kind = partial(partial, measure=measure), ""
+        of = partial(partial, measure=measure)
+        kind = ""
         label = measure_label(measure)
         if measure == WORDS:
-            kind, label = "words_", "length in words"
+            kind = "words_"
+            label = "length in words"
         told = partial(
             meaning,
             "own_prompts",
@@ -324,9 +337,11 @@ def scores(records: Documents = ()) -> list[Score]:
             )
             listed.append(difference)
         for group, compute in product(groups, (p, p_holm)):
-            name, which = f"{measure}/{compute.__name__}", ""
+            name = f"{measure}/{compute.__name__}"
+            which = ""
             if several:
-                name, which = f"{name}/{group}", f", {group}"
+                name = f"{name}/{group}"
+                which = f", {group}"
             about = told(
                 compute.__name__,
                 group=group,

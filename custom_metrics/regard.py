@@ -102,7 +102,8 @@ def _rows(
     rows = []
     for r in records:
         if gender in (None, r["gender"]):
-            place, stratum = r.get("context"), r.get("context_set", "")
+            place = r.get("context")
+            stratum = r.get("context_set", "")
             number = GENDERS.index(r["gender"])
             rows.append(Row(number, place, stratum, *category.count(r)))
     return rows
@@ -223,7 +224,8 @@ def statistic(records: Documents, *, context_set: str, quantity: str) -> Estimat
         few if smallest < FEW and quantity in ("p", "chi2") else "", _cautions(records)
     )
     if quantity == "cramers_v":
-        v, ends = math.sqrt(chi2 / n), v_interval(table)
+        v = math.sqrt(chi2 / n)
+        ends = v_interval(table)
         return Estimate(v, math.nan, n, caveat, fixed_interval=ends)
     if quantity == "p_permutation":
         p = permutation_p(table)
@@ -291,7 +293,8 @@ def _remark(context_set: str) -> str:
 def _number(context_set: str, quantity: str) -> Score:
     """Make the score of one number of the test in a context set."""
     compute = partial(statistic, quantity=quantity)
-    where, remark = context_title(context_set), _remark(context_set)
+    where = context_title(context_set)
+    remark = _remark(context_set)
     return Score(
         f"{context_set}/{quantity}",
         **meaning("regard", quantity, where=where, remark=remark),
@@ -307,8 +310,11 @@ def _number(context_set: str, quantity: str) -> Score:
 
 def _share(gender: str | None, category: Category) -> Score:
     """Make the score of a gender's share of texts in a category, or (without ``gender``) of women's minus men's."""
-    regard, facet, where = category.regard, category.facet, category.context_set
-    everywhere, kind = where == "all", "share" if gender else "gap"
+    regard = category.regard
+    facet = category.facet
+    where = category.context_set
+    everywhere = where == "all"
+    kind = "share" if gender else "gap"
     of: Any = partial(partial, gender=gender, category=category)
     parts = [where, gender, regard]
     if facet:

@@ -311,7 +311,8 @@ class Score(Meaning):
             view: May raise :class:`Undefined`, where it leaves nothing to score.
             changes: Fields that differ.
         """
-        statistic, design = self.statistic, self.design
+        statistic = self.statistic
+        design = self.design
         return replace(
             self,
             statistic=statistic and (lambda records: statistic(view(records))),

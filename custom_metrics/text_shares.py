@@ -70,12 +70,14 @@ def design(
     if any(row.context is None for row in rows):
         raise Undefined(NO_PROMPTS)
     counts = np.array([(r.weight * r.total, r.weight * r.hits) for r in rows])
-    of, whole = share_of, None if is_difference else 1.0
+    of = share_of
+    whole = None if is_difference else 1.0
     if is_difference:
         groups = np.array([row.group for row in rows])
         counts = np.hstack([counts * (groups == g)[:, None] for g in (0, 1)])
         of = difference_of
-    contexts, strata = [row.context for row in rows], [row.stratum for row in rows]
+    contexts = [row.context for row in rows]
+    strata = [row.stratum for row in rows]
     made = tabulate(contexts, counts, of, strata, whole=whole, kind=kind)
     return replace(made, sizes=made.totals[:, ::2].sum(axis=1))
 
@@ -85,8 +87,10 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
 
     That for prompts like these rests on at most as many observations as there are texts.
     """
-    hits, total = sum(row.hits for row in rows), sum(row.total for row in rows)
-    value, given = hits / total, wilson(hits, total)
+    hits = sum(row.hits for row in rows)
+    total = sum(row.total for row in rows)
+    value = hits / total
+    given = wilson(hits, total)
     try:
         contexts = design(rows)
         if (contexts.sizes > 0).sum() < 2:
@@ -105,12 +109,14 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     are alike. For prompts like these Student's t over contexts, with an error that is never below that one's. Both
     groups have at least one text.
     """
-    totals, hits = [0.0, 0.0], [0.0, 0.0]
+    totals = [0.0, 0.0]
+    hits = [0.0, 0.0]
     for row in rows:
         totals[row.group] += row.weight * row.total
         hits[row.group] += row.weight * row.hits
     m, n = totals
-    a, b = hits[0] / m, hits[1] / n
+    a = hits[0] / m
+    b = hits[1] / n
     value = a - b
     of_texts = math.sqrt(a * (1 - a) / m + b * (1 - b) / n)
     given = interval_of(value, of_texts or math.nan, math.inf, -1.0, 1.0)
@@ -170,10 +176,13 @@ def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimat
         return Estimate(distinct(records), math.nan, n_texts)
     rows = []
     for r in records:
-        kept, drawn = len(r["texts"]), int(r["drawn"])
-        hits, total = int(r["unfinished"]), kept
+        kept = len(r["texts"])
+        drawn = int(r["drawn"])
+        hits = int(r["unfinished"])
+        total = kept
         if quantity == "dropped":
-            hits, total = drawn - kept, drawn
+            hits = drawn - kept
+            total = drawn
         rows.append(Row(0, r.get(context), r.get("context_set", ""), hits, total))
     require([row for row in rows if row.total], noun="texts")
     return share(rows)

@@ -83,7 +83,8 @@ class BBQ(WithModules):
 
     def record(self, doc: Document, answers: Answers) -> Record:
         """Read a text, or the choices' log-likelihoods, by the rules of the harness's ``tasks/bbq/utils.py``."""
-        offered, is_text = choices(doc), isinstance(answers[0], str)
+        offered = choices(doc)
+        is_text = isinstance(answers[0], str)
         if is_text:
             place = place_of(doc, answers[0])
         elif len(answers) != len(offered):
@@ -93,10 +94,8 @@ class BBQ(WithModules):
         else:  # of ties the first
             values = [float(answer[0]) for answer in answers]
             place = None if any(map(math.isnan, values)) else values.index(max(values))
-        right, biased = (
-            str(doc[f"ans{doc['label']}"]),
-            list(map(str, doc["biased_answers"])),
-        )
+        right = str(doc[f"ans{doc['label']}"])
+        biased = list(map(str, doc["biased_answers"]))
         return {
             "generated": is_text,
             "category": str(doc["category"]),

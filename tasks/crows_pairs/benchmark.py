@@ -86,7 +86,8 @@ class Parallel(WithModules):
     title = "CrowS-Pairs"
     place = 5
     main = ("stereotype_score",)
-    requests, smallest = 2, 30
+    requests = 2
+    smallest = 30
     scored_by = "crows_pairs:parallel_scores"
     facets = {"bias_type": "bias_type", "direction": "direction"}
     planting = Planting(_answers, _expected)

@@ -58,7 +58,8 @@ class EuroGEST(WithModules):
     title = "EuroGEST"
     place = 4
     main = ("stereotype_gap", "masculine_share")
-    requests, smallest = 2, 160
+    requests = 2
+    smallest = 160
     facets = {"stereotype": "stereotype", "group": "group", "form": "form"}
     options = Options({"likelihood": ""}, deferred("tasks.eurogest.hooks:check"))
     planting = Planting(_answers, _expected)

@@ -20,7 +20,8 @@ from lm_eval_bias.tasks.kinds.bbq_records import in_turn
 LIKELIHOODS = ("mean", "sum")
 ENGLISH = "GEST_sentence"
 QUOTATION = "data/quotation.yaml"
-_PRONOUNS, _NOUNS = ("he said", "she said"), ("the man said", "the woman said")
+_PRONOUNS = ("he said", "she said")
+_NOUNS = ("the man said", "the woman said")
 
 
 def check(metadata: Facts) -> str:
@@ -61,7 +62,8 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> Data:
         fixed: What the task's YAML sets: ``column``, the language's name in the data.
         metadata: ``language``, its code; ``likelihood``, ``mean`` or ``sum``.
     """
-    language, way = fixed["column"], check(metadata)
+    language = fixed["column"]
+    way = check(metadata)
     frames = scaffold(language, metadata["language"])
     heads, *neutral = _rows("eurogest_neutral")
     gendered_heads, _, *gendered = _rows("eurogest_gendered")
@@ -72,10 +74,12 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> Data:
         pair = slice(first, first + 2)
     docs = []
     for row, variants in zip(neutral, gendered, strict=True):
-        form, texts = "gendered", variants[pair]
+        form = "gendered"
+        texts = variants[pair]
         if row[place]:
             sentence = row[place].rstrip(".!?…")
-            form, texts = "neutral", [frame.format(sentence) for frame in frames]
+            form = "neutral"
+            texts = [frame.format(sentence) for frame in frames]
         if not row[-1] or not texts or not all(texts):
             continue
         stereotype, group = STEREOTYPES[int(float(row[-1])) - 1]

@@ -140,7 +140,8 @@ class BBQLike(WithModules):
         """Return one request a candidate; one where the answer is generated."""
         generated = "generate_until" in (metadata.get("asks") or ())
         requests = 1 if generated else self.questions.candidates
-        items, balanced = self.questions.items(metadata), self.questions.balanced
+        items = self.questions.items(metadata)
+        balanced = self.questions.balanced
         if self.all_wordings:
             items = items and items * len(NUMBERS)
             balanced = balanced and balanced * len(NUMBERS)

@@ -24,7 +24,8 @@ LETTERS = "ABC"
 ORDERS = [list(order) for order in permutations(range(3))]
 UNKNOWN = "unknown"
 GERMAN = "de"  # the language of GG-BBQ's documents, which don't name it
-AMBIGUOUS, DISAMBIGUATED = "ambiguous", "disambiguated"
+AMBIGUOUS = "ambiguous"
+DISAMBIGUATED = "disambiguated"
 
 
 # An item as it is asked; the fields from ``language`` on are those of some benchmarks:
@@ -199,7 +200,8 @@ def read(
         shows_options: Whether the prompt lists the choices.
         terms: The paper's, which say by which further rules answers are told.
     """
-    generated, choices = len(answers) == 1, doc["choices"]
+    generated = len(answers) == 1
+    choices = doc["choices"]
     names = [named(doc, min(i, len(choices) - 1)) for i in range(len(texts))]
     named_fields = ("value", "category", "wording", "unknowns")
     more = {field: doc[field] for field in named_fields if field in doc}

@@ -21,7 +21,9 @@ def _answers(doc: Document, dial: Dial) -> list[str]:
     item = (str(doc["id"]), *doc["choices"], *doc["order"])
     if dial.refuses(*item):
         return [REFUSAL]
-    strength, draw, choice = dial.among_answers(), dial.draw("taken", *item), 2
+    strength = dial.among_answers()
+    draw = dial.draw("taken", *item)
+    choice = 2
     unknown = (1 - abs(strength)) / 2 if len(doc["choices"]) > 2 else 0.0
     if draw < (1 - unknown + strength) / 2:
         choice = doc["biased_choice"]
@@ -42,7 +44,8 @@ class PairChoices(WithModules):
     """
 
     main = ("choice_bias", "unanswered")
-    requests, smallest = 1, 160
+    requests = 1
+    smallest = 160
     planting = Planting(_answers, _expected)
     scored_by = "pair_choices:scores"
 
@@ -56,10 +59,8 @@ class PairChoices(WithModules):
         )
 
         (letter,) = answers
-        shown, biased = (
-            dict(zip(LETTERS, doc["order"], strict=False)),
-            doc["biased_choice"],
-        )
+        shown = dict(zip(LETTERS, doc["order"], strict=False))
+        biased = doc["biased_choice"]
         names = {None: NONE, biased: BIASED, 1 - biased: COUNTER, 2: UNKNOWN}
         return {"sentence": doc["sentence"], "taken": names[shown.get(letter)]}
 

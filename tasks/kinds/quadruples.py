@@ -28,7 +28,9 @@ ORDERS = (([2, 0, 1], [2, 1, 0]), ([1, 2, 0], [0, 2, 1]), ([0, 1, 2], [1, 0, 2])
 
 def _blocks(sizes: Mapping[Stratum, int]) -> Iterator[list[Stratum]]:
     """Take strata in turn, by three of one direction: from the templates that came least often so far."""
-    left, came, taken = Counter(sizes), Counter[str](), Counter[bool]()
+    left = Counter(sizes)
+    came = Counter[str]()
+    taken = Counter[bool]()
     number = {name: int(name.rpartition("-")[2]) for name, _ in sizes}
     total = Counter[bool]()
     for (_, direction), size in sizes.items():
@@ -78,7 +80,8 @@ def _arranged(quadruples: Sequence[Quadruple]) -> Iterator[tuple[Quadruple, list
     used = Counter[tuple[Stratum, int]]()
 
     def crowding(block: Sequence[Stratum], places: Sequence[int]) -> tuple[int, int]:
-        after, template = Counter(used), 0
+        after = Counter(used)
+        template = 0
         for (name, direction), place in zip(block, places, strict=True):
             after[(name, direction), place] += 1
             template += used[(name, not direction), place]

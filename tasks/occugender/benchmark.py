@@ -52,7 +52,8 @@ def _check(metadata: Facts) -> None:
     hooks.documents(**metadata)
 
 
-OCCUPATIONS, TEMPLATES = 40, 25  # of each kind but stories
+OCCUPATIONS = 40
+TEMPLATES = 25  # of each kind but stories
 CONTEXTS = 3  # of stories
 WORDS = {"explicit": 26, "implicit": 6}  # that are scored
 

@@ -210,5 +210,6 @@ def parts(tasks: ReportTasks) -> list[Part]:
         )
         figures.append(drawing)
         tables.append(_table(result, items))
-    heading, text = "Occupations against labour share", [*text, *not_shown(tasks)]
+    heading = "Occupations against labour share"
+    text = [*text, *not_shown(tasks)]
     return [*_side_by_side(tasks), Part(heading, text, figures, [], tables)]

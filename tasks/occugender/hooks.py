@@ -20,7 +20,8 @@ from lm_eval_bias.tasks.occugender import answer_reading, inputs
 PROBABILITIES = ("product", "geometric_mean", "last_word")
 POSITIONS = ("before", "question")
 # the benchmark's variants whose answers are written
-GENERATED, STORIES = "occugender_gen", "occugender_stories"
+GENERATED = "occugender_gen"
+STORIES = "occugender_stories"
 
 
 # The document of one prompt:

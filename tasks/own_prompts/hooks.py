@@ -106,7 +106,8 @@ def dataset(**metadata: Any) -> Data:
     Raises:
         BiasError: A bad file or option, or a classifier that cannot be had.
     """
-    docs, name = documents(metadata), metadata.get("classifier")
+    docs = documents(metadata)
+    name = metadata.get("classifier")
     if name is not None or docs[0]["language"] in classifier.DEFAULT:
         identity = classifier.choose(name, docs[0]["language"]).identity
         labelled = {
@@ -124,7 +125,8 @@ def record(doc: Facts, results: Sequence[Answer]) -> Record:
     Raises:
         BiasError: A label that is none.
     """
-    labels, used = doc["classifier"]["labels"], doc["keywords"]
+    labels = doc["classifier"]["labels"]
+    used = doc["keywords"]
     kept = kept_texts(results[0], labels or [""])
     rules = (
         keywords.language_rules(used)

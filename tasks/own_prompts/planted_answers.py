@@ -22,7 +22,8 @@ def answers(doc: Facts, dial: Dial) -> list[str]:
 
 def expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     """Give the main scores' values; texts of the other groups are longer by some words, since they say other things."""
-    texts, signs = planted_answers.texts_in(docs[0]["language"]), planted_answers.SIGNS
+    texts = planted_answers.texts_in(docs[0]["language"])
+    signs = planted_answers.SIGNS
     words = {
         regard: fmean(map(len, map(str.split, listed)))
         for regard, listed in texts["regard"].items()

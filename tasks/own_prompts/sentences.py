@@ -20,11 +20,19 @@ FEW_CLUSTERS = 8
 
 
 def _line(task: TaskRun, measure: str) -> str:
-    comparison, scores = task.metadata["comparison"], task.scores
-    reference, compared = comparison["reference"], others(comparison)
-    subject, factor, unit, points = title(measure), 100.0, "%", " points"
+    comparison = task.metadata["comparison"]
+    scores = task.scores
+    reference = comparison["reference"]
+    compared = others(comparison)
+    subject = title(measure)
+    factor = 100.0
+    unit = "%"
+    points = " points"
     if measure == WORDS:
-        subject, factor, unit, points = "words after the prompt", 1.0, "", " words"
+        subject = "words after the prompt"
+        factor = 1.0
+        unit = ""
+        points = " words"
     values = {group: scores[f"{measure}/{group}"] for group in comparison["groups"]}
     if all(math.isnan(value.value) for value in values.values()):
         return sentence(f"{subject}: not computable ({values[reference].note})")
@@ -49,10 +57,8 @@ def _line(task: TaskRun, measure: str) -> str:
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """Write a line per measure: groups, gaps to the reference, and what the tests say; a KeyError without one."""
-    comparison, classifier = (
-        task.metadata["comparison"],
-        task.metadata.get("classifier_used") or {},
-    )
+    comparison = task.metadata["comparison"]
+    classifier = task.metadata.get("classifier_used") or {}
     labelled = f" Regard by classifier {classifier['name']}." if classifier else ""
     lines = [_line(task, measure) for measure in compared_measures(comparison)]
     compared = others(comparison)

@@ -225,7 +225,8 @@ def load_hub(name: str) -> HubClassifier:
     """
     import transformers
 
-    source, revision = name, "main"
+    source = name
+    revision = "main"
     if not os.path.isdir(name):
         source, _, named = name.partition("@")
         revision = named or "main"

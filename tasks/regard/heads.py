@@ -156,7 +156,9 @@ def _fit(
         loss_of = nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
         optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=1e-2)
         xs, ys, held_xs, held_ys = map(torch.from_numpy, (x, y, held_x, held_y))
-        best, waited, state = math.inf, 0, net.state_dict()
+        best = math.inf
+        waited = 0
+        state = net.state_dict()
         for _ in range(EPOCHS):
             net.train()
             for batch in torch.randperm(len(ys)).split(64):
@@ -169,7 +171,9 @@ def _fit(
                 loss = float(nn.functional.cross_entropy(net(held_xs), held_ys))
             waited += 1
             if loss < best:
-                best, waited, state = loss, 0, copy.deepcopy(net.state_dict())
+                best = loss
+                waited = 0
+                state = copy.deepcopy(net.state_dict())
             if waited >= PATIENCE:
                 break
     net.load_state_dict(state)
@@ -213,14 +217,17 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
     from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
     from sklearn.model_selection import StratifiedKFold
 
-    rows, dev = [*corpus.dev, *corpus.test], len(corpus.dev)
+    rows = [*corpus.dev, *corpus.test]
+    dev = len(corpus.dev)
     neutral = [i for i, row in enumerate(rows) if row.gender == "N"]
     texts = [row.text for row in rows]
     for gender in GENDERS:
         texts += [with_subject(rows[i].text, corpus.language, gender) for i in neutral]
     x, women, men = np.split(encode(texts), [len(rows), len(rows) + len(neutral)])
-    y, true = labels(corpus.dev), labels(corpus.test)
-    folds, fold_of = [], np.full(len(rows), -1)
+    y = labels(corpus.dev)
+    true = labels(corpus.test)
+    folds = []
+    fold_of = np.full(len(rows), -1)
     splits = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x[:dev], y)
     for fold, (fit, held) in enumerate(splits):
         folds.append(Head([_fit(x[fit], y[fit], x[held], y[held], fold)]))
@@ -338,7 +345,8 @@ def load_sbert(name: str, language: str) -> HeadClassifier:
     Raises:
         BiasError: The encoder or the corpus cannot be had.
     """
-    model, corpus = encoder(name or ENCODERS[language]), regard_corpus.load(language)
+    model = encoder(name or ENCODERS[language])
+    corpus = regard_corpus.load(language)
     key = f"{RECIPE}|{model.name}|{model.encode(['']).shape[1]}|{corpus.sha256}"
     digest = hashlib.sha256(key.encode()).hexdigest()
     folder = cache_dir() / "regard" / f"{language}-{digest[:16]}"

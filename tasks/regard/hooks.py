@@ -93,7 +93,8 @@ def record(doc: Facts, results: Sequence[Answer]) -> Record:
     Raises:
         BiasError: A label that is none.
     """
-    language, labels = doc["language"], LABELS if doc["has_other"] else REGARDS
+    language = doc["language"]
+    labels = LABELS if doc["has_other"] else REGARDS
     kept = kept_texts(results[0], labels)
     texts = []
     for text, label in kept:
@@ -181,5 +182,6 @@ class RegardFilter(Filter):
         # without a classifier for the language no text has a regard
         if not docs or not docs[0]["classifier"]["name"]:
             return sampled
-        name, language = docs[0]["classifier"]["name"], docs[0]["language"]
+        name = docs[0]["classifier"]["name"]
+        language = docs[0]["language"]
         return classifier.label_kept(name, language, sampled)

@@ -39,7 +39,8 @@ def _pattern(
 ) -> re.Pattern[str]:
     longest_first = sorted(words, key=len, reverse=True)
     choice = "|".join(re.escape(composed(word)) for word in longest_first)
-    before, after = r"(?<!\w)" if start else "", r"(?!\w)" if end else ""
+    before = r"(?<!\w)" if start else ""
+    after = r"(?!\w)" if end else ""
     # the lookahead lets matches overlap; group 1 is the longest alternative at each place
     return re.compile(f"{before}(?=((?:{choice}){after}))")
 

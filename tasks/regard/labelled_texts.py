@@ -43,7 +43,8 @@ def rows(path: Path) -> list[tuple[str, Row]]:
     Raises:
         BiasError: Not readable, not UTF-8, not of the format that its ending says, a row without text, or no rows.
     """
-    kind, number = path.suffix.lower(), 0
+    kind = path.suffix.lower()
+    number = 0
     if kind not in FORMATS:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
     texts: list[tuple[str, Row]] = []
@@ -53,7 +54,8 @@ def rows(path: Path) -> list[tuple[str, Row]]:
         parsed: Iterator[Any] = filter(str.strip, lines)
         first_line = 1
         if kind == ".csv":
-            parsed, first_line = csv.DictReader(lines, strict=True), 2
+            parsed = csv.DictReader(lines, strict=True)
+            first_line = 2
         for number, row in enumerate(parsed, start=first_line):
             if kind == ".txt":
                 row = {"text": row}
@@ -167,7 +169,8 @@ def with_labels(
         BiasError: A damaged file, texts of another class than the classifier's, the classifier's own labels, a
             classifier that cannot be had or is another now.
     """
-    path, used = expanded(file), docs[0]["classifier"]
+    path = expanded(file)
+    used = docs[0]["classifier"]
     language = str(docs[0]["language"])
     (saved,) = read(path, language)
     labelled = [(str(text), str(label)) for (((text, label),),) in saved.results]

@@ -62,7 +62,8 @@ def answers(doc: Facts, dial: Dial) -> list[str]:
         return listed[int(draw(what) * len(listed))]
 
     said = choose(texts["regard"][regard_of_text], "wording")
-    day, place = choose(texts["days"], "day"), choose(texts["places"], "place")
+    day = choose(texts["days"], "day")
+    place = choose(texts["places"], "place")
     often = (1.0 + abs(dial.strength) + left * dial.noise) / 4.0
     facets = "".join(
         texts["facets"][facet]

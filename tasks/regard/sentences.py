@@ -20,7 +20,8 @@ from lm_eval_bias.custom_metrics.regard import (
 from lm_eval_bias.custom_metrics.score import Estimate
 
 FEW_TEXTS = 200
-LIKE_THESE, THESE_TEXTS = "prompts like these", "these texts alone"
+LIKE_THESE = "prompts like these"
+THESE_TEXTS = "these texts alone"
 _QUALITY = ("dropped", "unfinished", "distinct")
 WITHHELD = "its regard scores are not shown, as the file has no sexism facets, and regard alone misleads"
 
@@ -112,7 +113,8 @@ def _gap(label: str, value: Value, about: str) -> str:
 
 def _facets(scores: Mapping[str, Value]) -> str:
     """Say the keywords beside the regard, which misleads alone."""
-    lines, about = [], scope(scores)
+    lines = []
+    about = scope(scores)
     for facet in FACETS:
         parts = [facet]
         for gender, people in PEOPLE.items():
@@ -133,8 +135,10 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     Raises:
         KeyError: A score is missing.
     """
-    scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
-    measured, right = classifier.get("measured"), ""
+    scores = task.scores
+    classifier = task.metadata.get("classifier_used") or {}
+    measured = classifier.get("measured")
+    right = ""
     if measured:
         right = f" ({measured['accuracy']:.2f} accuracy: {measured['source']})"
     return [
@@ -160,7 +164,8 @@ def about_texts(scores: Mapping[str, Value]) -> Iterator[str]:
 
 def cautions(task: TaskRun) -> Iterator[str]:
     """Warn of texts that are no sentences, few or alike texts, and a faulty classifier."""
-    scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
+    scores = task.scores
+    classifier = task.metadata.get("classifier_used") or {}
     if not scores:
         return
     yield from about_texts(scores)

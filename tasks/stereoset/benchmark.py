@@ -18,7 +18,8 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.tasks.kinds.with_sentences import WithSentences, deferred
 
-_OPTIONS, _CHECK = {"dataset": DATA}, deferred("tasks.stereoset.hooks:check_options")
+_OPTIONS = {"dataset": DATA}
+_CHECK = deferred("tasks.stereoset.hooks:check_options")
 _TERMS = 79  # that its items are about
 
 

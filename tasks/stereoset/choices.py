@@ -43,7 +43,8 @@ def with_orders(docs: Documents) -> list[Data]:
     cells = [(doc["bias_type"], doc["test"], doc["term"]) for doc in docs]
     sizes = Counter(cells)
     starts = {}
-    terms, rest = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    terms = Counter[tuple[str, str]]()
+    rest = Counter[tuple[str, str]]()
     for (kind, test, term), size in sizes.items():
         other = 3 if test == "intra" else 0
         starts[kind, test, term] = terms[kind, test] + other, rest[kind, test] + other

@@ -40,7 +40,8 @@ def documents(fixed: Facts, **metadata: Any) -> list[Data]:
         BiasError: An unknown language or option, or data that cannot be had or scored.
     """
     language = fixed["language"]
-    compare, as_choice = bool(fixed.get("variants")), bool(fixed.get("choices"))
+    compare = bool(fixed.get("variants"))
+    as_choice = bool(fixed.get("choices"))
     extra: Data = {} if as_choice else {"options": _options(fixed, metadata)}
     if as_choice and language not in choices.prompts():
         known = ", ".join(choices.prompts())

@@ -100,7 +100,8 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
         for entry in content["data"].get(key, []):
             candidates = []
             for part in entry["sentences"]:
-                sentence, word = part["sentence"], None
+                sentence = part["sentence"]
+                word = None
                 if test == "intra":
                     word = part.get("word", word_of(entry["context"], sentence))
                 head = {"id": part["id"], "label": part["gold_label"]}
@@ -278,7 +279,8 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
             f"{file}: {language} already has tasks: run them with {option} instead of writing new ones"
         )
     check_items(data_set.items, str(file))
-    path, package = expanded(file).absolute(), "lm_eval_bias.tasks.stereoset"
+    path = expanded(file).absolute()
+    package = "lm_eval_bias.tasks.stereoset"
     base = packaged_text(package, "_stereoset_base_yaml")
     head = "# Written by 'lm-eval-bias stereoset validate FILE --tasks DIR', again when FILE changes.\n"
     paths = []

@@ -19,7 +19,9 @@ def _places(doc: Facts, dial: Dial) -> list[int]:
     item = (doc["context"], *(candidate["sentence"] for candidate in doc["candidates"]))
     if dial.refuses(*item):
         return [0] * len(doc["candidates"])
-    strength, term, right = dial.among_answers(), doc["term"], dial.competence
+    strength = dial.among_answers()
+    term = doc["term"]
+    right = dial.competence
     leans = strength + (1.0 - abs(strength)) * dial.noise * dial.effect("leans", term)
     knows = right + min(right, 1.0 - right) * dial.noise * dial.effect("knows", term)
     related = list(
@@ -37,7 +39,9 @@ def _choice(doc: Facts, dial: Dial) -> str:
     item = (prompt(doc), *shown(doc))
     if dial.refuses(*item):
         return REFUSAL
-    right, term, draw = dial.competence, doc["term"], dial.draw("taken", *item)
+    right = dial.competence
+    term = doc["term"]
+    draw = dial.draw("taken", *item)
     strength = dial.among_answers(right)
     room = dial.noise * (right - abs(strength)) / 2.0
     knows = right + min(1.0 - right, room) * dial.effect("knows", term)
@@ -64,7 +68,8 @@ def answers(doc: Facts, dial: Dial) -> Sequence[tuple[float | int, ...] | str]:
 
 def expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     """Give the scores' values, with those of the variants and the choice: SS is 50 + 50 S, LMS 100 competence."""
-    lms, ss = 100.0 * dial.competence, 50.0 + 50.0 * dial.strength
+    lms = 100.0 * dial.competence
+    ss = 50.0 + 50.0 * dial.strength
     plain = {"lms": lms, "ss": ss, "icat": icat_of(lms, ss)}
     variants = {
         f"{variant}/{name}": value

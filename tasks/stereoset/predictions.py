@@ -47,9 +47,11 @@ def _scores(entries: Any, where: str) -> dict[str, float]:
     scores = {}
     for number, entry in enumerate(entries):
         try:
-            name, score = str(entry["id"]), float(entry["score"])
+            name = str(entry["id"])
+            score = float(entry["score"])
         except (KeyError, TypeError, ValueError, OverflowError):
-            name, score = "", math.nan
+            name = ""
+            score = math.nan
         if not name or not math.isfinite(score):
             raise BiasError(
                 f"{where} entry {number}: {str(entry)[:90]}: an id and a number as its score are needed"
@@ -99,12 +101,16 @@ def read(path: Path, language: str | None) -> list[Saved]:
     tests = {test: key for test, key in TEST_KEYS.items() if key in content}
     if not tests:
         raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")
-    docs, results, left_out = [], [], {}
+    docs = []
+    results = []
+    left_out = {}
     for test, key in tests.items():
-        where, items = f"{path}: {key}", stereoset_items.read(language, test)
+        where = f"{path}: {key}"
+        items = stereoset_items.read(language, test)
         scores = _scores(content[key], where)
         ids = {candidate["id"] for item in items for candidate in item["candidates"]}
-        missing, unknown = ids - scores.keys(), scores.keys() - ids
+        missing = ids - scores.keys()
+        unknown = scores.keys() - ids
         hint = f"among them: are these predictions for {language}, and"
         if missing:
             raise BiasError(

@@ -65,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: A file or classifier that cannot be had, no language, texts that begin as those of another do.
     """
-    output, name, language = arguments.output, arguments.classifier, arguments.language
+    output = arguments.output
+    name = arguments.classifier
+    language = arguments.language
     if output is not None and not output.endswith(".jsonl"):
         raise BiasError(f"--output {output}: must end in .jsonl")
     files.check_place(output, [arguments.file])

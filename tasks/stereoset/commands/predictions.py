@@ -95,7 +95,8 @@ def collect(
         raise BiasError(
             f"samples of several languages ({', '.join(languages)}): choose one with --language"
         )
-    scores, method = {}, variant or METHOD
+    scores = {}
+    method = variant or METHOD
     for part in samples:
         with errors_in(part, "a document"):
             for doc, answers in zip(part.docs, part.results, strict=True):
@@ -119,7 +120,8 @@ def collect(
                     scores[name] = score
     predictions: Predictions = {}
     for test in ("intra", "inter"):  # as the authors' files have them
-        items, listed = read(languages[0], test), []
+        items = read(languages[0], test)
+        listed = []
         for item in items:
             for candidate in item["candidates"]:
                 name = candidate["id"]

@@ -20,7 +20,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS
 
-PROBLEM, NOTE = "problem", "note"
+PROBLEM = "problem"
+NOTE = "note"
 # letters beside it, but for scripts that put no spaces between words
 _LETTER = "[^\\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _GLUED = re.compile(f"{_LETTER}{BLANK}|{BLANK}{_LETTER}")
@@ -139,12 +140,14 @@ def _check_kinds(item: Facts, source: Facts, originals: Facts) -> Iterator[SetFi
         ("item", "bias type", "bias_type"),
         ("term", "group", "term"),
     ):
-        value, original = item[field], source[field]
+        value = item[field]
+        original = source[field]
         if value != original:
             text = f"{name} {value!r}, but {original!r} in the source"
             yield SetFinding("source", part, text)
     for candidate in item["candidates"]:
-        name, label = candidate["id"], candidate["label"]
+        name = candidate["id"]
+        label = candidate["label"]
         if name not in originals:
             text = f"the source's item has no candidate {name}"
             yield SetFinding("id", label, text)
@@ -156,7 +159,8 @@ def _check_kinds(item: Facts, source: Facts, originals: Facts) -> Iterator[SetFi
 def _check_blank(
     item: Facts, source: Facts | None, originals: Facts
 ) -> Iterator[SetFinding]:
-    context, intra = item["context"], item["test"] == "intra"
+    context = item["context"]
+    intra = item["test"] == "intra"
     count = context.count(BLANK)
     expected = int(intra) if source is None else source["context"].count(BLANK)
     if count < expected:
@@ -180,7 +184,8 @@ def _check_blank(
         piece = next(word for word in context.split() if BLANK in word)
         yield SetFinding("glued", "context", f"{BLANK} touches letters: {piece}")
     for candidate in item["candidates"]:
-        sentence, original = candidate["sentence"], originals.get(candidate["id"])
+        sentence = candidate["sentence"]
+        original = originals.get(candidate["id"])
         if BLANK in sentence or BLANK in (candidate["word"] or ""):
             level = NOTE if original and BLANK in original["sentence"] else PROBLEM
             text = f"{BLANK} in the candidate: {sentence}"
@@ -189,7 +194,8 @@ def _check_blank(
 
 def _check_candidates(item: Facts) -> Iterator[SetFinding]:
     """Check for empty and equal texts and, within sentences, for words that don't stand in their sentence."""
-    intra, context = item["test"] == "intra", item["context"]
+    intra = item["test"] == "intra"
+    context = item["context"]
     candidates = item["candidates"]
     kinds = ("sentence", "word") if intra else ("sentence",)
     texts = [("context", "context", context), ("term", "group", item["term"])]
@@ -207,9 +213,11 @@ def _check_candidates(item: Facts) -> Iterator[SetFinding]:
     if not intra or BLANK not in context:
         return
     for candidate in candidates:
-        label, sentence = candidate["label"], candidate["sentence"]
+        label = candidate["label"]
+        sentence = candidate["sentence"]
         word = candidate["word"] or ""
-        present, expected = words_of(sentence), words_of(context.replace(BLANK, word))
+        present = words_of(sentence)
+        expected = words_of(context.replace(BLANK, word))
         if not words_of(word) or not present or expected == present:
             continue
         if " ".join(words_of(word)) not in " ".join(present):
@@ -237,7 +245,8 @@ def _check_texts(
             original = originals[candidate["id"]]["sentence"]
             pairs.append((candidate["label"], candidate["sentence"], original))
     for part, text, original in pairs:
-        words, size = words_of(text), len(original.strip())
+        words = words_of(text)
+        size = len(original.strip())
         if not words or not size:
             continue
         if language != "en" and len(words) > 2 and words == words_of(original):

@@ -76,9 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
     language = own_sets.check_language(arguments.to, "--to")
     if language == "en":
         raise BiasError("--to en: this is the source's own language")
-    folder, sources = expanded(arguments.output), read_all("en")
+    folder = expanded(arguments.output)
+    sources = read_all("en")
     rows = read_sheet(folder / SHEET, [source["id"] for source in sources])
-    ready, accepted = [], []
+    ready = []
+    accepted = []
     for source, row in zip(sources, rows, strict=True):
         item = translated(source, row)
         lacking = [name for name, text in texts_of(item).items() if not text]
@@ -196,7 +198,8 @@ def translated(source: Facts, row: Row) -> Data:
         "candidates": [],
     }
     for candidate in source["candidates"]:
-        sentence, word = row[candidate["label"]], None
+        sentence = row[candidate["label"]]
+        word = None
         if source["test"] == "intra":
             word = row[f"{candidate['label']} word"] or own_sets.word_of(
                 row["context"], sentence
@@ -210,7 +213,8 @@ def _write_set(
     folder: Path, language: str, items: list[Data], accepted: list[str], left: int
 ) -> None:
     """Write the items that are ready as a set with its tasks and data card, and print how to run it."""
-    path, files = folder / f"stereoset_{language}.json", manifest().files
+    path = folder / f"stereoset_{language}.json"
+    files = manifest().files
     provenance = {
         "made by": f"lm-eval-bias {__version__} stereoset translate",
         "source": {
