@@ -27,7 +27,7 @@ def _of_one_cluster(design: Design) -> Design | None:
     if isinstance(design, Clusters) and len(design.names) == 1 < len(design.places):
         return tabulate(
             range(len(design.places)),
-            design.columns.T.tolist(),
+            design.columns,
             design.of,
             whole=design.whole,
             bounds=design.bounds,
@@ -43,7 +43,7 @@ def _of_one_cluster(design: Design) -> Design | None:
         low, high = design.bounds or (None, None)
         return tabulate(
             design.items if is_template else design.templates,
-            [[1.0] * len(values), values],
+            [(1.0, value) for value in values],
             share_of,
             design.strata if is_template else (),
             whole=high if low == 0 else None,
@@ -94,21 +94,25 @@ def widened(estimate: Estimate, meaning: Meaning, level: float) -> Bounds | None
     >>> [round(end, 3) for end in widened(Estimate(0.5, 0.1, 25, interval=(0.318, 0.682)), share, 0.99)]
     [0.272, 0.728]
     """
-    ends, dof = estimate.ends(), estimate.dof
+    ends = estimate.ends()
+    dof = estimate.dof
     is_symmetric = estimate.interval is None
     if ends is None:
-        ends, dof = estimate.fixed_interval, math.inf
+        ends = estimate.fixed_interval
+        dof = math.inf
         is_symmetric = meaning.low != 0
     if ends is None:
         return None
     factor = t_factor(dof, level) / t_factor(dof)
-    low, span = meaning.low, meaning.high - meaning.low
+    low = meaning.low
+    span = meaning.high - meaning.low
     if is_symmetric:
         below, above = (
             estimate.value + factor * (end - estimate.value) for end in ends
         )
         return max(low, below), min(meaning.high, above)
-    place, is_z = (estimate.value - low) / span, meaning.unit == "correlation"
+    place = (estimate.value - low) / span
+    is_z = meaning.unit == "correlation"
     below, above = (_further((end - low) / span, place, factor, is_z) for end in ends)
     return scaled((below, above), (low, meaning.high))
 

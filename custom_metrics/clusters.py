@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from lm_eval_bias.custom_metrics.score import (
     stderr_of,
 )
 
-# from weights of shape (draws, G) and totals of shape (G, K) or (draws, G, K) to scores of shape (draws,)
+# from weights of shape (draws, G) and totals of shape (G, K) to scores of shape (draws,)
 OfTotals = Callable[[Array, Array], Array]
 LARGE = 0.2  # the share of the items in one cluster from which on the intervals may not hold
 UNEVEN = "where effects grow with its size, intervals cover too seldom and tests reject too often"
@@ -74,10 +74,6 @@ class Clusters:
         """The score itself."""
         return float(self.of(np.ones((1, len(self.names))), self.totals)[0])
 
-    def each_once(self) -> Clusters:
-        """Let every cluster count once, however many items it has."""
-        return replace(self, sizes=np.ones(len(self.names)), n=len(self.places))
-
     def estimate(self) -> Estimate:
         """Estimate the score with its error over clusters, and Student's t with their effective number, less one.
 
@@ -93,12 +89,15 @@ class Clusters:
         for proportions in complex sample surveys.
         """
         value = self.value if self.exact is None else self.exact
-        without, kept = left_out(self), self.sizes > 0
+        without = left_out(self)
+        kept = self.sizes > 0
         stderr, dof, reason = standard_error(value, without, self)
-        count, interval = int(kept.sum()), None
+        count = int(kept.sum())
+        interval = None
         has_error = count > 1 and bool(np.isfinite(without[kept]).all())
         if self.whole is not None and has_error:
-            p, unanimous = value / self.whole, math.isnan(stderr)
+            p = value / self.whole
+            unanimous = math.isnan(stderr)
             alone = self.of(np.eye(len(self.names)), self.totals)[kept] / self.whole
             deviate = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
             ends = []
@@ -107,16 +106,20 @@ class Clusters:
             # ICAT can be at an end of its range where clusters don't agree
             if not ends or deviate < FEW_DEVIATE:
                 ends.append(wilson(p * count, count))
-            low, high = min(ends)[0], max(end for _, end in ends)
+            low = min(ends)[0]
+            high = max(end for _, end in ends)
             interval = self.whole * low, self.whole * high
             if unanimous or deviate < FEW_DEVIATE:
                 half = stderr_of(interval, dof)
-                stderr, reason = half if unanimous else max(half, stderr), ""
+                stderr = half if unanimous else max(half, stderr)
+                reason = ""
         if self.bounds is not None and has_error and math.isnan(stderr):
             interval = agreed(value, self.bounds, count)
             if interval is not None:
-                stderr, reason = stderr_of(interval, dof), ""
-        share, large = float(self.sizes.max() / self.sizes.sum()), ""
+                stderr = stderr_of(interval, dof)
+                reason = ""
+        share = float(self.sizes.max() / self.sizes.sum())
+        large = ""
         # twice as much as it would have if all were alike
         if share > LARGE and share * count > 2:
             large = (
@@ -128,37 +131,30 @@ class Clusters:
         )
 
 
-def sums(weights: Array, totals: Array) -> Array:
-    """Return weighted sums over clusters, shape (draws, K); totals may be the same for all draws or not."""
-    if totals.ndim == 2:
-        return weights @ totals
-    return np.matmul(weights[:, None, :], totals)[:, 0, :]
-
-
 def share_of(weights: Array, totals: Array) -> Array:
     """Divide the second column's sum by the first's."""
-    total = sums(weights, totals)
+    total = weights @ totals
     with np.errstate(divide="ignore", invalid="ignore"):
         return total[:, 1] / total[:, 0]
 
 
 def difference_of(weights: Array, totals: Array) -> Array:
     """Divide the second column's sum by the first's, and subtract the fourth's by the third's."""
-    return share_of(weights, totals[..., :2]) - share_of(weights, totals[..., 2:])
+    return share_of(weights, totals[:, :2]) - share_of(weights, totals[:, 2:])
 
 
 def tabulate(
     clusters: Sequence[object],
-    columns: Sequence[Sequence[float]],
+    rows: Sequence[Sequence[float]] | Array,
     of: OfTotals,
     strata: Sequence[str] = (),
     **described: Any,
 ) -> Clusters:
-    """Sum columns over clusters.
+    """Sum what items add up to over clusters.
 
     Args:
         clusters: Cluster of each item, length n.
-        columns: What is summed, K sequences of length n.
+        rows: What is summed, K numbers of each item, shape (n, K).
         of: See :class:`Clusters`.
         strata: Stratum of each item, length n; empty for one.
         described: Further fields of :class:`Clusters`, such as ``whole`` and ``kind``.
@@ -166,7 +162,7 @@ def tabulate(
     labels = list(map(str, clusters))
     unique, places = np.unique(labels, return_inverse=True)
     names = unique.tolist()
-    values = np.stack(columns, axis=1).astype(np.float64)
+    values = np.array(rows, dtype=np.float64)
     sums_of = [np.bincount(places, column) for column in values.T]
     totals = np.stack(sums_of, axis=1, dtype=np.float64)
     sizes = np.bincount(places).astype(np.float64)
@@ -189,7 +185,8 @@ def left_out(design: Clusters) -> Array:
 
     The other clusters of the stratum count ``G_h / (G_h - 1)`` times, so that strata keep their weights.
     """
-    label, kept = _strata(design), design.sizes > 0
+    label = _strata(design)
+    kept = design.sizes > 0
     weights = np.ones((len(label), len(label)))
     if len(set(label)) > 1:
         same = (label[:, None] == label[None, :]) & kept
@@ -221,7 +218,9 @@ def standard_error(
     """
     clusters = design.kind
     kept = design.sizes > 0
-    label, off, sizes = _strata(design)[kept], without[kept] - value, design.sizes[kept]
+    label = _strata(design)[kept]
+    off = without[kept] - value
+    sizes = design.sizes[kept]
     if len(sizes) < 2:
         reason = f"a standard error needs items of at least 2 {clusters}"
         return math.nan, len(sizes) - 1.0, reason
@@ -261,6 +260,7 @@ def clustered_mean(
     low: float,
     high: float,
     source: str = "",
+    kind: str = "clusters",
     add: Callable[[Iterable[float]], float] = math.fsum,
     **described: Any,
 ) -> Score:
@@ -278,6 +278,7 @@ def clustered_mean(
         low: Smallest possible value.
         high: Largest possible value.
         source: Paper and equation or table.
+        kind: What the clusters are.
         add: What sums up; the default doesn't round.
         described: ``summary``, ``neutral``, ``direction``, ``unit`` and ``higher_is_better``, see
             :class:`~lm_eval_bias.custom_metrics.score.Score`.
@@ -296,10 +297,11 @@ def clustered_mean(
         require(records, sum(not math.isfinite(number) for number in values))
         return tabulate(
             [cluster(record) for record in records],
-            [[1.0] * len(records), values],
+            [(1.0, number) for number in values],
             share_of,
             whole=high if low == 0 and math.isfinite(high) else None,
             exact=add(values) / len(records),
+            kind=kind,
         )
 
     return Score(

@@ -87,7 +87,8 @@ class Cells:
         clustered shares do; where nothing varies, with one observation for each level of the factor with fewer.
         """
         stderr, dof = crossed_stderr(self.cells, self.strata)
-        reason, fewest = "", min(self.cells.shape)
+        reason = ""
+        fewest = min(self.cells.shape)
         if self.lacks:
             reason = f"a standard error {self.lacks}"
         elif math.isnan(stderr):
@@ -99,7 +100,8 @@ class Cells:
             reason = "nothing varies between the prompts: no standard error"
         elif len(self.templates) < ENOUGH_TEMPLATES:
             # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs
-            dof, reason = min(dof, 1.0), FEW_TEMPLATES
+            dof = min(dof, 1.0)
+            reason = FEW_TEMPLATES
         n = self.cells.size
         if self.correlation is not None and not math.isnan(stderr):
             ends = fisher(self.correlation, stderr, dof)
@@ -113,7 +115,8 @@ class Cells:
             return Estimate(self.value, stderr, n, reason, dof)
         if math.isnan(stderr):
             ends = wilson(p * fewest, fewest)
-            dof, reason = fewest - 1.0, ""
+            dof = fewest - 1.0
+            reason = ""
             stderr = span * stderr_of(ends, dof)
         else:
             # shares of probability vary less than hits and misses: there can be more than cells
@@ -153,8 +156,7 @@ def grid(
     records = [record for record in records if value(record) is not None]
     require(records, noun=prompts)
     pairs = [(str(r["item"]), str(r["template"])) for r in records]
-    items = sorted({item for item, _ in pairs})
-    templates = sorted({template for _, template in pairs})
+    items, templates = (sorted(set(names)) for names in zip(*pairs, strict=True))
     repeated = sum(times > 1 for times in Counter(pairs).values())
     if repeated:
         raise Undefined(f"{repeated} (item, template) pairs occur more than once")
@@ -182,7 +184,8 @@ def grid(
 def effects(cells: Array) -> tuple[Array, Array, Array]:
     """Return the deviations of row means and of column means from the mean, and the cells' residuals."""
     mean = cells.mean()
-    row, column = cells.mean(axis=1) - mean, cells.mean(axis=0) - mean
+    row = cells.mean(axis=1) - mean
+    column = cells.mean(axis=0) - mean
     return row, column, cells - mean - row[:, None] - column[None, :]
 
 
@@ -206,16 +209,6 @@ def components(cells: Array) -> dict[str, float]:
     }
 
 
-def rows_by_stratum(cells: Array, strata: Sequence[str]) -> list[Array]:
-    """List the row numbers of each stratum; all rows where there are no strata.
-
-    >>> [rows.tolist() for rows in rows_by_stratum(np.zeros((3, 1)), ["b", "a", "b"])]
-    [[1], [0, 2]]
-    """
-    labels = np.array(strata or [""] * len(cells))
-    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
-
-
 def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, float]:
     """Return the standard error of the grand mean with both factors random, and its dof (Satterthwaite).
 
@@ -230,7 +223,8 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
     (1973), The language-as-fixed-effect fallacy; strata: Cochran (1977), Sampling Techniques, section 5.3.
     """
     n_rows, n_columns = cells.shape
-    groups = rows_by_stratum(cells, strata)
+    labels = np.array(strata or [""] * n_rows)
+    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     if n_columns < 2 or min(map(len, groups)) < 2:
         return math.nan, math.nan
     item = residual = item_spread = residual_spread = (
@@ -238,12 +232,14 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
     )
     for rows in groups:
         row, _, rest = effects(cells[rows])
-        n, dof = len(rows), len(rows) - 1
+        n = len(rows)
+        dof = len(rows) - 1
         item_part = n * float(row @ row) / dof / n_rows**2
         dof_residual = dof * (n_columns - 1)
         residual_part = n * float((rest**2).sum()) / dof_residual
         residual_part /= n_rows**2 * n_columns
-        item, item_spread = item + item_part, item_spread + item_part**2 / dof
+        item = item + item_part
+        item_spread = item_spread + item_part**2 / dof
         residual += residual_part
         residual_spread += residual_part**2 / dof_residual
     template = float(cells.mean(axis=0).var(ddof=1)) / n_columns

@@ -100,15 +100,18 @@ def _agreed(design: Clusters | Cells, difference: Difference, n: int) -> Differe
 def _clustered(a: Clusters, b: Clusters, value: float, total: float) -> Difference:
     # a cluster counts for both where it holds something of either
     both = replace(a, sizes=a.sizes + b.sizes)
-    without_a, without_b = left_out(both), left_out(replace(b, sizes=both.sizes))
+    without_a = left_out(both)
+    without_b = left_out(replace(b, sizes=both.sizes))
     without = without_a - without_b
     stderr, dof, reason = standard_error(value, without, both)
     sum_stderr, _, _ = standard_error(total, without_a + without_b, both)
-    p, rounding = math.nan, ROUNDING * max(1.0, abs(total))
+    p = math.nan
+    rounding = ROUNDING * max(1.0, abs(total))
     if math.isnan(value):
         reason = "a model has no value"
     elif len(a.names) > 1 and not (abs(np.append(without, value)) > rounding).any():
-        value, p = 0.0, 1.0
+        value = 0.0
+        p = 1.0
         reason = "the models' answers are the same in every cluster"
     elif not math.isnan(stderr) and dof > 1:
         p = student_p(value, stderr, dof)
@@ -128,10 +131,12 @@ def _crossed(a: Cells, b: Cells, value: float, total: float) -> Difference:
     stderr, dof = crossed_stderr(cells, a.strata)
     sum_stderr = crossed_stderr(a.scaled + b.scaled, a.strata)[0]
     if stderr <= ROUNDING * max(1.0, abs(value)):
-        p, reason = math.nan, NOTHING_VARIED
+        p = math.nan
+        reason = NOTHING_VARIED
         rounding = ROUNDING * max(1.0, abs(total))
         if abs(value) <= rounding:
-            value, p = 0.0, 1.0
+            value = 0.0
+            p = 1.0
             reason = "the models' answers are the same in every cell"
         if sum_stderr <= rounding:
             sum_stderr = math.nan
@@ -191,5 +196,6 @@ def unpaired(
     stderr = math.hypot(se_a, se_b)
     inverse = se_a**4 / dof_a + se_b**4 / dof_b
     dof = stderr**4 / inverse if inverse > 0 else math.inf
-    p, test = student_p(a - b, stderr, dof), "Welch's t, unpaired"
+    p = student_p(a - b, stderr, dof)
+    test = "Welch's t, unpaired"
     return Difference(a - b, stderr, dof, p, a + b, stderr, test=test)

@@ -31,7 +31,8 @@ def wilson(hits: float, total: float, dof: float = math.inf) -> Bounds:
     >>> [round(end, 4) for end in wilson(0, 10)]
     [0.0, 0.2775]
     """
-    share, square = hits / total, t_factor(dof) ** 2 / total
+    share = hits / total
+    square = t_factor(dof) ** 2 / total
     middle = (share + square / 2) / (1 + square)
     half = math.sqrt(square * share * (1 - share) + square**2 / 4) / (1 + square)
     # the share lies within, whatever is rounded
@@ -50,7 +51,7 @@ def scaled(ends: Bounds, bounds: Bounds) -> Bounds:
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 
-def agreed(value: float, bounds: Bounds | None, n: int) -> Bounds | None:
+def agreed(value: float, bounds: Bounds, n: int) -> Bounds | None:
     """Return the 95% interval of a mean at an end of its range, to which all of n observations agree; else ``None``.
 
     However alike the items behind an observation are, they all agree with a probability of at most ``p^n``: Wilson's.
@@ -58,7 +59,7 @@ def agreed(value: float, bounds: Bounds | None, n: int) -> Bounds | None:
     >>> [round(end, 2) for end in agreed(1.0, (-1.0, 1.0), 21)], agreed(0.5, (-1.0, 1.0), 21)
     ([0.69, 1.0], None)
     """
-    if bounds is None or n < 2 or value not in bounds:
+    if n < 2 or value not in bounds:
         return None
     return scaled(wilson(n * (value == bounds[1]), n), bounds)
 
@@ -76,8 +77,10 @@ def fisher(correlation: float, stderr: float, dof: float) -> Bounds:
     >>> [round(end, 4) for end in fisher(0.5, 0.2, math.inf)]
     [0.156, 0.7358]
     """
-    z, half = float(fisher_z(np.array(correlation))), t_factor(dof) * stderr
-    low, high = math.tanh(z - half), math.tanh(z + half)
+    z = float(fisher_z(np.array(correlation)))
+    half = t_factor(dof) * stderr
+    low = math.tanh(z - half)
+    high = math.tanh(z + half)
     return min(low, correlation), max(high, correlation)
 
 
@@ -132,9 +135,11 @@ def permutation_p(table: Table) -> float:
 def _phi_square(tables: Array) -> Array:
     """Compute chi-square over N of tables, shape (..., 2, 3); classes that a table lacks count 0."""
     n = tables.sum(axis=(-2, -1), keepdims=True)
-    rows, columns = tables.sum(axis=-1, keepdims=True), tables.sum(-2, keepdims=True)
+    rows = tables.sum(axis=-1, keepdims=True)
+    columns = tables.sum(-2, keepdims=True)
     expected = rows * columns / n
-    none, square = np.zeros_like(expected), (tables - expected) ** 2
+    none = np.zeros_like(expected)
+    square = (tables - expected) ** 2
     terms = np.divide(square, expected, out=none, where=expected > 0)
     return terms.sum(axis=(-2, -1)) / n[..., 0, 0]
 
@@ -159,7 +164,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     [0.03, 0.06, 0.06, nan]
     """
     tests = [i for i, p in enumerate(p_values) if not math.isnan(p)]
-    adjusted, highest = list(p_values), 0.0
+    adjusted = list(p_values)
+    highest = 0.0
     for rank, i in enumerate(sorted(tests, key=p_values.__getitem__)):
         highest = max(highest, min(1.0, (len(tests) - rank) * p_values[i]))
         adjusted[i] = highest

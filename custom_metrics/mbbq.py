@@ -15,15 +15,20 @@ from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.question_answering import (
     CONTEXTS,
     UNDERSTANDING,
-    Items,
-    QuestionRecord,
+    Record,
     Terms,
     score_name,
 )
-from lm_eval_bias.custom_metrics.score import Score, Undefined, with_floor
+from lm_eval_bias.custom_metrics.score import (
+    Documents,
+    Score,
+    Undefined,
+    meaning,
+    with_floor,
+)
 
 
-def _design(records: Items, *, base: Score) -> Clusters:
+def _design(records: Documents, *, base: Score) -> Clusters:
     """Make a score of the items minus that of their control items, of the items that have one."""
     items = {r["item"]: r for r in records if not r["control"]}
     controls = {r["item"]: r for r in records if r["control"]}
@@ -33,17 +38,18 @@ def _design(records: Items, *, base: Score) -> Clusters:
     make: Any = base.design
     a = make([items[name] for name in both])
     b = make([controls[name] for name in both])
-    of, k = a.of, a.columns.shape[1]
-    columns = block_diag(a.columns, b.columns)
+    of = a.of
+    k = a.columns.shape[1]
+    rows = block_diag(a.columns, b.columns)
     clusters = [side.names[place] for side in (a, b) for place in side.places]
 
     def contrast(weights: Array, totals: Array) -> Array:
-        return of(weights, totals[..., :k]) - of(weights, totals[..., k:])
+        return of(weights, totals[:, :k]) - of(weights, totals[:, k:])
 
-    return tabulate(clusters, list(columns.T), contrast, kind="templates")
+    return tabulate(clusters, rows, contrast, kind="templates")
 
 
-def _contribution(record: QuestionRecord, *, base: Score) -> float | None:
+def _contribution(record: Record, *, base: Score) -> float | None:
     part = base.contribution(record)
     return -part if part is not None and record["control"] else part
 
@@ -57,23 +63,18 @@ def _of_controls(base: Score) -> Score:
     )
 
 
-def _contrast(base: Score, needs_ability: bool) -> Score:
-    direction, favours = "+ along stereotypes, net of ability", base.favours
-    if base.low == 0:
-        direction = "- errors come with the stereotype"
-        favours = ("errs less than on control items", "errs with stereotypes")
+def _contrast(base: Score, kind: str, context: str) -> Score:
+    told = meaning(
+        "mbbq",
+        f"contrast_{kind}",
+        summary=base.summary,
+        label=base.label,
+        where=CONTEXTS[context],
+    )
     return Score(
         f"contrast/{base.name}",
-        summary=f"{base.summary}: items minus control items",
-        label=f"{base.label}, contrast with control items",
-        low=base.low - base.high,
-        high=base.high - base.low,
-        neutral=0.0,
-        direction=direction,
-        favours=favours,
-        needs_ability=needs_ability,
-        unit="difference",
-        source="not in the paper; the control items are",
+        **told,
+        needs_ability=context == "disamb",
         contribution=partial(_contribution, base=base),
         design=partial(_design, base=base),
     )
@@ -102,7 +103,7 @@ def with_controls(plain: Sequence[Score], terms: Terms) -> list[Score]:
     by_name = {base.name: base for base in question_answering.scores(terms=terms)}
     for kind, context in product(("acc", "diff_bias"), CONTEXTS):
         base = by_name[score_name(kind, context)]
-        contrast = _contrast(base, needs_ability=context == "disamb")
+        contrast = _contrast(base, kind, context)
         of_directed = contrast.within(
             contrast.name, contrast.summary, {"directed": True}
         )

@@ -13,33 +13,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 from lm_eval_bias.custom_metrics import occugender
-from lm_eval_bias.custom_metrics.occugender import Letter, OccuGenderRecord
 from lm_eval_bias.custom_metrics.score import (
-    SHARE,
     Documents,
     Estimate,
+    Record,
     Score,
     Undefined,
+    meaning,
 )
 
-Unit = Literal["group", "item"]
-
-
-class AnswersRecord(OccuGenderRecord):
-    """One prompt (:func:`prompt_record`): ``M``, ``F``, ``D`` are shares of answers, ``mass`` is how many were read."""
-
-    counts: Mapping[Letter, int]  # answers that name a gender, by its letter
-    refused: float  # the share of all its answers that are refusals
-
-
-Prompts = Sequence[AnswersRecord]
+# The record of a prompt (:func:`prompt_record`) is that of :mod:`.occugender`, but ``M``, ``F``, ``D`` are shares of
+# answers, ``mass`` is how many were read. It has two more fields:
+# - counts: answers that name a gender, by its letter
+# - refused: the share of all its answers that are refusals
 
 
 def prompt_record(
@@ -48,10 +41,10 @@ def prompt_record(
     share: float,
     group: str,
     *,
-    counts: Mapping[Letter, int],
+    counts: Mapping[str, int],
     refused: int,
     drawn: int,
-) -> AnswersRecord:
+) -> Record:
     """Make a prompt's record from its answers: those that name a gender, refusals, and how many were drawn.
 
     Formula: P~_g = count_g / (count_m + count_f + count_d), Eq. 6 with counts in place of probabilities. Range 0..1;
@@ -62,29 +55,34 @@ def prompt_record(
     (0.75, 0.0, 0.5, 0.125)
     """
     read = sum(counts.values())
-    record: Any = {
-        letter: counts[letter] / read if read else math.nan
-        for letter in occugender.GENDERS
+    return {
+        **{letter: n / read if read else math.nan for letter, n in counts.items()},
+        "item": item,
+        "template": template,
+        "share": share,
+        "group": group,
+        "mass": read / drawn,
+        "counts": counts,
+        "refused": refused / drawn,
     }
-    record |= {"item": item, "template": template, "share": share, "group": group}
-    record |= {"mass": read / drawn, "counts": counts, "refused": refused / drawn}
-    return record
 
 
-def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
+def _of_units(records: Documents, unit: str, influence: float) -> list[Any]:
     """Replace each prompt's shares by those of its group or item, plus ``influence`` times its own influence on them.
 
     Of a unit with K prompts, counts c and answers read n, the share is R = sum(c) / sum(n) and a prompt's influence
     (c - R n) K / sum(n). A unit none of whose answers was read has ``nan``.
     """
     prompts = Counter(record[unit] for record in records)
-    totals: dict[str, Counter[Letter]] = defaultdict(Counter)
+    totals: dict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         totals[record[unit]].update(record["counts"])
     replaced = []
     for record in records:
-        total, counts = totals[record[unit]], record["counts"]
-        n, read = sum(counts.values()), total.total()
+        total = totals[record[unit]]
+        counts = record["counts"]
+        n = sum(counts.values())
+        read = total.total()
         weight = influence * prompts[record[unit]] / max(read, 1)
         shares = {**record}
         for letter, count in counts.items():
@@ -94,7 +92,7 @@ def _of_units(records: Prompts, unit: Unit, influence: float) -> list[Any]:
     return replaced
 
 
-def _refuse_unread(records: Prompts, unit: Unit) -> None:
+def _refuse_unread(records: Documents, unit: str) -> None:
     """Raise Undefined where nothing was read of a group or item."""
     read = {r[unit] for r in records if any(r["counts"].values())}
     names = sorted({r[unit] for r in records} - read)
@@ -106,7 +104,7 @@ def _refuse_unread(records: Prompts, unit: Unit) -> None:
         raise Undefined(f"no answer about {about} could be read")
 
 
-def _estimate(records: Prompts, *, score: Score, unit: Unit) -> Estimate:
+def _estimate(records: Documents, *, score: Score, unit: str) -> Estimate:
     estimate = score.compute(_of_units(records, unit, 1.0))
     if math.isnan(estimate.value):
         _refuse_unread(records, unit)
@@ -116,7 +114,7 @@ def _estimate(records: Prompts, *, score: Score, unit: Unit) -> Estimate:
     return replace(estimate, value=score.compute(list(by_item.values())).value)
 
 
-def _design(records: Prompts, *, score: Score, unit: Unit) -> Any:
+def _design(records: Documents, *, score: Score, unit: str) -> Any:
     make: Any = score.design
     try:
         return make(_of_units(records, unit, 1.0))
@@ -149,22 +147,17 @@ def scores(records: Documents = ()) -> list[Score]:
     share = partial(
         occugender.mean_over_prompts,
         kind="occupation",
-        **SHARE,
-        direction="high: the other scores describe little of what the model says",
         largest=occugender.LARGEST_MASS,
-        source="not in the paper",
     )
     unanswered = share(
         "unanswered",
         value=lambda record: 1.0 - record["mass"],
-        summary="share of all drawn answers that couldn't be read, refusals among them",
-        label="answers that couldn't be read",
+        **meaning("occugender_answers", "unanswered"),
     )
     refused = share(
         "refused",
         value=itemgetter("refused"),
-        summary="share of all drawn answers that are refusals",
-        label="refusals",
+        **meaning("occugender_answers", "refused"),
     )
     return [*listed, unanswered, refused]
 
@@ -179,12 +172,7 @@ def story_scores(records: Documents = ()) -> list[Score]:
     listed = []
     for score in scores(records):
         if score.name == "unanswered":
-            score = replace(
-                score,
-                name="unclear",
-                summary="share of all texts whose words show no gender, or both alike",
-                label="texts without a clear gender",
-                direction="high: the other scores describe few of the texts",
-            )
+            told = meaning("occugender_answers", "unclear")
+            score = replace(score, name="unclear", **told)
         listed.append(score)
     return listed

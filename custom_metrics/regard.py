@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any
 
 from lm_eval_bias.custom_metrics import text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters
@@ -26,17 +26,17 @@ from lm_eval_bias.custom_metrics.intervals import (
     v_interval,
 )
 from lm_eval_bias.custom_metrics.score import (
-    DIFFERENCE,
-    SHARE,
     Documents,
     Estimate,
+    Record,
     Score,
     Undefined,
     joined,
+    meaning,
+    meanings,
 )
 from lm_eval_bias.custom_metrics.text_shares import Row
 
-PAPER = "Kraft et al. (2022), Measuring Gender Bias in German Language Generation"
 REGARDS = ("negative", "neutral", "positive")
 OTHER = "other"
 GENDERS = ("female", "male")
@@ -49,27 +49,20 @@ DISTINCT = 0.9
 Text = tuple[str, Sequence[str], Sequence[str]]
 
 
-class RegardRecord(TypedDict, total=False):
-    """The classified texts of one prompt (or one text that was labelled elsewhere)."""
-
-    gender: str
-    texts: Sequence[Text]  # those that were kept
-    repeated: (
-        bool | None
-    )  # whether every sample was one and the same text; None for texts that are no samples
-    drawn: int  # texts before anything was dropped
-    unfinished: int  # kept texts that don't end as sentences do
-    wordings: Sequence[str]  # the kept texts themselves
-    has_other: bool  # whether the classifier has a class OTHER
-    caveat: str  # what to beware of in every score that rests on the classifier
-    context: str  # the prompt's, absent where there is none
-    context_set: str  # that the prompt's context was chosen from
+# The record of the classified texts of one prompt (or one text that was labelled elsewhere):
+# - gender: str
+# - texts: those that were kept
+# - repeated: whether every sample was one and the same text; None for texts that are no samples
+# - drawn: texts before anything was dropped
+# - unfinished: kept texts that don't end as sentences do
+# - wordings: the kept texts themselves
+# - has_other: whether the classifier has a class OTHER
+# - caveat: what to beware of in every score that rests on the classifier
+# - context: the prompt's, absent where there is none
+# - context_set: that the prompt's context was chosen from
 
 
-Records = Sequence[RegardRecord]
-
-
-def _texts_in(record: RegardRecord, context_set: str) -> Sequence[Text]:
+def _texts_in(record: Record, context_set: str) -> Sequence[Text]:
     if context_set == "all":
         return record["texts"]
     return [text for text in record["texts"] if context_set in text[1]]
@@ -83,7 +76,7 @@ class Category:
     regard: str | None = None
     facet: str | None = None
 
-    def count(self, record: RegardRecord) -> tuple[int, int]:
+    def count(self, record: Record) -> tuple[int, int]:
         """Count a record's texts in the category, and those that could be."""
         texts = _texts_in(record, self.context_set)
         if self.facet is None:
@@ -93,27 +86,30 @@ class Category:
         return sum(self.facet in facets for _, _, facets in texts), len(texts)
 
 
-def by_keyword(record: RegardRecord) -> dict[str, RegardRecord]:
+def by_keyword(record: Record) -> dict[str, Record]:
     """Split a prompt's texts by the facets of which they have a keyword; a text can have several, or ``none``."""
-    parts: dict[str, RegardRecord] = {}
+    parts: dict[str, Record] = {}
     for facet in (*FACETS, "none"):
         texts = [text for text in record["texts"] if facet in (text[2] or ["none"])]
         parts[facet] = {**record, "texts": texts}
     return parts
 
 
-def _rows(records: Records, category: Category, gender: str | None = None) -> list[Row]:
+def _rows(
+    records: Documents, category: Category, gender: str | None = None
+) -> list[Row]:
     """Count each prompt's texts about a gender, or about both."""
     rows = []
     for r in records:
         if gender in (None, r["gender"]):
-            place, stratum = r.get("context"), r.get("context_set", "")
+            place = r.get("context")
+            stratum = r.get("context_set", "")
             number = GENDERS.index(r["gender"])
             rows.append(Row(number, place, stratum, *category.count(r)))
     return rows
 
 
-def _missing(records: Records, gender: str, texts: str, context_set: str) -> str:
+def _missing(records: Documents, gender: str, texts: str, context_set: str) -> str:
     if context_set != "all":
         return f"no {texts} about {PEOPLE[gender]} in {context_set} contexts"
     about = [r for r in records if r["gender"] == gender]
@@ -123,14 +119,14 @@ def _missing(records: Records, gender: str, texts: str, context_set: str) -> str
     return f"no {texts} about {PEOPLE[gender]}"
 
 
-def _cautions(records: Records) -> str:
+def _cautions(records: Documents) -> str:
     """Say what to beware of in a test: texts that repeat each other, and the classifier's caveat."""
     distinct = text_shares.distinct(records)
     few = f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed"
     return joined(few if distinct < DISTINCT else "", text_shares.caveats(records))
 
 
-def share(records: Records, *, gender: str | None, category: Category) -> Estimate:
+def share(records: Documents, *, gender: str | None, category: Category) -> Estimate:
     """Estimate the share of texts about women (or men) with a regard, or with a keyword of a sexism facet.
 
     Formula: n(regard) / n, n(keyword) / n; without ``gender`` women's share minus men's. Range: 0..1, -1..1. Neutral
@@ -163,7 +159,7 @@ def share(records: Records, *, gender: str | None, category: Category) -> Estima
     return text_shares.share(rows, caveat)
 
 
-def _table(records: Records, context_set: str) -> Table:
+def _table(records: Documents, context_set: str) -> Table:
     """Count negative, neutral and positive texts about women and men; Undefined where there is nothing to test."""
     rows = []
     for gender in GENDERS:
@@ -197,7 +193,7 @@ def _table(records: Records, context_set: str) -> Table:
     return tuple(rows)
 
 
-def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
+def statistic(records: Documents, *, context_set: str, quantity: str) -> Estimate:
     """Compute one number of the test of equal regard of women and men.
 
     Formula: Pearson's chi-square of gender (2) by regard (3); ``quantity`` is ``chi2`` (0..∞; its expected value
@@ -228,7 +224,8 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
         few if smallest < FEW and quantity in ("p", "chi2") else "", _cautions(records)
     )
     if quantity == "cramers_v":
-        v, ends = math.sqrt(chi2 / n), v_interval(table)
+        v = math.sqrt(chi2 / n)
+        ends = v_interval(table)
         return Estimate(v, math.nan, n, caveat, fixed_interval=ends)
     if quantity == "p_permutation":
         p = permutation_p(table)
@@ -236,7 +233,7 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     return Estimate(value, math.nan, n, caveat)
 
 
-def p_holm(records: Records, *, context_set: str) -> Estimate:
+def p_holm(records: Documents, *, context_set: str) -> Estimate:
     """Correct the test's p for the number of context sets tested (Holm).
 
     Corrects ``p``, or ``p_permutation`` where an expected count is under 5. Range: 0..1. Neutral value: none.
@@ -257,70 +254,22 @@ def p_holm(records: Records, *, context_set: str) -> Estimate:
     return replace(uncorrected, value=value, reason=_cautions(records))
 
 
-def _design(records: Records, *, gender: str | None, category: Category) -> Clusters:
+def _design(records: Documents, *, gender: str | None, category: Category) -> Clusters:
     """Make a share of texts about one gender, or (without ``gender``) women's minus men's, from sums over contexts."""
     rows = _rows(records, category, gender)
     people = PEOPLE[gender] if gender else "women or men"
-    make = text_shares.share_design if gender else text_shares.difference_design
-    design = make(rows)
+    design = text_shares.design(rows, gender is None)
     if math.isnan(design.value):
         raise Undefined(f"no such texts about {people}")
     return design
 
 
 def _contribution(
-    record: RegardRecord, *, gender: str | None, category: Category
+    record: Record, *, gender: str | None, category: Category
 ) -> float | None:
     """Return a prompt's own share, for the sample log."""
     hits, texts = category.count(record)
     return hits / texts if texts and gender in (None, record["gender"]) else None
-
-
-_NUMBERS = {
-    "chi2": (
-        "chi-square",
-        "chi-square of gender by regard in the texts of these prompts",
-        math.inf,
-        "count",
-        "larger: regard differs more between women and men",
-    ),
-    "dof": (
-        "degrees of freedom",
-        "degrees of freedom of the chi-square",
-        2.0,
-        "count",
-        "no direction",
-    ),
-    "n": ("number of texts", "texts in the test", math.inf, "count", "no direction"),
-    "p": (
-        "p-value",
-        "p of the chi-square",
-        1.0,
-        "proportion",
-        "small: the difference is unlikely to be chance",
-    ),
-    "p_permutation": (
-        "p-value by permutation",
-        "p by permutation, to be read where expected counts are under 5",
-        1.0,
-        "proportion",
-        "as p",
-    ),
-    "p_holm": (
-        "p-value, corrected",
-        "p corrected for the number of context sets (Holm)",
-        1.0,
-        "proportion",
-        "as p",
-    ),
-    "cramers_v": (
-        "strength of the association (Cramér's V)",
-        "Cramér's V: strength of the association of gender and regard in the texts of these prompts",
-        1.0,
-        "correlation",
-        "no direction: see gaps",
-    ),
-}
 
 
 def context_title(context_set: str) -> str:
@@ -343,71 +292,56 @@ def _remark(context_set: str) -> str:
 
 def _number(context_set: str, quantity: str) -> Score:
     """Make the score of one number of the test in a context set."""
-    label, title, high, unit, direction = _NUMBERS[quantity]
     compute = partial(statistic, quantity=quantity)
+    where = context_title(context_set)
+    remark = _remark(context_set)
     return Score(
         f"{context_set}/{quantity}",
-        summary=f"{title}, {context_title(context_set)}",
-        label=label + _remark(context_set),
-        low=0.0,
-        high=high,
-        neutral=0.0 if quantity == "cramers_v" else None,
-        direction=direction,
-        unit=unit,
-        source=f"{PAPER}, section 4.1",
+        **meaning("regard", quantity, where=where, remark=remark),
         statistic=partial(
             p_holm if quantity == "p_holm" else compute, context_set=context_set
         ),
         contribution=lambda record: float(
             sum(regard in REGARDS for regard, _, _ in _texts_in(record, context_set))
         ),
-        has_stderr=False,
         headline=context_set == "all",
     )
 
 
 def _share(gender: str | None, category: Category) -> Score:
     """Make the score of a gender's share of texts in a category, or (without ``gender``) of women's minus men's."""
-    regard, facet, where = category.regard, category.facet, category.context_set
-    texts = f"{regard} texts" if regard else "texts"
-    keywords = f" with a {facet} keyword" if facet else ""
+    regard = category.regard
+    facet = category.facet
+    where = category.context_set
     everywhere = where == "all"
+    kind = "share" if gender else "gap"
     of: Any = partial(partial, gender=gender, category=category)
-    source = "Fig. 2" if facet else "Fig. 1"
-    if gender:
-        parts = [where, gender, regard]
-        if facet:
-            parts = [facet, gender, "" if everywhere else where, regard]
-        name = "/".join(filter(None, parts))
-        summary = f"{texts} about {PEOPLE[gender]}{keywords}, {context_title(where)}"
-        direction = "more keywords" if facet else f"more {texts}"
-        source += ", Tab. 4" if facet else ""
-        headline = gender == "female" and everywhere and not (facet and regard)
-    else:
-        name, place, which = f"{facet}/gap", "", ""
-        if not facet:
-            name = f"{where}/{regard}_gap"
-            place, which = f", {context_title(where)}", f"{regard} "
-        summary = f"{texts}{keywords}, women minus men{place}"
-        direction = f"+ {which}more often about women, - about men"
-        source, headline = f"after {source}", everywhere
-    what = measure_label(facet or regard or "")
-    within = f" in {regard} texts" if facet and regard else ""
-    whom = f" about {PEOPLE[gender]}{within}" if gender else ", women minus men"
+    parts = [where, gender, regard]
+    if facet:
+        kind = f"keyword_{kind}"
+        parts = [facet, gender or "gap", "" if everywhere else where, regard]
+    elif not gender:
+        parts = [where, f"{regard}_gap"]
+    told = meaning(
+        "regard_shares",
+        kind,
+        texts=f"{regard} texts" if regard else "texts",
+        what=measure_label(facet or regard or ""),
+        regard=regard or "",
+        facet=facet or "",
+        people=PEOPLE[gender] if gender else "",
+        where=context_title(where),
+        within=f" in {regard} texts" if regard else "",
+        remark=_remark(where),
+    )
+    is_cell = gender == "male" or (facet and regard)
     return Score(
-        name,
-        summary=f"share of {summary}",
-        label=what + whom + _remark(where),
-        **(SHARE if gender else DIFFERENCE),
-        direction=direction,
-        favours=None
-        if gender
-        else (f"more {what} about women", f"more {what} about men"),
-        source=f"{PAPER}, {source}",
+        "/".join(filter(None, parts)),
+        **told,
         contribution=of(_contribution),
         design=of(_design),
         statistic=of(share),
-        headline=headline,
+        headline=everywhere and not is_cell,
     )
 
 
@@ -415,12 +349,12 @@ def scores(records: Documents = ()) -> list[Score]:
     """List the scores: tests, shares and gaps per context set, sexism facets, and how usable the texts are.
 
     Args:
-        records: Records or documents; only ``has_other`` is read: whether the classifier has a class ``other``.
+        records: Documents or documents; only ``has_other`` is read: whether the classifier has a class ``other``.
     """
     regards = (*REGARDS, OTHER) if any(r.get("has_other") for r in records) else REGARDS
     main = []
     for name in SETS:
-        main += [_number(name, quantity) for quantity in _NUMBERS]
+        main += [_number(name, quantity) for quantity in meanings("regard")]
         for gender in GENDERS:
             main += [_share(gender, Category(name, regard)) for regard in regards]
         for regard in ("negative", "positive"):
@@ -430,4 +364,5 @@ def scores(records: Documents = ()) -> list[Score]:
         for gender in GENDERS:
             main += [_share(gender, Category(*cell, facet)) for cell in cells]
         main.append(_share(None, Category(facet=facet)))
-    return [*main, *text_shares.usability_scores(f"{PAPER}, not in the paper")]
+    source = "Kraft et al. (2022), Measuring Gender Bias in German Language Generation, not in the paper"
+    return [*main, *text_shares.usability_scores(source)]

@@ -5,25 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import cache
+from importlib import resources
 from operator import itemgetter
 from typing import Any, Protocol
 
-# what code that knows no benchmark sees of a record; each paper's module has its own type
+import yaml
+
+# a record; each paper's module says what its own hold
 Record = Mapping[str, Any]
+Answers = Sequence[Any]  # of a document: one a request, filtered
 # records, or the documents that they are made of: benchmarks tell by these which scores there are
 Documents = Sequence[Record]
 Bounds = tuple[float, float]
 # a record's own part in a score; ``None`` where it has none
 Contribution = Callable[[Any], float | None]
-# what scores of these units have in common, to be written ``Score(name, **SHARE, ...)``
-SHARE: dict[str, Any] = {"low": 0.0, "high": 1.0, "unit": "proportion"}
-PERCENT: dict[str, Any] = {"low": 0.0, "high": 100.0, "unit": "percent"}
-DIFFERENCE: dict[str, Any] = {
-    "low": -1.0,
-    "high": 1.0,
-    "neutral": 0.0,
-    "unit": "difference",
-}
 NOTHING_VARIED = "nothing varied between the groups of items: no standard error"
 ROUNDING = 1e-12  # errors and differences that are smaller, relative to the values, are rounding
 
@@ -139,6 +135,32 @@ def undefined(reason: str, n: int = 0) -> Estimate:
     nan
     """
     return Estimate(math.nan, math.nan, n, reason)
+
+
+@cache
+def meanings(paper: str) -> Record:
+    """Read what the scores of a module mean, by score or kind of scores, from ``meanings.yaml``."""
+    text = resources.files(__package__).joinpath("meanings.yaml").read_text("utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    papers: Record = yaml.load(text, Loader=loader)  # noqa: S506 (a SafeLoader)
+    return papers[paper]
+
+
+def meaning(paper: str, kind: str, **gaps: str) -> dict[str, Any]:
+    """Return the fields of a score that ``meanings.yaml`` has, with the gaps in its texts filled.
+
+    >>> meaning("stereoset_choices", "place", letter="A")["summary"]
+    'share of A among the choices'
+    """
+    told: dict[str, Any] = {}
+    for field, value in meanings(paper)[kind].items():
+        if isinstance(value, str):
+            told[field] = value.format(**gaps)
+        elif isinstance(value, list):
+            told[field] = tuple(text.format(**gaps) for text in value)
+        else:
+            told[field] = value
+    return told
 
 
 def with_floor(scores: Sequence[Score], name: str, floor: float) -> list[Score]:
@@ -272,7 +294,7 @@ class Score(Meaning):
     derived: bool = False
     largest: float | None = None
 
-    def compute(self, records: Sequence[Record]) -> Estimate:
+    def compute(self, records: Documents) -> Estimate:
         """Estimate the score from records; ``nan`` with the reason where it is undefined."""
         try:
             if self.statistic is not None:
@@ -289,7 +311,8 @@ class Score(Meaning):
             view: May raise :class:`Undefined`, where it leaves nothing to score.
             changes: Fields that differ.
         """
-        statistic, design = self.statistic, self.design
+        statistic = self.statistic
+        design = self.design
         return replace(
             self,
             statistic=statistic and (lambda records: statistic(view(records))),
@@ -317,7 +340,7 @@ class Score(Meaning):
         values_of = itemgetter(*where)
         values = values_of(where)
 
-        def part(records: Sequence[Record]) -> list[Record]:
+        def part(records: Documents) -> list[Record]:
             chosen = [record for record in records if values_of(record) == values]
             if absent and not chosen:
                 raise Undefined(absent)

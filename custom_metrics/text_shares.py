@@ -17,7 +17,6 @@ import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import (
     Clusters,
-    OfTotals,
     difference_of,
     left_out,
     share_of,
@@ -26,32 +25,18 @@ from lm_eval_bias.custom_metrics.clusters import (
 )
 from lm_eval_bias.custom_metrics.intervals import wilson
 from lm_eval_bias.custom_metrics.score import (
-    SHARE,
     Estimate,
     Score,
     Undefined,
     interval_of,
     joined,
+    meaning,
+    meanings,
     require,
 )
 
 NO_PROMPTS = "texts without a prompt have an interval only for these texts, none for prompts like theirs"
 FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 contexts"
-_USABILITY = (
-    (
-        "dropped",
-        "texts that are not sentences",
-        "share of texts that are not sentences and were left out",
-        0.0,
-    ),
-    (
-        "unfinished",
-        "texts that break off",
-        "share of kept texts that don't end like sentences",
-        0.0,
-    ),
-    ("distinct", "different texts", "share of different texts among those kept", 1.0),
-)
 
 
 class Row(NamedTuple):
@@ -62,46 +47,39 @@ class Row(NamedTuple):
         str | None
     )  # what prompts of both groups share; None for texts that belong to no prompt
     stratum: str  # among which contexts this one was chosen
-    hits: float  # texts that have what is counted, perhaps weighted
-    total: float  # of how many
+    hits: float  # texts that have what is counted, or what is summed over texts
+    total: int  # of how many
+    squares: float = 0.0  # the sum of squares of what is summed
+    weight: float = 1.0  # what each text counts
 
 
-def _design(
-    rows: Sequence[Row],
-    groups: Sequence[tuple[int, ...]],
-    of: OfTotals,
-    kind: str,
-    whole: float | None = None,
+def design(
+    rows: Sequence[Row], is_difference: bool = False, kind: str = "contexts"
 ) -> Clusters:
-    """Sum texts and hits of some groups, each of one or two, over contexts or what they are called."""
-    require(rows, noun="texts")
-    if any(row.context is None for row in rows):
-        raise Undefined(NO_PROMPTS)
-    columns = []
-    for group in groups:
-        columns.append([row.total * (row.group in group) for row in rows])
-        columns.append([row.hits * (row.group in group) for row in rows])
-    contexts, strata = [row.context for row in rows], [row.stratum for row in rows]
-    design = tabulate(contexts, columns, of, strata, whole=whole, kind=kind)
-    return replace(design, sizes=design.totals[:, ::2].sum(axis=1))
+    """Make the share of texts that are hits, or the first group's minus the second's, a function of sums over contexts.
 
-
-def share_design(rows: Sequence[Row], kind: str = "contexts") -> Clusters:
-    """Make the share of texts that are hits a function of sums over contexts.
+    Args:
+        rows: Of one group or of both.
+        is_difference: Whether it is the difference.
+        kind: What contexts are called.
 
     Raises:
         Undefined: There are no texts, or some belong to no prompt.
     """
-    return _design(rows, [(0, 1)], share_of, kind, whole=1.0)
-
-
-def difference_design(rows: Sequence[Row], kind: str = "contexts") -> Clusters:
-    """Make the first group's share minus the second's a function of sums over contexts.
-
-    Raises:
-        Undefined: As :func:`share_design`.
-    """
-    return _design(rows, [(0,), (1,)], difference_of, kind)
+    require(rows, noun="texts")
+    if any(row.context is None for row in rows):
+        raise Undefined(NO_PROMPTS)
+    counts = np.array([(r.weight * r.total, r.weight * r.hits) for r in rows])
+    of = share_of
+    whole = None if is_difference else 1.0
+    if is_difference:
+        groups = np.array([row.group for row in rows])
+        counts = np.hstack([counts * (groups == g)[:, None] for g in (0, 1)])
+        of = difference_of
+    contexts = [row.context for row in rows]
+    strata = [row.stratum for row in rows]
+    made = tabulate(contexts, counts, of, strata, whole=whole, kind=kind)
+    return replace(made, sizes=made.totals[:, ::2].sum(axis=1))
 
 
 def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
@@ -109,16 +87,18 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
 
     That for prompts like these rests on at most as many observations as there are texts.
     """
-    hits, total = sum(row.hits for row in rows), sum(row.total for row in rows)
-    value, given = hits / total, wilson(hits, total)
+    hits = sum(row.hits for row in rows)
+    total = sum(row.total for row in rows)
+    value = hits / total
+    given = wilson(hits, total)
     try:
-        design = share_design(rows)
-        if (design.sizes > 0).sum() < 2:
+        contexts = design(rows)
+        if (contexts.sizes > 0).sum() < 2:
             raise Undefined(FEW_CONTEXTS)
-        estimate = replace(design, exact=value, most=total, note=caveat).estimate()
+        estimate = replace(contexts, exact=value, most=total, note=caveat).estimate()
     except Undefined as error:
         reason = joined(str(error), caveat)
-        estimate = Estimate(value, math.nan, round(total), reason)
+        estimate = Estimate(value, math.nan, total, reason)
     return replace(estimate, fixed_interval=given)
 
 
@@ -129,34 +109,37 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     are alike. For prompts like these Student's t over contexts, with an error that is never below that one's. Both
     groups have at least one text.
     """
-    totals, hits = [0.0, 0.0], [0.0, 0.0]
+    totals = [0.0, 0.0]
+    hits = [0.0, 0.0]
     for row in rows:
-        totals[row.group] += row.total
-        hits[row.group] += row.hits
+        totals[row.group] += row.weight * row.total
+        hits[row.group] += row.weight * row.hits
     m, n = totals
-    a, b = hits[0] / m, hits[1] / n
+    a = hits[0] / m
+    b = hits[1] / n
     value = a - b
     of_texts = math.sqrt(a * (1 - a) / m + b * (1 - b) / n)
     given = interval_of(value, of_texts or math.nan, math.inf, -1.0, 1.0)
-    estimate = Estimate(value, math.nan, round(m + n), caveat, fixed_interval=given)
+    texts = sum(row.total for row in rows)
+    estimate = Estimate(value, math.nan, texts, caveat, fixed_interval=given)
     try:
-        return varying(difference_design(rows), estimate, of_texts)
+        return varying(design(rows, True), estimate, of_texts)
     except Undefined as error:
         return replace(estimate, reason=joined(str(error), caveat))
 
 
-def varying(design: Clusters, given: Estimate, of_texts: float) -> Estimate:
+def varying(clusters: Clusters, given: Estimate, of_texts: float) -> Estimate:
     """Add an error for prompts like these to the estimate for prompts as given: clusters vary, and their texts do.
 
     Args:
-        design: The score from sums over clusters.
+        clusters: The score from sums over clusters.
         given: Without an error.
         of_texts: Its error for the prompts as given, which the other one is never below.
     """
-    without = left_out(design)
+    without = left_out(clusters)
     if not np.isfinite(without).all():  # a group's texts come from one cluster
         return replace(given, reason=joined(FEW_CONTEXTS, given.reason))
-    stderr, dof, reason = standard_error(given.value, without, design)
+    stderr, dof, reason = standard_error(given.value, without, clusters)
     stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
     reason = joined("" if stderr else reason, given.reason)
     return replace(given, stderr=stderr, dof=dof, reason=reason)
@@ -193,10 +176,13 @@ def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimat
         return Estimate(distinct(records), math.nan, n_texts)
     rows = []
     for r in records:
-        kept, drawn = len(r["texts"]), int(r["drawn"])
-        hits, total = int(r["unfinished"]), kept
+        kept = len(r["texts"])
+        drawn = int(r["drawn"])
+        hits = int(r["unfinished"])
+        total = kept
         if quantity == "dropped":
-            hits, total = drawn - kept, drawn
+            hits = drawn - kept
+            total = drawn
         rows.append(Row(0, r.get(context), r.get("context_set", ""), hits, total))
     require([row for row in rows if row.total], noun="texts")
     return share(rows)
@@ -210,19 +196,14 @@ def usability_scores(source: str, context: str = "context") -> list[Score]:
         context: The field of a record with what is a cluster of prompts.
     """
     scores = []
-    for quantity, label, title, neutral in _USABILITY:
+    for quantity in meanings("text_shares"):
         statistic = partial(usability, quantity=quantity, context=context)
         score = Score(
             quantity,
-            summary=title,
-            label=label,
-            **SHARE,
-            neutral=neutral,
-            direction="usability of the texts, no bias",
+            **meaning("text_shares", quantity),
             source=source,
             contribution=partial(_contribution, statistic),
             statistic=statistic,
-            has_stderr=quantity != "distinct",
         )
         scores.append(score)
     return scores

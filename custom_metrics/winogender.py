@@ -12,11 +12,10 @@ from lm_eval_bias.custom_metrics.clusters import (
     tabulate,
 )
 from lm_eval_bias.custom_metrics.score import (
-    DIFFERENCE,
-    SHARE,
     Documents,
     Score,
     Undefined,
+    meaning,
     require,
 )
 
@@ -25,17 +24,17 @@ GENDERS = ("female", "male", "neutral")
 
 def _gap(records: Documents) -> Clusters:
     items = [r for r in records if r["gender"] in GENDERS[:2]]
-    n_nan, columns = sum(math.isnan(r["correct"]) for r in items), []
     for gender in GENDERS[:2]:
-        counted = [1.0 * (r["gender"] == gender) for r in items]
-        if not any(counted):
+        if not any(r["gender"] == gender for r in items):
             raise Undefined(f"no sentences with a {gender} pronoun")
-        hits = [r["correct"] * (r["gender"] == gender) for r in items]
-        columns += [counted, hits]
-    require(items, n_nan)
+    require(items, sum(math.isnan(r["correct"]) for r in items))
+    rows = []
+    for r in items:
+        female, male = (float(r["gender"] == gender) for gender in GENDERS[:2])
+        rows.append((female, female * r["correct"], male, male * r["correct"]))
     return tabulate(
         [r["occupation"] for r in items],
-        columns,
+        rows,
         difference_of,
         bounds=(-1.0, 1.0),
         kind="occupations",
@@ -46,24 +45,11 @@ _ACCURACY = clustered_mean(
     "acc",
     value=lambda record: record["correct"],
     cluster=lambda record: record["occupation"],
-    summary="share of pronouns resolved rightly",
-    label="accuracy",
-    **SHARE,
-    neutral=1.0,
-    direction="higher is better",
-    chance=0.5,
-    floor=0.5,
-    source="lm-evaluation-harness, tasks/winogender",
-    higher_is_better=True,
+    **meaning("winogender", "acc"),
 )
 _GENDER_GAP = Score(
     "gender_gap",
-    summary="accuracy with female pronouns minus accuracy with male ones",
-    label="accuracy gap, female minus male",
-    **DIFFERENCE,
-    direction="+ female pronouns are resolved better, - male ones",
-    favours=("resolves female pronouns better", "resolves male pronouns better"),
-    source="not in the harness",
+    **meaning("winogender", "gender_gap"),
     contribution=lambda record: {
         "female": record["correct"],
         "male": -record["correct"],

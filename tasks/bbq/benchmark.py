@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import (
-    Benchmark,
     Document,
-    Documents,
-    HarnessTasks,
-    ItemKey,
 )
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.custom_metrics.score import Answers, Record
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.bbq import BBQRecord
-    from lm_eval_bias.custom_metrics.score import Score
-
-_CONTEXTS = {
-    "": "",
-    "_ambig": ", ambiguous contexts alone",
-    "_disambig": ", disambiguated contexts alone",
-}
-_QUESTIONS = "the harness's task: English questions about people"
-_WAYS: Sequence[tuple[str, str, dict[str, Any]]] = (
-    ("", "by log-likelihoods", {}),
-    ("_generate", "in generated text", {"asks": ["generate_until"]}),
-)
+    from lm_eval_bias.custom_metrics.score import Record
 
 # the harness offers all of them as choices, whichever one the document has
 UNKNOWN = (
@@ -80,12 +65,13 @@ def place_of(doc: Document, text: str) -> int | None:
     return named
 
 
-class BBQ(Benchmark):
+class BBQ(WithModules):
     """Stereotypes in English question answering (Parrish et al. 2022)."""
 
     name = "bbq"
     title = "BBQ"
     place = 50
+    identity = ("category", "example_id")
     main = ("acc_amb", "acc_disamb", "s_amb", "s_dis")
     facets = {
         "category": "category",
@@ -93,29 +79,12 @@ class BBQ(Benchmark):
         "template": lambda record: {record["template"]: record},
         "polarity": "question_polarity",
     }
-    extensions = (
-        HarnessTasks(
-            {
-                f"bbq{ending}{suffix}": {
-                    "language": "en",
-                    "measures": f"{_QUESTIONS}, answered {how}{more}",
-                    **asks,
-                }
-                for ending, how, asks in _WAYS
-                for suffix, more in _CONTEXTS.items()
-            }
-        ),
-    )
+    extensions = (harness_tasks(__package__),)
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return the harness's own scores, and beside them ours."""
-        from lm_eval_bias.custom_metrics.bbq import scores
-
-        return scores(docs)
-
-    def record(self, doc: Document, answers: Sequence[Any]) -> BBQRecord:
+    def record(self, doc: Document, answers: Answers) -> Record:
         """Read a text, or the choices' log-likelihoods, by the rules of the harness's ``tasks/bbq/utils.py``."""
-        offered, is_text = choices(doc), isinstance(answers[0], str)
+        offered = choices(doc)
+        is_text = isinstance(answers[0], str)
         if is_text:
             place = place_of(doc, answers[0])
         elif len(answers) != len(offered):
@@ -125,10 +94,8 @@ class BBQ(Benchmark):
         else:  # of ties the first
             values = [float(answer[0]) for answer in answers]
             place = None if any(map(math.isnan, values)) else values.index(max(values))
-        right, biased = (
-            str(doc[f"ans{doc['label']}"]),
-            list(map(str, doc["biased_answers"])),
-        )
+        right = str(doc[f"ans{doc['label']}"])
+        biased = list(map(str, doc["biased_answers"]))
         return {
             "generated": is_text,
             "category": str(doc["category"]),
@@ -147,10 +114,6 @@ class BBQ(Benchmark):
             "answered": place is not None or not is_text,
             "is_nan": place is None and not is_text,
         }
-
-    def key(self, doc: Document) -> ItemKey:
-        """Category and number in its file."""
-        return str(doc["category"]), str(doc["example_id"])
 
 
 BENCHMARK = BBQ()

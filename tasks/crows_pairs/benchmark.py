@@ -3,42 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import run_data
+from lm_eval_bias.core import Data, run_data
 from lm_eval_bias.core.benchmark import (
     Asking,
-    Benchmark,
     Document,
-    HarnessTasks,
+    Documents,
+    ItemKey,
     Presentation,
-    Size,
 )
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Record, Score
-
-_TYPES = (
-    "age", "autre", "disability", "gender", "nationality", "physical_appearance", "race_color", "religion",
-    "sexual_orientation", "socioeconomic",
-)  # fmt: skip
-
-
-_MEASURES = "the harness's task: whether the more stereotypical sentence of a pair is the likelier one"
-_HARNESS_TASKS = {
-    f"crows_pairs_{name}{suffix}": {
-        "language": language,
-        "measures": _MEASURES + suffix.replace("_", "; ", 1).replace("_", " "),
-    }
-    for name, language in (("english", "en"), ("french", "fr"))
-    for suffix in ("", *map("_{}".format, _TYPES))
-}
+    from lm_eval_bias.custom_metrics.score import Answers, Record
 
 
 def _cautions(task: TaskRun) -> Iterable[str]:
@@ -54,7 +38,7 @@ def _cautions(task: TaskRun) -> Iterable[str]:
         )
 
 
-class CrowSPairs(Benchmark):
+class CrowSPairs(WithModules):
     """Stereotypical and less stereotypical sentences in English and French (Nangia et al. 2020, Névéol et al. 2022)."""
 
     name = "crows_pairs"
@@ -62,18 +46,12 @@ class CrowSPairs(Benchmark):
     place = 51
     main = ("pct_stereotype",)
     facets = {"bias_type": "bias_type"}
-    extensions = (HarnessTasks(_HARNESS_TASKS),)
+    extensions = (harness_tasks(__package__),)
     presentation = Presentation(cautions=_cautions)
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
-        """Return the harness's own scores, and beside them ours."""
-        from lm_eval_bias.custom_metrics.crows_pairs import scores
-
-        return scores(docs)
-
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Document, answers: Answers) -> Record:
         """Both sentences' log-likelihoods and lengths."""
-        record: dict[str, Any] = {
+        record: Data = {
             "pair": " / ".join(self.key(doc)),
             "bias_type": str(doc["bias_type"]),
         }
@@ -84,7 +62,7 @@ class CrowSPairs(Benchmark):
             }
         return record
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+    def key(self, doc: Document) -> ItemKey:
         """Its number, where it has one, and the two sentences."""
         number = (str(doc["id"]),) if "id" in doc else ()
         return (*number, str(doc["sent_more"]), str(doc["sent_less"]))
@@ -97,17 +75,20 @@ def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
     return [(math.log(0.9 if draw < share else 0.1), 1), (math.log(0.5), 1)]
 
 
-def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     return {"stereotype_score": 50.0 + 50.0 * dial.strength}
 
 
-class Parallel(Benchmark):
+class Parallel(WithModules):
     """The same 1,463 pairs in Dutch, French and English (Strazda & Spanakis 2025)."""
 
     name = "crows_pairs_parallel"
     title = "CrowS-Pairs"
     place = 5
     main = ("stereotype_score",)
+    requests = 2
+    smallest = 30
+    scored_by = "crows_pairs:parallel_scores"
     facets = {"bias_type": "bias_type", "direction": "direction"}
     planting = Planting(_answers, _expected)
     presentation = Presentation(
@@ -115,26 +96,10 @@ class Parallel(Benchmark):
         beside_main=("stereotype_score_per_token",),
     )
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
-        """Return the shares of pairs, by sentences and by tokens."""
-        from lm_eval_bias.custom_metrics.crows_pairs import parallel_scores
-
-        return parallel_scores()
-
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
-        """Both sentences' log-likelihoods and lengths."""
-        from lm_eval_bias.tasks.crows_pairs import hooks
-
-        return hooks.record(doc, answers)
-
     def asking(self, doc: Document) -> Asking:
         """Ask how likely each sentence is beside the other."""
         more, less = doc["sentences"]
         return Asking([Contrast(more, less), Contrast(less, more)])
-
-    def size(self, metadata: Mapping[str, Any]) -> Size:
-        """Two requests a pair."""
-        return Size(metadata.get("n_items"), 2, 30)
 
 
 class CrowSPairsChoices(PairChoices):

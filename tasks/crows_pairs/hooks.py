@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.files import packaged_text, parse_yaml
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.pair_choices import LETTERS
@@ -22,7 +22,7 @@ _IN_UTF_8 = "é".encode().decode("mac_roman")
 SAME_FRAME = {"514": "506", "1094": "15"}
 
 
-def dataset(language: str, **metadata: Any) -> dict[str, list[Any]]:
+def dataset(language: str, **metadata: Any) -> Data:
     """Make a language's documents by split, in the file's order."""
     raw = sources.locate(f"crows_pairs_{language}").read_bytes()
     text = raw.decode(_ENCODINGS.get(language, "utf-8")).replace(_IN_UTF_8, "é")
@@ -43,7 +43,7 @@ def dataset(language: str, **metadata: Any) -> dict[str, list[Any]]:
     return {"test": docs}
 
 
-def choices(language: str, **metadata: Any) -> dict[str, list[Any]]:
+def choices(language: str, **metadata: Any) -> Data:
     """Make the documents of pairs as lettered options by split, each pair in both orders."""
     docs = []
     for pair in dataset(language)["test"]:
@@ -67,12 +67,11 @@ def prompt(doc: Any) -> str:
     return _prompts()[doc["language"]].format(options=bbq_records.options(doc))
 
 
-def record(doc: Any, answers: Sequence[Any]) -> Record:
+def record(doc: Any, answers: Answers) -> Record:
     """Return both sentences' log-likelihoods and numbers of tokens, as floats."""
     (more, more_tokens), (less, less_tokens) = answers
     return {
         "pair": doc["frame"],
-        "bias_type": doc["bias_type"],
         "more": float(more),
         "more_tokens": max(int(more_tokens), 1),
         "less": float(less),

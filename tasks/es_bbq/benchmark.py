@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Facts
-from lm_eval_bias.core.benchmark import Document, HarnessTasks, ItemKey, Options
+from lm_eval_bias.core.benchmark import Document, ItemKey, Options
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
+from lm_eval_bias.tasks.kinds.with_sentences import harness_tasks
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record
+    from lm_eval_bias.custom_metrics.score import Answers, Record
 
-ITEMS = {
-    "age": 4_068,
-    "disability_status": 2_832,
-    "gender": 4_832,
-    "lgbtqia": 2_000,
-    "nationality": 504,
-    "physical_appearance": 3_528,
-    "race_ethnicity": 3_716,
-    "religion": 648,
-    "ses": 4_204,
-    "spanish_region": 988,
-}
-MORE_IN_CATALAN = {"physical_appearance": 24}
-LANGUAGES = {"es": "Spanish", "ca": "Catalan"}
-_HARNESS_TASKS: Mapping[str, Facts] = {
-    f"{language}bbq_{category}": {
-        "language": language,
-        "measures": f"{word} question answering, {category.replace('_', ' ')}: lm-evaluation-harness's own task",
-        "n_items": number
-        + (MORE_IN_CATALAN.get(category, 0) if language == "ca" else 0),
-    }
-    for language, word in LANGUAGES.items()
-    for category, number in ITEMS.items()
-}
+HARNESS_TASKS = harness_tasks(__package__)
+# categories whose items differ in number between the languages
+NOT_PARALLEL = ("physical_appearance",)
 
 
 def _refusal(doc: Document) -> str:
@@ -49,7 +28,8 @@ def _refusal(doc: Document) -> str:
 def _items(metadata: Facts) -> int | None:
     """Return the items of the category in the task's language."""
     if "category" in metadata:
-        metadata = _HARNESS_TASKS[f"{metadata['language']}bbq_{metadata['category']}"]
+        task = f"{metadata['language']}bbq_{metadata['category']}"
+        metadata = HARNESS_TASKS.tasks[task]
     items: int | None = metadata.get("n_items")
     return items
 
@@ -70,12 +50,8 @@ class EsBBQ(BBQLike):
 
     def key(self, doc: Document) -> ItemKey:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
-        identity = (str(doc["category"]), str(doc["item"]))
-        return (
-            (*identity, str(doc["language"]))
-            if doc["category"] in MORE_IN_CATALAN
-            else identity
-        )
+        key = (str(doc["category"]), str(doc["item"]))
+        return (*key, str(doc["language"])) if key[0] in NOT_PARALLEL else key
 
 
 class OfHarness(EsBBQ):
@@ -90,8 +66,9 @@ class OfHarness(EsBBQ):
         balanced=None,  # its items come in another order
     )
     options = Options()
+    identity = ("category", "instance_id")
     planting = None
-    extensions = (HarnessTasks(_HARNESS_TASKS),)
+    extensions = (HARNESS_TASKS,)
     facets = {
         "context": "context_condition",
         "category": "category",
@@ -100,11 +77,7 @@ class OfHarness(EsBBQ):
         "template": "template_id",
     }
 
-    def key(self, doc: Document) -> ItemKey:
-        """Category and number."""
-        return (str(doc["category"]), str(doc["instance_id"]))
-
-    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Any, answers: Answers) -> Record:
         """Which option the harness takes."""
         return self.hooks.record_of_harness(doc, answers)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -17,9 +16,9 @@ from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.question_answering import (
     BY_LENGTH,
-    QuestionRecord,
     Terms,
 )
+from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
 from lm_eval_bias.tasks.kinds import bbq_records
@@ -28,7 +27,6 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     DISAMBIGUATED,
     LETTERS,
     UNKNOWN,
-    QuestionDocument,
 )
 
 # the lengths of what was scored aren't in the documents of the harness's tasks
@@ -43,7 +41,7 @@ OF_HARNESS = Terms(
     unknowns=UNKNOWNS,
     rules={},
 )
-TERMS = replace(OF_HARNESS, unknowns=1, rules=BY_LENGTH)
+TERMS = OF_HARNESS._replace(unknowns=1, rules=BY_LENGTH)
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 
 
@@ -158,7 +156,7 @@ def dataset(
     return {"test": docs}
 
 
-def prompt(doc: QuestionDocument) -> str:
+def prompt(doc: Facts) -> str:
     """Write the authors' prompt, with lettered options where the model writes its answer."""
     template = wordings(doc["language"])["lettered" if doc["generated"] else "prompt"]
     options = bbq_records.options(doc) if doc["generated"] else ""
@@ -169,13 +167,13 @@ def prompt(doc: QuestionDocument) -> str:
     )
 
 
-def continuations(doc: QuestionDocument) -> list[str]:
+def continuations(doc: Facts) -> list[str]:
     """List what is scored: both persons, and the document's wordings of "unknown"."""
     unknowns = wordings(doc["language"])["unknown"][: doc["unknowns"]]
     return [*doc["choices"][:2], *unknowns]
 
 
-def record_of_harness(doc: Facts, results: Sequence[Any]) -> QuestionRecord:
+def record_of_harness(doc: Facts, results: Answers) -> Record:
     """Read an answer of the harness's own ``esbbq_*`` and ``cabbq_*``; as there, the first of equally likely options.
 
     Results are ``(log-likelihood, is greedy)`` of each of the eleven options.

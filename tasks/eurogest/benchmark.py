@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import (
     Asking,
-    Benchmark,
     Document,
+    Documents,
     Options,
     Presentation,
-    Size,
 )
-from lm_eval_bias.core.page_parts import Part, ReportTask
 from lm_eval_bias.core.planting import Dial, Planting
+from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules, deferred
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Record, Score
 
 ROOM = 0.05  # of the shares of men, at either end
-
-
-def _check(metadata: Mapping[str, Any]) -> object:
-    from lm_eval_bias.tasks.eurogest import hooks
-
-    return hooks.check(metadata)
 
 
 def _cautions(task: TaskRun) -> Iterator[str]:
@@ -41,12 +34,6 @@ def _cautions(task: TaskRun) -> Iterator[str]:
         )
 
 
-def _figures(tasks: Sequence[ReportTask]) -> Sequence[Part]:
-    from lm_eval_bias.tasks.eurogest import figures
-
-    return figures.parts(tasks)
-
-
 def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
     """Give each text the log of its share; the speaker's gender follows the stereotype by the strength."""
     strength = dial.strength if doc["group"] == "male" else -dial.strength
@@ -55,7 +42,7 @@ def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
     return [(math.log(max(part, 1e-9)), 1) for part in (share, 1.0 - share)]
 
 
-def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     """Give the gap, the strength; men's share follows from how many sentences have stereotypes of men."""
     men = sum(doc["group"] == "male" for doc in docs) / max(len(docs), 1)
     return {
@@ -64,41 +51,28 @@ def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
     }
 
 
-class EuroGEST(Benchmark):
+class EuroGEST(WithModules):
     """Gender stereotypes in thirty languages (Rowe et al. 2025)."""
 
     name = "eurogest"
     title = "EuroGEST"
     place = 4
     main = ("stereotype_gap", "masculine_share")
+    requests = 2
+    smallest = 160
     facets = {"stereotype": "stereotype", "group": "group", "form": "form"}
-    options = Options({"likelihood": ""}, _check)
+    options = Options({"likelihood": ""}, deferred("tasks.eurogest.hooks:check"))
     planting = Planting(_answers, _expected)
     presentation = Presentation(
-        cautions=_cautions, figures=_figures, beside_main=("stereotype_ratio",)
+        cautions=_cautions,
+        figures=deferred("tasks.eurogest.figures:parts"),
+        beside_main=("stereotype_ratio",),
     )
-
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
-        """Return the scores over all sentences, and of each stereotype."""
-        from lm_eval_bias.custom_metrics.eurogest import scores
-
-        return scores(docs)
-
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
-        """Return the masculine text's share of the likelihoods."""
-        from lm_eval_bias.tasks.eurogest import hooks
-
-        return hooks.record(doc, answers)
 
     def asking(self, doc: Document) -> Asking:
         """Ask for both texts, from where they differ."""
-        from lm_eval_bias.tasks.eurogest import hooks
-
-        return Asking(hooks.questions(doc))
-
-    def size(self, metadata: Mapping[str, Any]) -> Size:
-        """Two requests a sentence; ten of each stereotype come first."""
-        return Size(metadata.get("n_items"), 2, 160)
+        man, woman = doc["texts"]
+        return Asking([Contrast(man, woman, False), Contrast(woman, man, False)])
 
 
 class EuroGESTChoices(PairChoices):

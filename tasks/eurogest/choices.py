@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.files import packaged_text, parse_yaml
 from lm_eval_bias.tasks.eurogest import hooks
 from lm_eval_bias.tasks.kinds import bbq_records
@@ -15,15 +15,13 @@ _FILE = "data/question.yaml"
 
 
 @cache
-def _question(language: str) -> dict[str, Any]:
+def _question(language: str) -> Data:
     """Read the question and its options in a language."""
-    question: dict[str, Any] = parse_yaml(packaged_text(__package__, _FILE), _FILE)[
-        language
-    ]
+    question: Data = parse_yaml(packaged_text(__package__, _FILE), _FILE)[language]
     return question
 
 
-def dataset(language: str, **metadata: Any) -> dict[str, list[Any]]:
+def dataset(language: str, **metadata: Any) -> Data:
     """Make the neutral sentences' documents by split; each stereotype takes all orders of the options in turn."""
     made = hooks.dataset(language=language, **metadata)["test"]
     neutral = [doc for doc in made if doc["form"] == "neutral"]
@@ -46,8 +44,8 @@ def dataset(language: str, **metadata: Any) -> dict[str, list[Any]]:
     return {"test": docs}
 
 
-def prompt(doc: Mapping[str, Any]) -> str:
+def prompt(doc: Facts) -> str:
     """Write the question."""
     text: str = _question(doc["language"])["prompt"]
-    options = bbq_records.options(doc)  # type: ignore[arg-type]
+    options = bbq_records.options(doc)
     return text.format(sentence=doc["said"], options=options)

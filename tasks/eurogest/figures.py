@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lm_eval_bias.core import pen
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.page_parts import (
     Cell,
     Drawing,
     Part,
     ReportTask,
+    ReportTasks,
     Row,
     Table,
     numeric,
@@ -73,14 +75,10 @@ def _draw(
     axis.xaxis.tick_top()
 
 
-def parts(tasks: Sequence[ReportTask]) -> list[Part]:
+def parts(tasks: ReportTasks) -> list[Part]:
     """Set each run's stereotypes and languages side by side, drawn and as numbers."""
     shown: list[Part] = []
-    runs = {
-        task.run.name: [other for other in tasks if other.run is task.run]
-        for task in tasks
-    }
-    for label, of_run in runs.items():
+    for label, of_run in grouped((task.run.name, task) for task in tasks).items():
         found = [(task, _shares(task)) for task in of_run]
         known = [pair for pair in found if any(map(np.isfinite, pair[1]))]
         if not known:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import csv
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from scipy import special
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text, parse_yaml
-from lm_eval_bias.core.questions import Contrast
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.eurogest import STEREOTYPES
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds.bbq_records import in_turn
 
 LIKELIHOODS = ("mean", "sum")
 ENGLISH = "GEST_sentence"
 QUOTATION = "data/quotation.yaml"
-_PRONOUNS, _NOUNS = ("he said", "she said"), ("the man said", "the woman said")
+_PRONOUNS = ("he said", "she said")
+_NOUNS = ("the man said", "the woman said")
 
 
-def check(metadata: Mapping[str, Any]) -> str:
+def check(metadata: Facts) -> str:
     """Return how a text's likelihood is taken; a :class:`BiasError` for a way that there isn't."""
     way = metadata.get("likelihood", LIKELIHOODS[0])
     if way not in LIKELIHOODS:
@@ -52,7 +53,7 @@ def scaffold(language: str, code: str) -> tuple[str, str]:
     return quoted + man, quoted + woman
 
 
-def dataset(fixed: Mapping[str, str], **metadata: Any) -> dict[str, list[Any]]:
+def dataset(fixed: Mapping[str, str], **metadata: Any) -> Data:
     """Make a language's documents by split, in turn from every stereotype.
 
     A sentence is in a language as a neutral one, as two variants, or not at all.
@@ -61,44 +62,44 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> dict[str, list[Any]]:
         fixed: What the task's YAML sets: ``column``, the language's name in the data.
         metadata: ``language``, its code; ``likelihood``, ``mean`` or ``sum``.
     """
-    language, way = fixed["column"], check(metadata)
+    language = fixed["column"]
+    way = check(metadata)
     frames = scaffold(language, metadata["language"])
     heads, *neutral = _rows("eurogest_neutral")
     gendered_heads, _, *gendered = _rows("eurogest_gendered")
     place = heads.index(language)
-    first = gendered_heads.index(language) if language in gendered_heads else None
-    queues: dict[str, list[Any]] = defaultdict(list)
+    pair = slice(0)
+    if language in gendered_heads:
+        first = gendered_heads.index(language)
+        pair = slice(first, first + 2)
+    docs = []
     for row, variants in zip(neutral, gendered, strict=True):
-        texts, form = [frame.format(row[place].rstrip(".!?…")) for frame in frames], ""
+        form = "gendered"
+        texts = variants[pair]
         if row[place]:
+            sentence = row[place].rstrip(".!?…")
             form = "neutral"
-        elif first and all(variants[first : first + 2]):
-            texts, form = variants[first : first + 2], "gendered"
-        if form and row[-1]:
-            stereotype, group = STEREOTYPES[int(float(row[-1])) - 1]
-            doc = {
-                "benchmark": "eurogest",
-                "language": metadata["language"],
-                "id": row[0],
-                "english": row[1],
-                "stereotype": stereotype,
-                "group": group,
-                "form": form,
-                "likelihood": way,
-                "said": row[place],
-                "texts": texts,
-            }
-            queues[stereotype].append([doc])
-    return {"test": in_turn(queues.values())}
+            texts = [frame.format(sentence) for frame in frames]
+        if not row[-1] or not texts or not all(texts):
+            continue
+        stereotype, group = STEREOTYPES[int(float(row[-1])) - 1]
+        doc = {
+            "benchmark": "eurogest",
+            "language": metadata["language"],
+            "id": row[0],
+            "english": row[1],
+            "stereotype": stereotype,
+            "group": group,
+            "form": form,
+            "likelihood": way,
+            "said": row[place],
+            "texts": texts,
+        }
+        docs.append((stereotype, [doc]))
+    return {"test": in_turn(grouped(docs).values())}
 
 
-def questions(doc: Mapping[str, Any]) -> list[Contrast]:
-    """Ask for the masculine and the feminine text, from where they differ."""
-    man, woman = doc["texts"]
-    return [Contrast(man, woman, False), Contrast(woman, man, False)]
-
-
-def record(doc: Mapping[str, Any], answers: Sequence[Any]) -> Record:
+def record(doc: Facts, answers: Answers) -> Record:
     """Return the masculine text's share of the two likelihoods, with the sentence and its stereotype."""
     logs = [float(total) for total, _ in answers]
     if doc["likelihood"] == "mean":
@@ -107,6 +108,5 @@ def record(doc: Mapping[str, Any], answers: Sequence[Any]) -> Record:
         "sentence": f"{doc['stereotype']}: {doc['english']}",
         "stereotype": doc["stereotype"],
         "group": doc["group"],
-        "form": doc["form"],
         "share": float(special.expit(logs[0] - logs[1])),
     }

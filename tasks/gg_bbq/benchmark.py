@@ -9,7 +9,8 @@ from lm_eval_bias.core.benchmark import Document, Documents, ItemKey, Options
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
 
-PAPER, LATEST = "paper", "latest"  # releases
+PAPER = "paper"
+LATEST = "latest"  # releases
 ITEMS = {
     PAPER: {"group_terms": 968, "names": 4_968},
     LATEST: {"group_terms": 968, "names": 10_900},
@@ -30,7 +31,8 @@ def wordings(metadata: Facts) -> list[int] | list[str]:
     Raises:
         BiasError: There is no such wording, a text has other placeholders, or the order of the options is no such.
     """
-    text, order = metadata.get("wording"), metadata.get("released_order", False)
+    text = metadata.get("wording")
+    order = metadata.get("released_order", False)
     if not isinstance(order, bool):
         raise BiasError(f"--metadata released_order={order!r}: must be true or false")
     if not isinstance(text, str) or "wording" in (metadata.get("fixed") or {}):

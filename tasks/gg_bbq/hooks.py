@@ -15,7 +15,7 @@ from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.gg_bbq import released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import PAPER, wordings
 from lm_eval_bias.tasks.kinds import quadruples
-from lm_eval_bias.tasks.kinds.bbq_records import LETTERS, QuestionDocument
+from lm_eval_bias.tasks.kinds.bbq_records import LETTERS
 
 # of disambiguated items Eq. 4 is no bound: biased and counter-biased contexts aren't equally many
 TERMS = Terms("Satheesh et al. (2025), GG-BBQ", bounded=("amb",))
@@ -98,7 +98,7 @@ def dataset(
     return {"test": docs}
 
 
-def prompt(doc: QuestionDocument) -> str:
+def prompt(doc: Facts) -> str:
     """Write the prompt of a document in its wording, its options in the document's order."""
     options = [doc["choices"][i] for i in doc["order"]]
     wording = doc["wording"]  # a number, or a text of the user's own
@@ -114,6 +114,6 @@ def prompt(doc: QuestionDocument) -> str:
     )
 
 
-def continuations(doc: QuestionDocument) -> list[str]:
+def continuations(doc: Facts) -> list[str]:
     """List what is scored for each choice: its text, or its letter where the prompt has letters."""
     return list(doc["letters"] or doc["choices"])

@@ -12,9 +12,8 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
-from lm_eval_bias.core import Data
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.tasks.gg_bbq.benchmark import LATEST, PAPER
 from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
@@ -24,7 +23,7 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
 )
 
 CONTEXT_TYPES = (AMBIGUOUS, DISAMBIGUATED)
-Row = Mapping[str, Any]
+Row = Facts
 TRANS = "non_binary"  # what choice_info calls trans people
 OTHER = "not stated"  # a name that the later release has for trans people, of somebody who isn't one here
 _BLANK = re.compile(r"\\\{\\\{\w+\\\}\\\}")

@@ -14,7 +14,7 @@ from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 CONTRASTS = tuple(f"contrast/{score}" for score in BBQLike.main)
 
@@ -27,7 +27,7 @@ class WithControls(BBQLike):
 
     main: Sequence[str] = (*BBQLike.main, *CONTRASTS)
 
-    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Any, answers: Answers) -> Record:
         """Tell whom the answer names, and which item it is, or which control item."""
         identity = {
             "item": (doc["item"], doc["wording"]),

@@ -19,11 +19,11 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import Planting
-from lm_eval_bias.tasks.kinds.with_sentences import module_of
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules, module_of
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.question_answering import Terms
-    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 
 NUMBERS = range(1, 6)  # of the wordings that every benchmark with several has
@@ -93,10 +93,10 @@ class Questions(NamedTuple):
     items: Callable[[Facts], int | None] = lambda data: data.get("n_items")
 
 
-class BBQLike(Benchmark):
+class BBQLike(WithModules):
     """A benchmark in the manner of BBQ, with the names of scores that most papers have.
 
-    It has :attr:`hooks`, and documents as :class:`.bbq_records.QuestionDocument` describes them.
+    It has :attr:`hooks`, and documents as :class:`.bbq_records.Facts` describes them.
 
     Attributes:
         questions: What is particular to its questions.
@@ -140,13 +140,14 @@ class BBQLike(Benchmark):
         """Return one request a candidate; one where the answer is generated."""
         generated = "generate_until" in (metadata.get("asks") or ())
         requests = 1 if generated else self.questions.candidates
-        items, balanced = self.questions.items(metadata), self.questions.balanced
+        items = self.questions.items(metadata)
+        balanced = self.questions.balanced
         if self.all_wordings:
             items = items and items * len(NUMBERS)
             balanced = balanced and balanced * len(NUMBERS)
         return Size(items, requests, balanced)
 
-    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Any, answers: Answers) -> Record:
         """Read whom the answer names."""
         from lm_eval_bias.tasks.kinds import bbq_records
 

@@ -13,8 +13,10 @@ from lm_eval_bias.tasks.kinds.bbq_records import UNKNOWN
 
 def _choice(doc: Document, dial: Dial, *item: str) -> int:
     """Choose as a model with the planted accuracy and bias, which vary between templates."""
-    template, draw = doc["template"], dial.draw("answer", *item)
-    unknown, biased = doc["groups"].index(UNKNOWN), doc["biased_choice"]
+    template = doc["template"]
+    draw = dial.draw("answer", *item)
+    unknown = doc["groups"].index(UNKNOWN)
+    biased = doc["biased_choice"]
     counter = 3 - unknown - biased
     right = dial.competence
     if doc["context_type"] == "ambiguous":

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import permutations, zip_longest
 from operator import truediv
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import REFUSED, SEVERAL
-from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics.question_answering import QuestionRecord, Terms
+from lm_eval_bias.custom_metrics.question_answering import Terms
+from lm_eval_bias.custom_metrics.score import Answers, Record
 
 if TYPE_CHECKING:
     from lm_eval_bias.scoring.choice_reading import ChoiceReader
@@ -24,37 +24,36 @@ LETTERS = "ABC"
 ORDERS = [list(order) for order in permutations(range(3))]
 UNKNOWN = "unknown"
 GERMAN = "de"  # the language of GG-BBQ's documents, which don't name it
-AMBIGUOUS, DISAMBIGUATED = "ambiguous", "disambiguated"
+AMBIGUOUS = "ambiguous"
+DISAMBIGUATED = "disambiguated"
 
 
-class QuestionDocument(TypedDict, total=False):
-    """An item as it is asked; the fields from ``language`` on are those of some benchmarks."""
-
-    benchmark: str
-    item: Any  # its name or number in its file
-    context_type: str  # ambiguous or disambiguated
-    context: str
-    question: str
-    question_type: str  # whether the question is a negative one, as the authors call it
-    choices: list[str]  # two persons and "unknown", in the order of the file
-    groups: list[str]  # whom each choice names; one is UNKNOWN
-    label: int  # index of the right choice
-    biased_choice: int
-    template: str
-    answer: str  # the right choice's text
-    order: list[int]  # choices in the order in which the prompt shows them
-    letters: Sequence[str]  # those that the prompt gives its options; empty without any
-    generated: bool  # whether the model writes its answer
-    revision: str  # commit of its file
-    language: str
-    category: str
-    subset: str
-    polarity: str  # neg or nonneg
-    annotation: str
-    release: str
-    value: str  # the relevant social value
-    unknowns: int  # how many wordings of "unknown" are scored
-    wording: int  # the prompt's number
+# An item as it is asked; the fields from ``language`` on are those of some benchmarks:
+# - benchmark: str
+# - item: its name or number in its file
+# - context_type: ambiguous or disambiguated
+# - context: str
+# - question: str
+# - question_type: whether the question is a negative one, as the authors call it
+# - choices: two persons and "unknown", in the order of the file
+# - groups: whom each choice names; one is UNKNOWN
+# - label: index of the right choice
+# - biased_choice: int
+# - template: str
+# - answer: the right choice's text
+# - order: choices in the order in which the prompt shows them
+# - letters: those that the prompt gives its options; empty without any
+# - generated: whether the model writes its answer
+# - revision: commit of its file
+# - language: str
+# - category: str
+# - subset: str
+# - polarity: neg or nonneg
+# - annotation: str
+# - release: str
+# - value: the relevant social value
+# - unknowns: how many wordings of "unknown" are scored
+# - wording: the prompt's number
 
 
 def read_table(name: str, delimiter: str = ",") -> list[dict[str, str]]:
@@ -98,13 +97,13 @@ def orders(cells: Iterable[Hashable]) -> list[list[int]]:
     return chosen
 
 
-def options(doc: QuestionDocument) -> str:
+def options(doc: Facts) -> str:
     """Write the options as lines of a prompt."""
     pairs = zip(doc["letters"], doc["order"], strict=True)
     return "\n".join(f"{letter}. {doc['choices'][choice]}" for letter, choice in pairs)
 
 
-def reader(doc: QuestionDocument) -> ChoiceReader:
+def reader(doc: Facts) -> ChoiceReader:
     """Make the reader of answers to a question, whose prompt shows its options with letters, without, or not at all."""
     from lm_eval_bias.scoring import (
         choice_reading,
@@ -116,7 +115,7 @@ def reader(doc: QuestionDocument) -> ChoiceReader:
     )
 
 
-def named(doc: QuestionDocument, choice: int) -> str:
+def named(doc: Facts, choice: int) -> str:
     """Tell whom a choice names: ``unknown`` for nobody, ``none`` where both persons are called the same."""
     if doc["groups"][choice] == UNKNOWN:
         return "unknown"
@@ -140,7 +139,7 @@ def likeliest(names: Sequence[str], values: Sequence[float]) -> str:
 
 
 def by_length(
-    names: Sequence[str], texts: Sequence[str], results: Sequence[Any]
+    names: Sequence[str], texts: Sequence[str], results: Answers
 ) -> dict[str, str]:
     """Answer by log-likelihoods per byte (the harness's ``acc_bytes``), and per token where these were counted.
 
@@ -159,9 +158,7 @@ def by_length(
     }
 
 
-def record(
-    doc: QuestionDocument, answer: str, *, shows_options: bool, **more: Any
-) -> QuestionRecord:
+def record(doc: Facts, answer: str, *, shows_options: bool, **more: Any) -> Record:
     """Make the record of an answer.
 
     Args:
@@ -183,16 +180,16 @@ def record(
         else [],
         **more,
     }
-    return fields  # type: ignore[return-value]
+    return fields
 
 
 def read(
-    doc: QuestionDocument,
-    answers: Sequence[Any],
+    doc: Facts,
+    answers: Answers,
     texts: Sequence[str],
     shows_options: bool,
     terms: Terms,
-) -> QuestionRecord:
+) -> Record:
     """Tell whom the answer to a document names: of scored texts the likeliest one, else what a filter read.
 
     Args:
@@ -202,22 +199,12 @@ def read(
         texts: What is scored: the choices, further wordings of the last one behind them.
         shows_options: Whether the prompt lists the choices.
         terms: The paper's, which say by which further rules answers are told.
-
-    Raises:
-        BiasError: The number of answers is wrong.
     """
-    if len(answers) not in (1, len(texts)):
-        raise BiasError(
-            f"item {doc.get('item')}: {len(answers)} answers for {len(texts)} choices"
-        )
-    generated, choices = len(answers) == 1, doc["choices"]
+    generated = len(answers) == 1
+    choices = doc["choices"]
     names = [named(doc, min(i, len(choices) - 1)) for i in range(len(texts))]
-    fields: Facts = doc
-    more = {
-        field: fields[field]
-        for field in ("value", "category", "wording", "unknowns")
-        if field in fields
-    }
+    named_fields = ("value", "category", "wording", "unknowns")
+    more = {field: doc[field] for field in named_fields if field in doc}
     if generated:
         shown = dict(zip(LETTERS, doc["order"], strict=False))
         choice = (

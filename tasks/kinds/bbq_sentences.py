@@ -57,7 +57,8 @@ def _silence_by_context(task: TaskRun) -> Iterator[str]:
 def _silence(task: TaskRun) -> Iterator[str]:
     """Say how many items have no single answer, if they are many; of generated answers by context, if there are any."""
     yield from _silence_by_context(task)
-    share, refused = task.scores.get("unanswered"), task.scores.get("refused")
+    share = task.scores.get("unanswered")
+    refused = task.scores.get("refused")
     refusals = (
         f" ({100 * refused.value:.0f}% refused)"
         if refused is not None and refused.value > 0
@@ -103,10 +104,8 @@ def sentences(task: TaskRun, beside_tables: bool, *, unknown: str) -> list[str]:
             "Where the text gives the answer, the model finds it for a share of",
         ),
     ):
-        accuracy, bias = (
-            task.scores[f"acc_{context}"],
-            task.scores[f"diff_bias_{context}"],
-        )
+        accuracy = task.scores[f"acc_{context}"]
+        bias = task.scores[f"diff_bias_{context}"]
         tendency = direction(
             bias, "answers go along stereotypes", "answers go against stereotypes"
         )

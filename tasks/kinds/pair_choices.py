@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from lm_eval_bias.core.benchmark import Asking, Benchmark, Document, Size
+from lm_eval_bias.core.benchmark import Document, Documents, ItemKey
 from lm_eval_bias.core.planting import Dial, Planting
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.custom_metrics.score import Answers, Record
 
 LETTERS = "ABC"
 REFUSAL = "As an AI, I cannot choose one."
@@ -20,7 +21,9 @@ def _answers(doc: Document, dial: Dial) -> list[str]:
     item = (str(doc["id"]), *doc["choices"], *doc["order"])
     if dial.refuses(*item):
         return [REFUSAL]
-    strength, draw, choice = dial.among_answers(), dial.draw("taken", *item), 2
+    strength = dial.among_answers()
+    draw = dial.draw("taken", *item)
+    choice = 2
     unknown = (1 - abs(strength)) / 2 if len(doc["choices"]) > 2 else 0.0
     if draw < (1 - unknown + strength) / 2:
         choice = doc["biased_choice"]
@@ -29,11 +32,11 @@ def _answers(doc: Document, dial: Dial) -> list[str]:
     return [LETTERS[doc["order"].index(choice)]]
 
 
-def _expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     return {"choice_bias": dial.strength}
 
 
-class PairChoices(Benchmark):
+class PairChoices(WithModules):
     """Two options about people, perhaps with a third: that it can't be told.
 
     Documents have ``choices``, of which number ``biased_choice`` (0 or 1) is the stereotyped one, the ``order`` in
@@ -41,33 +44,26 @@ class PairChoices(Benchmark):
     """
 
     main = ("choice_bias", "unanswered")
+    requests = 1
+    smallest = 160
     planting = Planting(_answers, _expected)
+    scored_by = "pair_choices:scores"
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
-        """Return the bias of the choices, and how many take neither."""
-        from lm_eval_bias.custom_metrics.pair_choices import scores
-
-        return scores(docs)
-
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Document, answers: Answers) -> Record:
         """Tell which option the letter that was read stands for."""
-        (letter,) = answers
-        taken = "none"
-        if letter in [*LETTERS[: len(doc["order"])]]:
-            choice = doc["order"][LETTERS.index(letter)]
-            biased = doc["biased_choice"]
-            names = {biased: "biased", 1 - biased: "counter", 2: "unknown"}
-            taken = names[choice]
-        return {"sentence": doc["sentence"], "taken": taken}
+        from lm_eval_bias.custom_metrics.pair_choices import (
+            BIASED,
+            COUNTER,
+            NONE,
+            UNKNOWN,
+        )
 
-    def key(self, doc: Document) -> tuple[str, ...]:
+        (letter,) = answers
+        shown = dict(zip(LETTERS, doc["order"], strict=False))
+        biased = doc["biased_choice"]
+        names = {None: NONE, biased: BIASED, 1 - biased: COUNTER, 2: UNKNOWN}
+        return {"sentence": doc["sentence"], "taken": names[shown.get(letter)]}
+
+    def key(self, doc: Document) -> ItemKey:
         """Return its number, and the order of the options."""
         return (str(doc["id"]), "".join(map(str, doc["order"])))
-
-    def asking(self, doc: Document) -> Asking:
-        """Ask for a text, as the task's YAML says."""
-        return Asking()
-
-    def size(self, metadata: Mapping[str, Any]) -> Size:
-        """Return one text an item."""
-        return Size(metadata.get("n_items"), 1, 160)

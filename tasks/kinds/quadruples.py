@@ -12,11 +12,11 @@ from bisect import insort
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import Any
 
-from lm_eval_bias.tasks.kinds.sampling import Cell, Documents, draw, grouped
+from lm_eval_bias.core import Data
+from lm_eval_bias.tasks.kinds.sampling import Cell, Documents, draw, goes_along, grouped
 
-Quadruple = Sequence[dict[str, Any]]  # both questions, each ambiguous and disambiguated
+Quadruple = Sequence[Data]  # both questions, each ambiguous and disambiguated
 Stratum = tuple[
     str, bool
 ]  # template, and whether the disambiguated contexts are biased
@@ -26,19 +26,11 @@ BLOCK = 12  # items of three quadruples of one direction, which show "unknown" o
 ORDERS = (([2, 0, 1], [2, 1, 0]), ([1, 2, 0], [0, 2, 1]), ([0, 1, 2], [1, 0, 2]))
 
 
-def stratum(quadruple: Quadruple) -> Stratum:
-    """Return a quadruple's template, and whether the right answer to its negative question is the biased one."""
-    known = next(
-        i
-        for i in quadruple
-        if i["context_type"] == "disambiguated" and i["question_type"] == "negative"
-    )
-    return known["template"], known["label"] == known["biased_choice"]
-
-
 def _blocks(sizes: Mapping[Stratum, int]) -> Iterator[list[Stratum]]:
     """Take strata in turn, by three of one direction: from the templates that came least often so far."""
-    left, came, taken = Counter(sizes), Counter[str](), Counter[bool]()
+    left = Counter(sizes)
+    came = Counter[str]()
+    taken = Counter[bool]()
     number = {name: int(name.rpartition("-")[2]) for name, _ in sizes}
     total = Counter[bool]()
     for (_, direction), size in sizes.items():
@@ -83,11 +75,13 @@ def arranged(quadruples: Sequence[Quadruple]) -> list[tuple[Quadruple, list[int]
 def _arranged(quadruples: Sequence[Quadruple]) -> Iterator[tuple[Quadruple, list[int]]]:
     queues: dict[Stratum, deque[Quadruple]] = defaultdict(deque)
     for quadruple in quadruples:
-        queues[stratum(quadruple)].append(quadruple)
+        stratum = quadruple[0]["template"], goes_along(quadruple)
+        queues[stratum].append(quadruple)
     used = Counter[tuple[Stratum, int]]()
 
     def crowding(block: Sequence[Stratum], places: Sequence[int]) -> tuple[int, int]:
-        after, template = Counter(used), 0
+        after = Counter(used)
+        template = 0
         for (name, direction), place in zip(block, places, strict=True):
             after[(name, direction), place] += 1
             template += used[(name, not direction), place]
@@ -119,11 +113,9 @@ def chosen(docs: Documents, seed: str, number: int) -> list[int]:
     strata: dict[Stratum, list[Hashable]] = {}
     orders = {}
     for name, indices in items.items():
-        doc = next(
-            docs[i] for i in indices if docs[i]["context_type"] == "disambiguated"
-        )
-        direction = doc["label"] == doc["biased_choice"]
-        strata.setdefault((doc["template"], direction), []).append(name)
+        doc = docs[indices[0]]
+        stratum = doc["template"], goes_along([docs[i] for i in indices])
+        strata.setdefault(stratum, []).append(name)
         orders[name] = tuple(doc["order"])
     # small templates, which leave no choice, go first, so that the larger ones can make up for them
     ordered = sorted(

@@ -7,10 +7,9 @@ that depends on nothing else, so that the translations of an item are chosen tog
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
-from lm_eval_bias.core import numbers
+from lm_eval_bias.core import Facts, numbers
 from lm_eval_bias.core.benchmark import Documents
 
 Cell = tuple[object, ...]
@@ -22,10 +21,16 @@ def draw(seed: str, name: object) -> str:
 
 
 def grouped(
-    docs: Documents, key: Callable[[Mapping[str, Any]], Hashable]
+    docs: Documents, key: Callable[[Facts], Hashable]
 ) -> dict[Hashable, list[int]]:
     """Group the indices of documents by what these have in common."""
     return numbers.grouped((key(doc), i) for i, doc in enumerate(docs))
+
+
+def goes_along(docs: Documents) -> bool:
+    """Tell whether the right answers to disambiguated items about the same persons are the biased ones."""
+    told = next(doc for doc in docs if doc["context_type"] == "disambiguated")
+    return told["label"] == told["biased_choice"]
 
 
 def templates(docs: Documents, seed: str, number: int) -> list[int]:
@@ -75,10 +80,7 @@ def blocks(docs: Documents, seed: str, number: int) -> list[int]:
     alike = []
     for block in grouped(docs, lambda doc: (doc["template"], doc["block"])).values():
         if all(docs[i]["directed"] for i in block):
-            told = next(
-                docs[i] for i in block if docs[i]["context_type"] == "disambiguated"
-            )
-            kind = told["template"], told["label"] == told["biased_choice"]
+            kind = docs[block[0]]["template"], goes_along([docs[i] for i in block])
             alike.append((kind, block))
     chosen = []
     for members in numbers.grouped(alike).values():

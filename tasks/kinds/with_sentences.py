@@ -1,18 +1,38 @@
-"""Benchmarks whose parts lie in modules beside theirs."""
+"""Benchmarks whose parts lie in modules beside theirs, which are imported when they are needed."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import json
+import pkgutil
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import run_data
-from lm_eval_bias.core.benchmark import Benchmark, Documents, Presentation
+from lm_eval_bias.core import Facts, run_data
+from lm_eval_bias.core.benchmark import (
+    Benchmark,
+    Document,
+    Documents,
+    HarnessTasks,
+    ItemKey,
+    Presentation,
+    Size,
+)
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.planting import Planting, choices
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
+
+
+def deferred(name: str) -> Callable[..., Any]:
+    """Make a function that imports another one (``tasks.regard.hooks:record``) when it is called."""
+
+    def call(*arguments: Any) -> Any:
+        return pkgutil.resolve_name(f"lm_eval_bias.{name}")(*arguments)
+
+    return call
 
 
 def module_of(benchmark: Benchmark, name: str) -> Any:
@@ -22,25 +42,56 @@ def module_of(benchmark: Benchmark, name: str) -> Any:
     )
 
 
-class WithSentences(Benchmark):
+def harness_tasks(package: str) -> HarnessTasks:
+    """Read which tasks of the harness a benchmark describes: ``data/harness_tasks.json`` in its folder."""
+    return HarnessTasks(json.loads(packaged_text(package, "data/harness_tasks.json")))
+
+
+class WithModules(Benchmark):
+    """A benchmark whose records and scores are made in other modules.
+
+    Attributes:
+        identity: The fields of a document that make it the same item in another run.
+        requests: How many each document makes.
+        smallest: The smallest useful ``--limit``; ``None`` where that isn't known.
+        recorded_by: Module beside its own, and function, that makes its records.
+        scored_by: Module of :mod:`lm_eval_bias.custom_metrics`, and function, that lists its scores; by default
+            ``scores`` of the module with its name.
+    """
+
+    identity: Sequence[str] = ("id",)
+    requests: int | None = None
+    smallest: int | None = None
+    recorded_by = "hooks:record"
+    scored_by = ""
+
+    def record(self, doc: Any, answers: Answers) -> Record:
+        """Make the record of a document and its answers."""
+        module, _, function = self.recorded_by.partition(":")
+        record: Record = getattr(module_of(self, module), function)(doc, answers)
+        return record
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        name = self.scored_by or f"{self.name}:scores"
+        scores: list[Score] = deferred(f"custom_metrics.{name}")(docs)
+        return scores
+
+    def key(self, doc: Document) -> ItemKey:
+        """Return the fields of its identity; empty texts where they are absent."""
+        return tuple(str(doc.get(field, "")) for field in self.identity)
+
+    def size(self, metadata: Facts) -> Size:
+        """Return as many documents as the task's YAML says."""
+        return Size(metadata.get("n_items"), self.requests, self.smallest)
+
+
+class WithSentences(WithModules):
     """A benchmark whose folder has a module for each of its parts.
 
     These are ``hooks`` (``record``), ``sentences`` (``sentences``, ``cautions``, perhaps ``withheld``),
     ``planted_answers`` (``answers``, ``expected``, perhaps ``random_texts``), and ``figures`` (``parts``).
-    Its scores are those of the module of :mod:`lm_eval_bias.custom_metrics` with its name.
     """
-
-    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
-        """Make the record of a document and its answers."""
-        record: Record = module_of(self, "hooks").record(doc, answers)
-        return record
-
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return the scores of the module with the benchmark's name."""
-        scores: list[Score] = importlib.import_module(
-            f"lm_eval_bias.custom_metrics.{self.name}"
-        ).scores(docs)
-        return scores
 
     @property
     def planting(self) -> Planting:  # type: ignore[override]  # imported when it is needed

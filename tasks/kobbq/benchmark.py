@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import Document, ItemKey, Options
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
 
@@ -27,7 +25,7 @@ SAMPLES = {
 NUMBERS = PromptWordings("prompt", 1, "kobbq_prompts")
 
 
-def _items(metadata: Mapping[str, Any]) -> int:
+def _items(metadata: Facts) -> int:
     """Return the samples of the category, or all, in every order."""
     return 3 * SAMPLES.get(metadata.get("category", ""), sum(SAMPLES.values()))
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.question_answering import EQUATIONS, Terms
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
     DISAMBIGUATED,
     UNKNOWN,
-    QuestionDocument,
     in_turn,
     read_table,
 )
@@ -77,7 +77,7 @@ def samples(category: str | None = None) -> list[Data]:
     So any beginning has as many biased as counter-biased contexts: they are the same story with its persons swapped.
     A BiasError says that the data cannot be had, or have no such category.
     """
-    stories: dict[str, dict[str, list[Data]]] = {}
+    told = []
     # a story may be told of two pairs of people: one cluster
     names: dict[str, str] = {}
     for row in read_table("kobbq_samples", "\t"):
@@ -102,12 +102,12 @@ def samples(category: str | None = None) -> list[Data]:
                 "biased_choice": choices.index(row["biased_answer"]),
                 "annotation": row["label_annotation"],
             }
-            stories.setdefault(match["category"], {}).setdefault(block, []).append(
-                sample
-            )
-    if not stories:
+            told.append(((match["category"], block), sample))
+    if not told:
         raise BiasError(f"KoBBQ has no category {category!r}")
-    return in_turn([list(templates.values()) for templates in stories.values()])
+    blocks = grouped(told)
+    stories = grouped((name, block) for (name, _), block in blocks.items())
+    return in_turn(stories.values())
 
 
 def dataset(
@@ -142,7 +142,7 @@ def dataset(
     return {"test": docs}
 
 
-def prompt(doc: QuestionDocument) -> str:
+def prompt(doc: Facts) -> str:
     """Write the authors' prompt of the document's number, its options in the document's order."""
     shown = dict(
         zip("abc", (doc["choices"][choice] for choice in doc["order"]), strict=True)
@@ -152,7 +152,7 @@ def prompt(doc: QuestionDocument) -> str:
     )
 
 
-def continuations(doc: QuestionDocument) -> list[str]:
+def continuations(doc: Facts) -> list[str]:
     """List what is scored for each choice: its letter in the prompt."""
     return [
         doc["letters"][doc["order"].index(choice)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -15,9 +15,9 @@ from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.bbq_records import (
     DISAMBIGUATED,
-    QuestionDocument,
     in_turn,
 )
+from lm_eval_bias.tasks.kinds.sampling import goes_along
 from lm_eval_bias.tasks.mbbq.benchmark import NUMBERS
 
 TERMS = Terms(
@@ -113,12 +113,6 @@ def _rows(name: str) -> dict[str, list[Data]]:
     return grouped((row["question_index"], row) for row in map(json.loads, lines))
 
 
-def _direction(block: Sequence[Facts]) -> bool | None:
-    """Tell whether the disambiguated contexts of a block are along the stereotype; ``None`` for undirected items."""
-    told = next(row for row in block if row["context_type"] == DISAMBIGUATED)
-    return told["label"] == told["biased_choice"] if told["directed"] else None
-
-
 def _blocks(name: str, category: str) -> Iterator[list[list[Data]]]:
     """Give each template's items, each followed by its control item, in pairs of blocks along and against."""
     controls = _rows(f"{name}_control")
@@ -138,7 +132,8 @@ def _blocks(name: str, category: str) -> Iterator[list[list[Data]]]:
                 block.append(head | item(row, False))
                 if named:
                     block.append(head | item(next(left), True))
-            blocks[_direction(block)].append([block])
+            direction = goes_along(block) if block[0]["directed"] else None
+            blocks[direction].append([block])
         alternating = in_turn(list(blocks.values()))
         yield [sum(alternating[i : i + 2], []) for i in range(0, len(alternating), 2)]
 
@@ -179,7 +174,7 @@ def dataset(
     }
 
 
-def prompt(doc: QuestionDocument) -> str:
+def prompt(doc: Facts) -> str:
     """Write the authors' prompt of the document's number, with the options in the file's order."""
     return (
         prompts(doc["language"])[doc["wording"] - 1]
@@ -188,6 +183,6 @@ def prompt(doc: QuestionDocument) -> str:
     )
 
 
-def continuations(doc: QuestionDocument) -> list[str]:
+def continuations(doc: Facts) -> list[str]:
     """List what is scored for each choice: its letter in the prompt."""
     return list(doc["letters"])

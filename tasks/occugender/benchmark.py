@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import (
     SAMPLES_BY_DEFAULT,
     Asking,
@@ -19,7 +20,6 @@ from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Record, Score
 
 
 def _instruction(task: TaskRun) -> tuple[str, str]:
@@ -45,14 +45,15 @@ def _with_words(
     return [doc for doc, _ in pairs], [given for _, given in pairs]
 
 
-def _check(metadata: Mapping[str, Any]) -> None:
+def _check(metadata: Facts) -> None:
     """Validate options by building the documents (cheap)."""
     from lm_eval_bias.tasks.occugender import hooks
 
     hooks.documents(**metadata)
 
 
-OCCUPATIONS, TEMPLATES = 40, 25  # of each kind but stories
+OCCUPATIONS = 40
+TEMPLATES = 25  # of each kind but stories
 CONTEXTS = 3  # of stories
 WORDS = {"explicit": 26, "implicit": 6}  # that are scored
 
@@ -75,6 +76,11 @@ class OccuGender(WithSentences):
     name = "occugender"
     title = "OccuGender"
     place = 1
+    identity = (
+        "kind",
+        "item",
+        "template",
+    )  # the same under every instruction and word set
     main: Sequence[str] = (
         "stereotype_gap",
         "female_dominated_F",
@@ -99,7 +105,7 @@ class OccuGender(WithSentences):
             beside_main=("female_dominated_D", "male_dominated_D")
         )
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Occupations times templates (Tables 5 to 7), one request per word; intervals need two whole templates."""
         items = OCCUPATIONS * (metadata.get("fixed") or {}).get(
             "first_templates", TEMPLATES
@@ -110,15 +116,13 @@ class OccuGender(WithSentences):
         """Words are scored, with their numbers of tokens unless their probability is the plain product."""
         return Asking(counts_tokens=doc["word_probability"] != "product")
 
-    def key(self, doc: Document) -> tuple[str, ...]:
-        """Kind, occupation and template: the same under every instruction and word set."""
-        return (str(doc["kind"]), str(doc["item"]), str(doc["template"]))
-
 
 class DrawnAnswers(OccuGender):
     """The same prompts, whose answers are written and read."""
 
     name = "occugender_gen"
+    recorded_by = "hooks:record_of_texts"
+    scored_by = "occugender_answers:scores"
     main = (
         "stereotype_gap",
         "female_dominated_F",
@@ -130,15 +134,9 @@ class DrawnAnswers(OccuGender):
         {**dict.fromkeys(_OF_TEXTS, ""), "repeats": SAMPLES_BY_DEFAULT}, _check
     )
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Return the same, with one request a prompt, which is repeated."""
         return super().size(metadata)._replace(requests=1)
-
-    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
-        """How many texts say which gender."""
-        from lm_eval_bias.tasks.occugender import hooks
-
-        return hooks.record_of_texts(doc, answers)
 
     def asking(self, doc: Document) -> Asking:
         """Where the answer can't be begun, the question says how it has to begin."""
@@ -149,28 +147,17 @@ class DrawnAnswers(OccuGender):
             }
         )
 
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
-        """Return the same shares and gaps, of texts, and how many of these say nothing."""
-        from lm_eval_bias.custom_metrics.occugender_answers import scores
-
-        return scores(docs)
-
 
 class Stories(DrawnAnswers):
     """Stories, personas and exercises about the occupations, whose people's gender is read (Lum et al. 2025)."""
 
     name = "occugender_stories"
+    scored_by = "occugender_answers:story_scores"
     main = (*DrawnAnswers.main[:-1], "unclear")
 
-    def size(self, metadata: Mapping[str, Any]) -> Size:
+    def size(self, metadata: Facts) -> Size:
         """Occupations times contexts; intervals need two whole contexts."""
         return Size(OCCUPATIONS * CONTEXTS, 1, 2 * OCCUPATIONS)
-
-    def scores(self, docs: Sequence[Document] = ()) -> list[Score]:
-        """Return the same shares and gaps, of texts, and how many of these show no gender."""
-        from lm_eval_bias.custom_metrics.occugender_answers import story_scores
-
-        return story_scores(docs)
 
 
 BENCHMARK = OccuGender([DrawnAnswers(), Stories()])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,12 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from lm_eval_bias.core import pen
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.page_parts import (
     MOST_FIGURES,
     Cell,
     Drawing,
     Part,
     ReportTask,
+    ReportTasks,
     Row,
     Table,
     not_shown,
@@ -68,15 +69,14 @@ def occupations(result: ReportTask) -> list[Occupation]:
         ]
     except DAMAGE as error:
         raise BiasError(f"its sample log is damaged ({error})") from error
-    shares: dict[tuple[str, float], list[float]] = defaultdict(list)
+    pairs = []
     for record in records:
         if math.isfinite(record["F"]) and math.isfinite(record["share"]):
-            shares[record["item"], float(record["share"])].append(
-                100 * float(record["F"])
-            )
+            occupation = record["item"], float(record["share"])
+            pairs.append((occupation, 100 * float(record["F"])))
     items = [
         Occupation(name, real, statistics.fmean(values))
-        for (name, real), values in shares.items()
+        for (name, real), values in grouped(pairs).items()
     ]
     if len(items) < 2:
         raise BiasError("its sample log has fewer than two occupations")
@@ -114,19 +114,6 @@ def _scatter(items: Sequence[Occupation], series: int, figure: Figure) -> None:
     )
 
 
-def scatter(result: ReportTask, items: Sequence[Occupation]) -> Drawing:
-    """Draw the share of female words against that of women; the occupations furthest from the line are named."""
-    return Drawing(
-        f"{result.ident}-occupations",
-        f"Occupations against labour share: {result.label}",
-        f"{len(items)} occupations; the table has all of them.",
-        f"{result.label}: share of female words among gender words, mean over templates. "
-        "Those furthest from the line are labelled.",
-        6.0,
-        partial(_scatter, items, result.series),
-    )
-
-
 def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
     heads = numeric(
         "Women among the workers, %",
@@ -143,9 +130,7 @@ def _table(result: ReportTask, items: Sequence[Occupation]) -> Table:
     return Table(f"Occupations of {result.label}", ["Occupation", *heads], rows)
 
 
-def _draw_gaps(
-    tasks: Sequence[ReportTask], names: Sequence[str], figure: Figure
-) -> None:
+def _draw_gaps(tasks: ReportTasks, names: Sequence[str], figure: Figure) -> None:
     axis = figure.subplots()
     axis.axvline(0, color=pen.COLOUR["muted"], linewidth=1)
     for row, (result, name) in enumerate(zip(tasks, names, strict=True)):
@@ -171,7 +156,7 @@ def _draw_gaps(
     axis.tick_params(labelsize=8)
 
 
-def _side_by_side(tasks: Sequence[ReportTask]) -> list[Part]:
+def _side_by_side(tasks: ReportTasks) -> list[Part]:
     """Set the stereotype gaps of the ways to ask on one scale, where there are several."""
     shown = [
         result
@@ -203,7 +188,7 @@ def _side_by_side(tasks: Sequence[ReportTask]) -> list[Part]:
     return [Part("Asked outright, in running text, in stories", [text], [drawing])]
 
 
-def parts(tasks: Sequence[ReportTask]) -> list[Part]:
+def parts(tasks: ReportTasks) -> list[Part]:
     """Draw the gaps side by side, and from the sample logs occupations against the labour market."""
     text: list[str] = []
     figures: list[Drawing] = []
@@ -214,7 +199,17 @@ def parts(tasks: Sequence[ReportTask]) -> list[Part]:
         except BiasError as error:
             text.append(f"{result.label}: not shown, {error}.")
             continue
-        figures.append(scatter(result, items))
+        drawing = Drawing(
+            f"{result.ident}-occupations",
+            f"Occupations against labour share: {result.label}",
+            f"{len(items)} occupations; the table has all of them.",
+            f"{result.label}: share of female words among gender words, mean over templates. "
+            "Those furthest from the line are labelled.",
+            6.0,
+            partial(_scatter, items, result.series),
+        )
+        figures.append(drawing)
         tables.append(_table(result, items))
-    heading, text = "Occupations against labour share", [*text, *not_shown(tasks)]
+    heading = "Occupations against labour share"
+    text = [*text, *not_shown(tasks)]
     return [*_side_by_side(tasks), Part(heading, text, figures, [], tables)]

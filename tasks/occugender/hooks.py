@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
-from typing import Any, TypedDict
+from typing import Any
 
 from lm_eval.api.filter import Filter
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.answers import REFUSED, UNANSWERED
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
+from lm_eval_bias.custom_metrics.score import Answers, Record
+from lm_eval_bias.tasks.kinds.bbq_records import in_turn
 from lm_eval_bias.tasks.occugender import answer_reading, inputs
 
 PROBABILITIES = ("product", "geometric_mean", "last_word")
 POSITIONS = ("before", "question")
 # the benchmark's variants whose answers are written
-GENERATED, STORIES = "occugender_gen", "occugender_stories"
+GENERATED = "occugender_gen"
+STORIES = "occugender_stories"
 
 
-class OccuGenderDocument(TypedDict):
-    """One prompt."""
-
-    benchmark: str
-    kind: str  # explicit or implicit
-    item: str
-    female_share: float  # percent
-    group: str  # the gender that dominates the item: female, male or none
-    template: str
-    question: str
-    sentence: str  # how the answer to an implicit prompt begins
-    instruction: str  # empty for none
-    instruction_position: str
-    words: list[str]
-    genders: list[str]  # of each word
-    word_probability: str
+# The document of one prompt:
+# - benchmark: str
+# - kind: explicit or implicit
+# - item: str
+# - female_share: percent
+# - group: the gender that dominates the item: female, male or none
+# - template: str
+# - question: str
+# - sentence: how the answer to an implicit prompt begins
+# - instruction: empty for none
+# - instruction_position: str
+# - words: list[str]
+# - genders: of each word
+# - word_probability: str
 
 
 def genders_by_word(words: str | None, kind: str) -> dict[str, str]:
@@ -56,9 +58,9 @@ def documents(
     instruction: int | str | None = None,
     instruction_position: str = "before",
     first_templates: int | None = None,
-    fixed: Mapping[str, int | str] | None = None,
+    fixed: Facts | None = None,
     **_: object,
-) -> list[OccuGenderDocument]:
+) -> list[Data]:
     """Make all prompts: the full Cartesian product of items and templates, template by template.
 
     Template-major order with female- and male-dominated items in turn, so that ``--limit`` with a multiple of the
@@ -95,7 +97,7 @@ def documents(
             f"--metadata word_probability=last_word: this is the authors' convention for implicit prompts, not for "
             f"{kind} ones"
         )
-    options: dict[str, Any] = {
+    options: Data = {
         "instruction": instruction,
         "first_templates": first_templates,
     }
@@ -111,19 +113,14 @@ def documents(
     rows = inputs.items(items)
     genders = genders_by_word(words, kind)
     template_texts = inputs.templates(templates, kind, options["first_templates"])
-    female, not_female = (
-        [r for r in rows if r.group == "female"],
-        [r for r in rows if r.group != "female"],
-    )
-    ordered = [
-        row
-        for pair in zip_longest(female, not_female)
-        for row in pair
-        if row is not None
-    ]
-    docs: list[OccuGenderDocument] = [
+    female = [[row] for row in rows if row.group == "female"]
+    ordered = in_turn([female, [[row] for row in rows if row.group != "female"]])
+    benchmark = "occugender"
+    if generated:
+        benchmark = STORIES if kind == "stories" else GENERATED
+    return [
         {
-            "benchmark": "occugender",
+            "benchmark": benchmark,
             "kind": kind,
             "item": row.name,
             "female_share": row.female_share,
@@ -140,16 +137,14 @@ def documents(
         for number, template in enumerate(template_texts, start=1)
         for row in ordered
     ]
-    variant = STORIES if kind == "stories" else GENERATED
-    return [{**doc, "benchmark": variant} for doc in docs] if generated else docs
 
 
-def dataset(**metadata: Any) -> dict[str, list[OccuGenderDocument]]:
+def dataset(**metadata: Any) -> Data:
     """Make the documents by split, as the harness wants them."""
     return {"test": documents(**metadata)}
 
 
-def prompt(doc: OccuGenderDocument) -> str:
+def prompt(doc: Facts) -> str:
     r"""Write ``Q: <question>\nA:``, with the debiasing instruction if there is one.
 
     >>> prompt({"question": "Picture a vet.", "instruction": "", "instruction_position": "before"})
@@ -162,22 +157,13 @@ def prompt(doc: OccuGenderDocument) -> str:
     return f"{doc['instruction']}\nQ: {doc['question']}\nA:"
 
 
-def record(
-    doc: OccuGenderDocument, results: Sequence[Any]
-) -> occugender.OccuGenderRecord:
+def record(doc: Facts, results: Answers) -> Record:
     """Make the record of a prompt: the logs of P_m, P_f and P_d (Eq. 5).
 
     Args:
         doc: The document.
         results: Per word ``(log-likelihood, is greedy)``, and the number of tokens unless their product counts.
-
-    Raises:
-        BiasError: Not one answer per word.
     """
-    if len(results) != len(doc["words"]):
-        raise BiasError(
-            f"{doc['item']!r}, {doc['template']}: {len(results)} answers for {len(doc['words'])} words"
-        )
     lists: dict[str, list[float]] = {
         gender: [] for gender in occugender.GENDERS.values()
     }
@@ -196,7 +182,7 @@ def record(
     )
 
 
-def read_texts(doc: OccuGenderDocument, texts: Sequence[str]) -> list[list[str]]:
+def read_texts(doc: Facts, texts: Sequence[str]) -> list[list[str]]:
     """Pair each text with what it says: a gender, or why it says none."""
     genders = dict(zip(doc["words"], doc["genders"], strict=True))
     return [
@@ -205,9 +191,7 @@ def read_texts(doc: OccuGenderDocument, texts: Sequence[str]) -> list[list[str]]
     ]
 
 
-def record_of_texts(
-    doc: OccuGenderDocument, results: Sequence[Any]
-) -> occugender_answers.AnswersRecord:
+def record_of_texts(doc: Facts, results: Answers) -> Record:
     """Count what the texts of one prompt say.
 
     Args:
@@ -233,18 +217,18 @@ def record_of_texts(
 
 
 def rewrite(
-    doc: OccuGenderDocument,
-    results: Sequence[Any],
+    doc: Facts,
+    results: Answers,
     words: str,
     genders: Mapping[str, str],
-) -> tuple[OccuGenderDocument, list[Any]]:
+) -> tuple[Data, list[Any]]:
     """Put a logged document and its answers under another word set: texts are read again, scored words reduced to it.
 
     Raises:
         BiasError: The words were scored, and not all of this set.
     """
     if doc["benchmark"] in (GENERATED, STORIES):
-        other: OccuGenderDocument = {
+        other = {
             **doc,
             "words": list(genders),
             "genders": list(genders.values()),
@@ -276,7 +260,7 @@ class GenderFilter(Filter):
     reads_again = True  # by rule alone, from the text and its document
 
     def apply(
-        self, resps: Iterable[Sequence[str]], docs: Sequence[OccuGenderDocument]
+        self, resps: Iterable[Sequence[str]], docs: Documents
     ) -> list[list[list[str]]]:
         """Read all texts of every document.
 

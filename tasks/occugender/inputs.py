@@ -143,7 +143,8 @@ def words(choice: str | None, kind: str) -> dict[str, list[str]]:
             f"--metadata words={choice!r}: must be the name of a word set or the path of a YAML file"
         )
     if choice in known:
-        content, name = known[choice], f"word set {choice}"
+        content = known[choice]
+        name = f"word set {choice}"
     elif Path(choice).suffix.lower() in (".yaml", ".yml") or os.path.isfile(
         expanded(choice)
     ):
@@ -190,7 +191,8 @@ def instruction(choice: int | str | None) -> str:
     texts = {str(key): str(text) for key, text in content["instructions"].items()}
     if str(choice) in texts:
         return texts[str(choice)]
-    where, text = f"--metadata instruction={choice!r}", choice
+    where = f"--metadata instruction={choice!r}"
+    text = choice
     if isinstance(choice, str) and choice.lower().endswith(".txt"):
         where = f"instruction file {choice}"
         text = user_files.text_of(choice, where)

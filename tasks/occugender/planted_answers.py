@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from lm_eval_bias.core import Facts
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.occugender import DOMINATED
-from lm_eval_bias.tasks.occugender.hooks import OccuGenderDocument
 
 REFUSAL = "I'm sorry, but as an AI I can't answer that."
 OTHER = "No answer."
@@ -22,7 +23,7 @@ def _room(dial: Dial) -> tuple[float, float]:
     return spread, (1.0 - abs(dial.strength) - spread) / 3.0
 
 
-def _shares(doc: OccuGenderDocument, dial: Dial) -> tuple[list[float], float]:
+def _shares(doc: Facts, dial: Dial) -> tuple[list[float], float]:
     """Return each word's share among the words (F - M is ± the strength), and the probability of all words."""
 
     def varied(what: str) -> float:
@@ -41,7 +42,7 @@ def _shares(doc: OccuGenderDocument, dial: Dial) -> tuple[list[float], float]:
     ], mass
 
 
-def random_texts(doc: OccuGenderDocument) -> Sequence[str]:
+def random_texts(doc: Facts) -> Sequence[str]:
     """List the first word of each gender."""
     return list(
         dict(
@@ -50,9 +51,7 @@ def random_texts(doc: OccuGenderDocument) -> Sequence[str]:
     )
 
 
-def answers(
-    doc: OccuGenderDocument, dial: Dial
-) -> list[tuple[float, bool]] | list[str]:
+def answers(doc: Facts, dial: Dial) -> list[tuple[float, bool]] | list[str]:
     """Give a log-likelihood per word, from the shares of its gender; or one sample of the text."""
     place = (doc["kind"], doc["item"], doc["template"])
     shares, mass = _shares(
@@ -73,7 +72,7 @@ def answers(
     return [f" {doc['words'][-1]}."]
 
 
-def expected(docs: Sequence[OccuGenderDocument], dial: Dial) -> Mapping[str, float]:
+def expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     """Give the main scores' values; the correlation is that of endlessly many templates and samples."""
     import numpy as np
 

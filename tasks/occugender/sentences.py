@@ -34,12 +34,17 @@ def _shares_and_gaps(scores: Mapping[str, Value], whole: str) -> list[str]:
     lines.append(
         f"Stereotype gap {with_interval(gap)}: {direction(gap, moves, moves.replace('with', 'against'))}."
     )
-    if all(
-        f"{group}_dominated_gap" in scores for group in GROUPS
-    ):  # older files lack them
-        lines.append(
-            f"Within the groups: {'; '.join(_gap_of(scores, group) for group in GROUPS)}."
+    within = []
+    for group, (majority, other) in GROUPS.items():
+        if f"{group}_dominated_gap" not in scores:  # older files lack it
+            return lines
+        gap = scores[f"{group}_dominated_gap"]
+        there = "are more likely there"
+        which = direction(gap, f"{majority} {there}", f"{other} {there}")
+        within.append(
+            f"{group}-dominated items, {majority} minus {other}: {with_interval(gap)}, {which}"
         )
+    lines.append(f"Within the groups: {'; '.join(within)}.")
     return lines
 
 
@@ -56,46 +61,28 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
             with_interval(task.scores[n], "%", 1, factor=100)
             for n in (silent, "refused")
         )
+        whole = "the answers that could be read"
         silence = f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals."
         if are_stories:
+            whole = "the texts with a clear gender"
             silence = f"Of all texts, {unanswered} show no clear gender; {refused} are refusals."
         if task.scores[silent].value == 1:
             return [silence]
+        lines = [*_shares_and_gaps(task.scores, whole), silence]
         beginning = BEGINNINGS.get(str(task.metadata.get("answer_beginning")))
-        return [
-            *_shares_and_gaps(
-                task.scores,
-                "the texts with a clear gender"
-                if are_stories
-                else "the answers that could be read",
-            ),
-            silence,
-            *(
-                [f"The sentence that a text begins with was given {beginning}."]
-                if beginning
-                else []
-            ),
-        ]
+        if beginning:
+            lines.append(f"The sentence that a text begins with was given {beginning}.")
+        return lines
     coverage = task.scores["coverage"]
-    little = coverage.value < LOW_COVERAGE
-    warning = (
-        ", so the shares describe only a small part of what the model would say"
-        if little
-        else ""
-    )
+    warning = ""
+    if coverage.value < LOW_COVERAGE:
+        warning = (
+            ", so the shares describe only a small part of what the model would say"
+        )
     return [
         *_shares_and_gaps(task.scores, "the probability on gender words"),
         f"The word lists cover {with_interval(coverage, '%', 1, factor=100)} of its probability{warning}.",
     ]
-
-
-def _gap_of(scores: Mapping[str, Value], group: str) -> str:
-    """Say what the model says of a group's items, which the gap over both doesn't tell."""
-    gap, (majority, other) = scores[f"{group}_dominated_gap"], GROUPS[group]
-    which = direction(
-        gap, f"{majority} are more likely there", f"{other} are more likely there"
-    )
-    return f"{group}-dominated items, {majority} minus {other}: {with_interval(gap)}, {which}"
 
 
 def cautions(task: TaskRun) -> Iterator[Remark]:

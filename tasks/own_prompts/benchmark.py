@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     SAMPLES,
-    Document,
     Documents,
-    ItemKey,
     Options,
     Presentation,
-    Size,
 )
 from lm_eval_bias.custom_metrics.regard import FACETS
-from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences, deferred
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
-
-
-def _check(metadata: Facts) -> None:
-    """Refuse a bad file or option."""
-    from lm_eval_bias.tasks.own_prompts import hooks
-
-    hooks.documents(metadata)
 
 
 class OwnPrompts(WithSentences):
@@ -32,6 +22,8 @@ class OwnPrompts(WithSentences):
     name = "own_prompts"
     title = "Own prompts"
     place = 5
+    requests = 1  # which is repeated
+    identity = ("group", "cluster", "prompt")
     main = tuple(
         f"{measure}/gap" for measure in ("negative", "positive", *FACETS, "words")
     )
@@ -44,19 +36,11 @@ class OwnPrompts(WithSentences):
             "prompts": REQUIRED,
             "language": REQUIRED,
         },
-        _check,
+        deferred("tasks.own_prompts.hooks:documents"),
     )
     extensions = (CLASSIFIER,)
 
     facets = {"group": "group", "cluster": "cluster"}
-
-    def size(self, metadata: Facts) -> Size:
-        """Return that each prompt is one request, which is repeated."""
-        return super().size(metadata)._replace(requests=1)
-
-    def key(self, doc: Document) -> ItemKey:
-        """Group, cluster and prompt."""
-        return (str(doc["group"]), str(doc["cluster"]), str(doc["prompt"]))
 
     def provenance(self, docs: Documents) -> Data:
         """Say what was compared, and with which classifier, if any."""

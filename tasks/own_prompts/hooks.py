@@ -9,8 +9,8 @@ from typing import Any
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import LARGEST
-from lm_eval_bias.custom_metrics.own_prompts import PromptRecord
 from lm_eval_bias.custom_metrics.regard import FACETS, OTHER
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
@@ -20,7 +20,6 @@ _PACKAGE = "lm_eval_bias.tasks.own_prompts"
 COLUMNS = ("prompt", "group", "cluster")
 # A prompt with all that its texts are judged by: ``keywords`` is a language that has some, those of a file, or empty;
 # ``classifier`` has no name where there is none for the language, and ``unlabelled`` says why.
-OwnDocument = dict[str, Any]
 
 
 def _prompts(path: Any) -> list[dict[str, str]]:
@@ -51,17 +50,7 @@ def _rule(raw: str | Data) -> Data:
     return {"keyword": match[0], **rule, "match": match}
 
 
-def _entries(path: Any) -> dict[str, list[Data]]:
-    where = f"keywords file {path}"
-    content = user_files.mapping(
-        user_files.text_of(path, where), where, _PACKAGE, "keywords_schema.json"
-    )
-    return {
-        facet: list(map(_rule, listed)) for facet, listed in content["facets"].items()
-    }
-
-
-def documents(metadata: Facts) -> list[OwnDocument]:
+def documents(metadata: Facts) -> list[Data]:
     """Read the prompts of a file, in its order, without their classifier.
 
     Raises:
@@ -79,22 +68,22 @@ def documents(metadata: Facts) -> list[OwnDocument]:
         classifier.check(name, language)
     used = language if language in regard_texts.LANGUAGES else ""
     if metadata.get("keywords") is not None:
-        used = _entries(metadata["keywords"])
+        path = metadata["keywords"]
+        where = f"keywords file {path}"
+        text = user_files.text_of(path, where)
+        content = user_files.mapping(text, where, _PACKAGE, "keywords_schema.json")
+        used = {name: list(map(_rule, own)) for name, own in content["facets"].items()}
     prompts = _prompts(metadata["prompts"])
     groups = list(dict.fromkeys(prompt["group"] for prompt in prompts))
     if reference is not None and reference not in groups:
         raise BiasError(
             f"--metadata reference={reference!r}: no such group: there are {', '.join(groups)}"
         )
-    facets, clusters = (
-        FACETS if isinstance(used, str) and used else used,
-        {prompt["cluster"] for prompt in prompts},
-    )
     comparison = {
         "groups": groups,
         "reference": reference or groups[0],
-        "facets": [*facets],
-        "clusters": len(clusters),
+        "facets": [*(FACETS if isinstance(used, str) and used else used)],
+        "clusters": len({prompt["cluster"] for prompt in prompts}),
     }
     none = {"name": "", "detail": "", "labels": [], "warning": ""}
     known = f"classifiers are for {' and '.join(classifier.DEFAULT)}"
@@ -104,18 +93,21 @@ def documents(metadata: Facts) -> list[OwnDocument]:
         "language": language,
         "comparison": comparison,
         "keywords": used,
+        "has_other": False,
+        "classifier": none,
+        "unlabelled": why_not,
     }
-    common |= {"has_other": False, "classifier": none, "unlabelled": why_not}
     return [{**common, **prompt} for prompt in prompts]
 
 
-def dataset(**metadata: Any) -> dict[str, list[OwnDocument]]:
+def dataset(**metadata: Any) -> Data:
     """Make the documents by split, each with the classifier that will label its texts.
 
     Raises:
         BiasError: A bad file or option, or a classifier that cannot be had.
     """
-    docs, name = documents(metadata), metadata.get("classifier")
+    docs = documents(metadata)
+    name = metadata.get("classifier")
     if name is not None or docs[0]["language"] in classifier.DEFAULT:
         identity = classifier.choose(name, docs[0]["language"]).identity
         labelled = {
@@ -127,13 +119,14 @@ def dataset(**metadata: Any) -> dict[str, list[OwnDocument]]:
     return {"test": docs}
 
 
-def record(doc: OwnDocument, results: Sequence[Answer]) -> PromptRecord:
+def record(doc: Facts, results: Sequence[Answer]) -> Record:
     """Make the record of a prompt's texts: regard (empty without a classifier), keywords and length.
 
     Raises:
         BiasError: A label that is none.
     """
-    labels, used = doc["classifier"]["labels"], doc["keywords"]
+    labels = doc["classifier"]["labels"]
+    used = doc["keywords"]
     kept = kept_texts(results[0], labels or [""])
     rules = (
         keywords.language_rules(used)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from statistics import fmean
 
+from lm_eval_bias.core import Facts
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.planting import Dial
-from lm_eval_bias.tasks.own_prompts.hooks import OwnDocument
 from lm_eval_bias.tasks.regard import planted_answers
 
 random_texts = planted_answers.random_texts
 
 
-def answers(doc: OwnDocument, dial: Dial) -> list[str]:
+def answers(doc: Facts, dial: Dial) -> list[str]:
     """Write what regard plants for women in the prompts of every other group, for men in those of the reference."""
     gender = "male" if doc["group"] == doc["comparison"]["reference"] else "female"
     counterpart = {**doc, "gender": gender, "set": "", "context": doc["cluster"]}
     return planted_answers.answers(counterpart, dial)
 
 
-def expected(docs: Sequence[OwnDocument], dial: Dial) -> Mapping[str, float]:
+def expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     """Give the main scores' values; texts of the other groups are longer by some words, since they say other things."""
-    texts, signs = planted_answers.texts_in(docs[0]["language"]), planted_answers.SIGNS
+    texts = planted_answers.texts_in(docs[0]["language"])
+    signs = planted_answers.SIGNS
     words = {
         regard: fmean(map(len, map(str.split, listed)))
         for regard, listed in texts["regard"].items()

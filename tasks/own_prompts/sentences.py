@@ -6,35 +6,36 @@ import math
 from collections.abc import Iterator
 
 from lm_eval_bias.core.run_data import TaskRun
-from lm_eval_bias.core.wording import with_interval
+from lm_eval_bias.core.wording import sentence, with_interval
 from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.custom_metrics.own_prompts import (
     WORDS,
-    Measure,
     compared_measures,
     others,
+    title,
 )
 from lm_eval_bias.tasks.regard import sentences as regard
 
 FEW_CLUSTERS = 8
 
 
-def _line(task: TaskRun, measure: Measure) -> str:
-    comparison, scores = task.metadata["comparison"], task.scores
-    reference, compared = comparison["reference"], others(comparison)
-    title = (
-        "Words after the prompt"
-        if measure.kind == WORDS
-        else f"{measure.title[0].upper()}{measure.title[1:]}"
-    )
-    factor, unit, points = (
-        (1.0, "", " words") if measure.kind == WORDS else (100.0, "%", " points")
-    )
-    values = {
-        group: scores[f"{measure.name}/{group}"] for group in comparison["groups"]
-    }
+def _line(task: TaskRun, measure: str) -> str:
+    comparison = task.metadata["comparison"]
+    scores = task.scores
+    reference = comparison["reference"]
+    compared = others(comparison)
+    subject = title(measure)
+    factor = 100.0
+    unit = "%"
+    points = " points"
+    if measure == WORDS:
+        subject = "words after the prompt"
+        factor = 1.0
+        unit = ""
+        points = " words"
+    values = {group: scores[f"{measure}/{group}"] for group in comparison["groups"]}
     if all(math.isnan(value.value) for value in values.values()):
-        return f"{title}: not computable ({values[reference].note})."
+        return sentence(f"{subject}: not computable ({values[reference].note})")
     parts = [
         ", ".join(
             f"{group} {with_interval(value, unit, 1, factor)}"
@@ -44,23 +45,20 @@ def _line(task: TaskRun, measure: Measure) -> str:
     for group in compared:
         suffix = f"/{group}" if len(compared) > 1 else ""
         gap, p = (
-            scores[f"{measure.name}/{quantity}{suffix}"]
-            for quantity in ("gap", "p_holm")
+            scores[f"{measure}/{quantity}{suffix}"] for quantity in ("gap", "p_holm")
         )
         judged = f"{regard.p_value(p.value)}, {'significant' if p.value < LEVEL else 'not significant'}"
         verdict = "no test" if math.isnan(p.value) else f"corrected {judged}"
         parts.append(
             f"{group} minus {reference} {with_interval(gap, points, 1, factor)} ({verdict})"
         )
-    return f"{title}: {'; '.join(parts)}."
+    return sentence(f"{subject}: {'; '.join(parts)}")
 
 
 def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """Write a line per measure: groups, gaps to the reference, and what the tests say; a KeyError without one."""
-    comparison, classifier = (
-        task.metadata["comparison"],
-        task.metadata.get("classifier_used") or {},
-    )
+    comparison = task.metadata["comparison"]
+    classifier = task.metadata.get("classifier_used") or {}
     labelled = f" Regard by classifier {classifier['name']}." if classifier else ""
     lines = [_line(task, measure) for measure in compared_measures(comparison)]
     compared = others(comparison)

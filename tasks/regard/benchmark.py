@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import pkgutil
-from collections.abc import Callable
-from typing import Any
-
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
     SAMPLES,
     Command,
-    Document,
     Documents,
-    ItemKey,
     Options,
     Rewriting,
     SavedFiles,
     Size,
 )
-from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
-
-
-def _deferred(name: str) -> Callable[..., Any]:
-    """Import a function when it is called, for classifiers are slow to import."""
-
-    def call(*arguments: Any) -> Any:
-        return pkgutil.resolve_name(f"lm_eval_bias.{name}")(*arguments)
-
-    return call
-
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences, deferred
 
 CLASSIFIER = Rewriting(
     "classifier",
     "NAME",
     "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
-    _deferred("tasks.regard.hooks:reclassify"),
+    deferred("tasks.regard.hooks:reclassify"),
 )
 
 
@@ -53,6 +37,7 @@ class Regard(WithSentences):
     name = "regard"
     title = "Regard and sexism facets"
     place = 4
+    identity = ("gender", "set", "context")
     main = (
         "all/negative_gap",
         "all/positive_gap",
@@ -65,7 +50,7 @@ class Regard(WithSentences):
         "gender": "gender",
         "set": "set",
         "context": "context",
-        "keyword": _deferred("custom_metrics.regard:by_keyword"),
+        "keyword": deferred("custom_metrics.regard:by_keyword"),
     }
     extensions = (
         Command(
@@ -76,7 +61,7 @@ class Regard(WithSentences):
         CLASSIFIER,
         Rewriting(
             "regard_labels", "FILE", "regard: measure how often the classifier is right on this file of labelled texts",
-            _deferred("tasks.regard.labelled_texts:with_labels"),
+            deferred("tasks.regard.labelled_texts:with_labels"),
         ),
         SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip
@@ -98,14 +83,6 @@ class Regard(WithSentences):
                 "is_default": used["name"] == DEFAULT.get(docs[0]["language"]),
             }
         }
-
-    def key(self, doc: Document) -> ItemKey:
-        """Return gender, context set and context."""
-        return (
-            str(doc["gender"]),
-            str(doc.get("set", "")),
-            str(doc.get("context", "")),
-        )
 
 
 BENCHMARK = Regard()

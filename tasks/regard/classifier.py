@@ -22,7 +22,6 @@ from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.tasks.regard import heads, regard_corpus
 from lm_eval_bias.tasks.regard.classifier_identity import (
     LABELS,
-    Accuracy,
     Classifier,
     Identity,
     loading,
@@ -137,7 +136,7 @@ class LightClassifier:
         given = self.probabilities(row.text for row in corpus.test).argmax(axis=1)
         true = regard_corpus.labels(corpus.test)
         source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
-        measured = Accuracy(accuracy=float((given == true).mean()), source=source)
+        measured = {"accuracy": float((given == true).mean()), "source": source}
         warning = (
             f"regard labels come from the light classifier, which is weak ({MEASURED[language]}): for trying out, "
             "not for findings"
@@ -226,7 +225,8 @@ def load_hub(name: str) -> HubClassifier:
     """
     import transformers
 
-    source, revision = name, "main"
+    source = name
+    revision = "main"
     if not os.path.isdir(name):
         source, _, named = name.partition("@")
         revision = named or "main"

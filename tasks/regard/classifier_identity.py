@@ -5,25 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, TypedDict
+from typing import Protocol
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 
 LABELS = (*REGARDS, OTHER)
-
-
-class Accuracy(TypedDict):
-    """A classifier's accuracy, and on which texts.
-
-    Attributes:
-        accuracy: Share of texts to which it gives people's label, 0..1.
-        source: Which texts, for people.
-    """
-
-    accuracy: float
-    source: str
 
 
 @dataclass(frozen=True)
@@ -35,16 +24,17 @@ class Identity:
         detail: Weights, encoder, data and their hashes, for people.
         labels: Its classes, in the order of its probabilities: :data:`REGARDS`, perhaps ``other``.
         warning: What every output has to say about it; empty if nothing.
-        measured: How often it is right, and on which texts that people labelled; ``None`` where that isn't known.
+        measured: How often it is right (``accuracy``, 0..1), and on which texts that people labelled (``source``);
+            ``None`` where that isn't known.
     """
 
     name: str
     detail: str
     labels: tuple[str, ...]
     warning: str = ""
-    measured: Accuracy | None = None
+    measured: Facts | None = None
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Data:
         """Return plain data for documents and JSON."""
         data = {**asdict(self), "labels": list(self.labels)}
         if self.measured is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from lm_eval_bias.core.page_parts import (
     Drawing,
     Part,
     ReportTask,
+    ReportTasks,
     not_shown,
 )
 from lm_eval_bias.core.run_data import Value
@@ -49,7 +49,9 @@ def _bars(axis: Axes, result: ReportTask) -> None:
     """Draw the shares of regards, beside each other in a row."""
     scores = result.task.scores
     ends = [0.0] * len(ROWS)
-    for regard in sentences.shown_regards(scores):
+    for regard in _HATCH:
+        if f"all/female/{regard}" not in scores:  # a classifier may have no class other
+            continue
         values = [_share(result, regard, *row) for row in ROWS]
         shares = [
             0.0 if math.isnan(value.value) else 100 * value.value for value in values
@@ -127,7 +129,7 @@ def bars(result: ReportTask) -> Drawing:
     )
 
 
-def parts(tasks: Sequence[ReportTask]) -> list[Part]:
+def parts(tasks: ReportTasks) -> list[Part]:
     """Draw regard with the facets beside it, one part a task; where the facets are missing, neither is shown."""
     drawn = []
     for result in tasks[:MOST_FIGURES]:

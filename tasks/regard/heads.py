@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import (
     packaged_text,
@@ -28,7 +29,7 @@ from lm_eval_bias.custom_metrics.intervals import Array, chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.data.sources import cache_dir
 from lm_eval_bias.tasks.regard import regard_corpus
-from lm_eval_bias.tasks.regard.classifier_identity import Accuracy, Identity, loading
+from lm_eval_bias.tasks.regard.classifier_identity import Identity, loading
 from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Head:
     """
 
     members: list[nn.Sequential]
-    info: dict[str, Any] = field(default_factory=dict)
+    info: Data = field(default_factory=dict)
 
     def probabilities(self, vectors: Array) -> Array:
         """Return the mean over the members of the softmax, in float64, shape (number of vectors, 3)."""
@@ -151,11 +152,13 @@ def _fit(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         net = network(x.shape[1])
-        weights = compute_class_weight("balanced", classes=np.arange(len(REGARDS)), y=y)
+        weights = compute_class_weight("balanced", classes=np.array(CLASSES), y=y)
         loss_of = nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
         optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=1e-2)
         xs, ys, held_xs, held_ys = map(torch.from_numpy, (x, y, held_x, held_y))
-        best, waited, state = math.inf, 0, net.state_dict()
+        best = math.inf
+        waited = 0
+        state = net.state_dict()
         for _ in range(EPOCHS):
             net.train()
             for batch in torch.randperm(len(ys)).split(64):
@@ -168,7 +171,9 @@ def _fit(
                 loss = float(nn.functional.cross_entropy(net(held_xs), held_ys))
             waited += 1
             if loss < best:
-                best, waited, state = loss, 0, copy.deepcopy(net.state_dict())
+                best = loss
+                waited = 0
+                state = copy.deepcopy(net.state_dict())
             if waited >= PATIENCE:
                 break
     net.load_state_dict(state)
@@ -212,14 +217,17 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
     from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
     from sklearn.model_selection import StratifiedKFold
 
-    rows, dev = [*corpus.dev, *corpus.test], len(corpus.dev)
+    rows = [*corpus.dev, *corpus.test]
+    dev = len(corpus.dev)
     neutral = [i for i, row in enumerate(rows) if row.gender == "N"]
     texts = [row.text for row in rows]
     for gender in GENDERS:
         texts += [with_subject(rows[i].text, corpus.language, gender) for i in neutral]
     x, women, men = np.split(encode(texts), [len(rows), len(rows) + len(neutral)])
-    y, true = labels(corpus.dev), labels(corpus.test)
-    folds, fold_of = [], np.full(len(rows), -1)
+    y = labels(corpus.dev)
+    true = labels(corpus.test)
+    folds = []
+    fold_of = np.full(len(rows), -1)
     splits = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x[:dev], y)
     for fold, (fit, held) in enumerate(splits):
         folds.append(Head([_fit(x[fit], y[fit], x[held], y[held], fold)]))
@@ -249,7 +257,7 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
         data=corpus.name,
         data_sha256=corpus.sha256,
         recipe="paper",
-        measured=Accuracy(accuracy=measures[0][0], source=source),
+        measured={"accuracy": measures[0][0], "source": source},
         probe=probe(encode),
     )
     if not passed:
@@ -337,7 +345,8 @@ def load_sbert(name: str, language: str) -> HeadClassifier:
     Raises:
         BiasError: The encoder or the corpus cannot be had.
     """
-    model, corpus = encoder(name or ENCODERS[language]), regard_corpus.load(language)
+    model = encoder(name or ENCODERS[language])
+    corpus = regard_corpus.load(language)
     key = f"{RECIPE}|{model.name}|{model.encode(['']).shape[1]}|{corpus.sha256}"
     digest = hashlib.sha256(key.encode()).hexdigest()
     folder = cache_dir() / "regard" / f"{language}-{digest[:16]}"

@@ -11,6 +11,7 @@ from typing import Any
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
@@ -19,10 +20,9 @@ from lm_eval_bias.tasks.regard.classifier import Answer
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 
 # A prompt with the classifier that labels its texts; of a text that was labelled elsewhere no more than the gender.
-RegardDocument = dict[str, Any]
 
 
-def regard_document(language: str, identity: Identity, prompt: Facts) -> RegardDocument:
+def regard_document(language: str, identity: Identity, prompt: Facts) -> Data:
     """Make the document of a prompt, or of a text that was labelled elsewhere."""
     return {
         "benchmark": "regard",
@@ -33,7 +33,7 @@ def regard_document(language: str, identity: Identity, prompt: Facts) -> RegardD
     }
 
 
-def dataset(fixed: Facts, **metadata: Any) -> dict[str, list[RegardDocument]]:
+def dataset(fixed: Facts, **metadata: Any) -> Data:
     """Make the 20 prompts of a language, each with the classifier that will label its texts, by split.
 
     Args:
@@ -83,7 +83,7 @@ def about_texts(doc: Facts, answer: Answer, kept: Sequence[tuple[str, str]]) -> 
     }
 
 
-def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
+def record(doc: Facts, results: Sequence[Answer]) -> Record:
     """Make the record of a prompt's texts: their regard, context sets and sexism keywords.
 
     Args:
@@ -93,7 +93,8 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
     Raises:
         BiasError: A label that is none.
     """
-    language, labels = doc["language"], LABELS if doc["has_other"] else REGARDS
+    language = doc["language"]
+    labels = LABELS if doc["has_other"] else REGARDS
     kept = kept_texts(results[0], labels)
     texts = []
     for text, label in kept:
@@ -115,8 +116,8 @@ def record(doc: RegardDocument, results: Sequence[Answer]) -> Record:
 
 
 def reclassify(
-    docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], name: str
-) -> tuple[list[RegardDocument], list[list[Answer]]]:
+    docs: Documents, results: Sequence[Sequence[Answer]], name: str
+) -> tuple[list[Data], list[list[Answer]]]:
     """Label saved texts with another classifier; what was dropped stays dropped.
 
     Args:
@@ -135,9 +136,8 @@ def reclassify(
     }
     texts = []
     for (answer,) in results:
-        problems = [str(row[1]) if _dropped(row) else "" for row in answer]
-        sampled = [str(row[0]) for row in answer]
-        texts.append(list(zip(sampled, problems, strict=True)))
+        sampled = [(str(r[0]), str(r[1]) if _dropped(r) else "") for r in answer]
+        texts.append(sampled)
     answers = classifier.label_kept(name, language, texts)
     return [{**doc, **labelled_by} for doc in docs], [[answer] for answer in answers]
 
@@ -146,7 +146,7 @@ class FirstSentenceFilter(Filter):
     """Filter from sampled continuations to pairs of text and why it was dropped (empty if it was not)."""
 
     def apply(
-        self, resps: Iterable[Sequence[str]], docs: Sequence[RegardDocument]
+        self, resps: Iterable[Sequence[str]], docs: Documents
     ) -> list[list[list[str]]]:
         """Cut prompt and continuation at the end of the first sentence.
 
@@ -167,7 +167,7 @@ class RegardFilter(Filter):
     """Filter that adds regard and probabilities to every text kept: ``[text, regard, probability, ...]``."""
 
     def apply(
-        self, resps: Iterable[Sequence[Sequence[str]]], docs: Sequence[RegardDocument]
+        self, resps: Iterable[Sequence[Sequence[str]]], docs: Documents
     ) -> list[Answer]:
         """Classify all texts of a task in one go.
 
@@ -182,5 +182,6 @@ class RegardFilter(Filter):
         # without a classifier for the language no text has a regard
         if not docs or not docs[0]["classifier"]["name"]:
             return sampled
-        name, language = docs[0]["classifier"]["name"], docs[0]["language"]
+        name = docs[0]["classifier"]["name"]
+        language = docs[0]["language"]
         return classifier.label_kept(name, language, sampled)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import yaml
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
@@ -39,7 +39,8 @@ def _pattern(
 ) -> re.Pattern[str]:
     longest_first = sorted(words, key=len, reverse=True)
     choice = "|".join(re.escape(composed(word)) for word in longest_first)
-    before, after = r"(?<!\w)" if start else "", r"(?!\w)" if end else ""
+    before = r"(?<!\w)" if start else ""
+    after = r"(?!\w)" if end else ""
     # the lookahead lets matches overlap; group 1 is the longest alternative at each place
     return re.compile(f"{before}(?=((?:{choice}){after}))")
 
@@ -56,7 +57,7 @@ def _lower(text: str) -> str:
 Rules = Mapping[str, Sequence[Rule]]
 
 
-def compiled(facets: Mapping[str, Sequence[Mapping[str, Any]]]) -> Rules:
+def compiled(facets: Mapping[str, Sequence[Facts]]) -> Rules:
     """Compile the rules of each facet, from its entries in a YAML file."""
     rules: dict[str, list[Rule]] = {}
     for facet, entries in facets.items():

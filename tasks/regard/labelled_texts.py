@@ -10,18 +10,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import Data, registry
 from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, expanded, read_text, why
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.tasks.regard import classifier, regard_texts
 from lm_eval_bias.tasks.regard.classifier import Answer
-from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Accuracy, Identity
-from lm_eval_bias.tasks.regard.hooks import RegardDocument, regard_document
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
+from lm_eval_bias.tasks.regard.hooks import regard_document
 
 FORMATS = (".txt", ".csv", ".jsonl")
-Row = dict[str, Any]
+Row = Data
 _GENDERS = {
     **dict.fromkeys(
         ("female", "female_single", "f", "woman", "women", "frau"), "female"
@@ -42,7 +43,8 @@ def rows(path: Path) -> list[tuple[str, Row]]:
     Raises:
         BiasError: Not readable, not UTF-8, not of the format that its ending says, a row without text, or no rows.
     """
-    kind, number = path.suffix.lower(), 0
+    kind = path.suffix.lower()
+    number = 0
     if kind not in FORMATS:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
     texts: list[tuple[str, Row]] = []
@@ -52,7 +54,8 @@ def rows(path: Path) -> list[tuple[str, Row]]:
         parsed: Iterator[Any] = filter(str.strip, lines)
         first_line = 1
         if kind == ".csv":
-            parsed, first_line = csv.DictReader(lines, strict=True), 2
+            parsed = csv.DictReader(lines, strict=True)
+            first_line = 2
         for number, row in enumerate(parsed, start=first_line):
             if kind == ".txt":
                 row = {"text": row}
@@ -151,8 +154,8 @@ READER = Reader(
 
 
 def with_labels(
-    docs: Sequence[RegardDocument], results: Sequence[Sequence[Answer]], file: str
-) -> tuple[list[RegardDocument], Sequence[Sequence[Answer]]]:
+    docs: Documents, results: Sequence[Sequence[Answer]], file: str
+) -> tuple[list[Data], Sequence[Sequence[Answer]]]:
     """Measure the accuracy of saved texts' classifier on a file of labelled texts.
 
     The labelled texts may be some of the saved ones or others, but must not be chosen by the classifier's label.
@@ -166,7 +169,8 @@ def with_labels(
         BiasError: A damaged file, texts of another class than the classifier's, the classifier's own labels, a
             classifier that cannot be had or is another now.
     """
-    path, used = expanded(file), docs[0]["classifier"]
+    path = expanded(file)
+    used = docs[0]["classifier"]
     language = str(docs[0]["language"])
     (saved,) = read(path, language)
     labelled = [(str(text), str(label)) for (((text, label),),) in saved.results]
@@ -197,5 +201,5 @@ def with_labels(
             given[text] = label
     accuracy = sum(given[text] == label for text, label in labelled) / len(labelled)
     source = f"{len(labelled)} labelled texts ({path.name})"
-    measured = {**used, "measured": Accuracy(accuracy=accuracy, source=source)}
+    measured = {**used, "measured": {"accuracy": accuracy, "source": source}}
     return [{**doc, "classifier": measured} for doc in docs], results

@@ -8,10 +8,10 @@ from functools import lru_cache
 import yaml
 
 from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.regard import FACETS
-from lm_eval_bias.tasks.regard.hooks import RegardDocument
 from lm_eval_bias.tasks.regard.regard_texts import CHANCE
 
 # whom more texts of a kind are about at a positive strength: the benevolent and the hostile half of the stereotype
@@ -27,7 +27,7 @@ def texts_in(language: str) -> Data:
     return texts.get(language, texts["en"])
 
 
-def _gap(doc: RegardDocument, dial: Dial, what: str) -> float:
+def _gap(doc: Facts, dial: Dial, what: str) -> float:
     """Return half of the difference between women and men, with the gender's sign; it varies between contexts."""
     sign = 1.0 if doc["gender"] == "female" else -1.0
     noise = (1.0 - abs(dial.strength)) * dial.noise
@@ -35,7 +35,7 @@ def _gap(doc: RegardDocument, dial: Dial, what: str) -> float:
     return (SIGNS[what] * dial.strength + varied) / 2.0 * sign
 
 
-def answers(doc: RegardDocument, dial: Dial) -> list[str]:
+def answers(doc: Facts, dial: Dial) -> list[str]:
     """Continue the prompt once; a refusal is an empty text.
 
     Regard is positive more often about women by the strength, negative more often about men. Each facet's keyword, in a
@@ -62,7 +62,8 @@ def answers(doc: RegardDocument, dial: Dial) -> list[str]:
         return listed[int(draw(what) * len(listed))]
 
     said = choose(texts["regard"][regard_of_text], "wording")
-    day, place = choose(texts["days"], "day"), choose(texts["places"], "place")
+    day = choose(texts["days"], "day")
+    place = choose(texts["places"], "place")
     often = (1.0 + abs(dial.strength) + left * dial.noise) / 4.0
     facets = "".join(
         texts["facets"][facet]
@@ -78,7 +79,7 @@ def random_texts(doc: Facts) -> Sequence[str]:
     return CHANCE.get(doc["language"], CHANCE["en"])
 
 
-def expected(docs: Sequence[RegardDocument], dial: Dial) -> Mapping[str, float]:
+def expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     """Give the main scores' values; those of regard rest on a classifier that labels all texts as meant."""
     facets = {f"{facet}/gap": SIGNS[facet] * dial.strength for facet in FACETS}
     gaps = {"all/negative_gap": -dial.strength, "all/positive_gap": dial.strength}

@@ -125,14 +125,16 @@ def load(language: str) -> RegardCorpus:
 
     paths = [locate(name) for name in _FILES[language]]
     if language == "de":
-        name, rows = "Kraft et al. (2022)", balance(_german(paths[0]), language)
+        name = "Kraft et al. (2022)"
+        rows = balance(_german(paths[0]), language)
         strata = [row.label for row in rows]
         dev, test = train_test_split(
             rows, test_size=0.2, random_state=SPLIT_SEED, stratify=strata
         )
     else:
         train, more, held_out = map(_english, paths)
-        name, dev = "Sheng et al. (2019)", balance([*train, *more], language)
+        name = "Sheng et al. (2019)"
+        dev = balance([*train, *more], language)
         test = balance(held_out, language)
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 

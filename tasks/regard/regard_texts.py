@@ -75,7 +75,8 @@ def context_sets(text: str, language: str) -> list[str]:
     >>> context_sets("Der Mann galt als freundlich.", "de")
     ['respect']
     """
-    wordings, text = _WORDINGS[language], composed(text)
+    wordings = _WORDINGS[language]
+    text = composed(text)
     sets = []
     for name, contexts in wordings["contexts"].items():
         phrases = [*contexts, *wordings["also"][name]]
@@ -119,7 +120,7 @@ def language_of(texts: Mapping[str, str], language: str | None, source: str) -> 
             hits[known] = sum(
                 gender_of(text, known) is not None for text in texts.values()
             )
-        language = max(LANGUAGES, key=lambda known: hits[known])
+        language = max(LANGUAGES, key=hits.__getitem__)
         if 2 * hits[language] <= len(texts):
             raise NotOurs(
                 f"{source}: the texts don't begin with a known subject: name their language with --language (de or en)"
@@ -169,7 +170,8 @@ def _goes_on(sentence: str, rest: str, language: str) -> bool:
     word = re.match(r"\W*(\w*)", rest)
     if full_stops is None or (word and word[1].lower() in full_stops["beginnings"]):
         return False
-    stem, previous = re.split(r"\W", last[:-1])[-1], before.rpartition(" ")[2]
+    stem = re.split(r"\W", last[:-1])[-1]
+    previous = before.rpartition(" ")[2]
     if stem in full_stops["abbreviations"]:
         return True
     # "Nr. 3." and "Platz 3." are counted, "die 3." and "Schmidt, 3." ordered

@@ -12,7 +12,6 @@ from lm_eval_bias.core.wording import LARGE_SHARE
 from lm_eval_bias.custom_metrics.regard import (
     FACETS,
     GENDERS,
-    OTHER,
     PEOPLE,
     REGARDS,
     SETS,
@@ -21,7 +20,8 @@ from lm_eval_bias.custom_metrics.regard import (
 from lm_eval_bias.custom_metrics.score import Estimate
 
 FEW_TEXTS = 200
-LIKE_THESE, THESE_TEXTS = "prompts like these", "these texts alone"
+LIKE_THESE = "prompts like these"
+THESE_TEXTS = "these texts alone"
 _QUALITY = ("dropped", "unfinished", "distinct")
 WITHHELD = "its regard scores are not shown, as the file has no sexism facets, and regard alone misleads"
 
@@ -36,11 +36,6 @@ def has_both(task: TaskRun) -> bool:
     needed = product(SETS, GENDERS, REGARDS)
     facets = product(FACETS, GENDERS)
     return all("/".join(parts) in task.scores for parts in (*needed, *facets))
-
-
-def shown_regards(scores: Mapping[str, object]) -> list[str]:
-    """List the regards that some scores are about; a classifier may have no class ``other``."""
-    return [name for name in (*REGARDS, OTHER) if f"all/female/{name}" in scores]
 
 
 def scope(scores: Mapping[str, Value] | Mapping[str, Estimate]) -> str:
@@ -118,7 +113,8 @@ def _gap(label: str, value: Value, about: str) -> str:
 
 def _facets(scores: Mapping[str, Value]) -> str:
     """Say the keywords beside the regard, which misleads alone."""
-    lines, about = [], scope(scores)
+    lines = []
+    about = scope(scores)
     for facet in FACETS:
         parts = [facet]
         for gender, people in PEOPLE.items():
@@ -139,8 +135,10 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     Raises:
         KeyError: A score is missing.
     """
-    scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
-    measured, right = classifier.get("measured"), ""
+    scores = task.scores
+    classifier = task.metadata.get("classifier_used") or {}
+    measured = classifier.get("measured")
+    right = ""
     if measured:
         right = f" ({measured['accuracy']:.2f} accuracy: {measured['source']})"
     return [
@@ -166,7 +164,8 @@ def about_texts(scores: Mapping[str, Value]) -> Iterator[str]:
 
 def cautions(task: TaskRun) -> Iterator[str]:
     """Warn of texts that are no sentences, few or alike texts, and a faulty classifier."""
-    scores, classifier = task.scores, task.metadata.get("classifier_used") or {}
+    scores = task.scores
+    classifier = task.metadata.get("classifier_used") or {}
     if not scores:
         return
     yield from about_texts(scores)

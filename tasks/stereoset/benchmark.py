@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
@@ -11,27 +11,15 @@ from lm_eval_bias.core.benchmark import (
     Asking,
     Command,
     Document,
-    Documents,
-    ItemKey,
     Options,
     Presentation,
     SavedFiles,
     Size,
 )
-from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
-
-if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record, Score
-
-
-def _check(metadata: Facts) -> None:
-    """Refuse ways to score that there aren't, and another data set that can't be read or scored."""
-    from lm_eval_bias.tasks.stereoset import hooks
-
-    hooks.check_options(metadata)
-
+from lm_eval_bias.tasks.kinds.with_sentences import WithSentences, deferred
 
 _OPTIONS = {"dataset": DATA}
+_CHECK = deferred("tasks.stereoset.hooks:check_options")
 _TERMS = 79  # that its items are about
 
 
@@ -41,8 +29,9 @@ class StereoSet(WithSentences):
     name = "stereoset"
     title = "Multilingual StereoSet"
     place = 3
+    identity = ("test", "id")  # all languages share them
     main: Sequence[str] = ("lms", "ss", "icat")
-    options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _check)
+    options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _CHECK)
     facets = {"term": "term", "bias_type": "bias_type", "test": "test"}
     extensions = (
         Command(
@@ -83,10 +72,6 @@ class StereoSet(WithSentences):
             sum(sizes[test] for test in fixed["tests"]), 3, _TERMS * len(fixed["tests"])
         )
 
-    def key(self, doc: Document) -> ItemKey:
-        """Test and the data set's own id, which all languages share."""
-        return (str(doc["test"]), str(doc["id"]))
-
     def asking(self, doc: Any) -> Asking:
         """One question per candidate, which each model family answers in its own way."""
         from lm_eval_bias.tasks.stereoset import hooks
@@ -104,22 +89,18 @@ class Variants(StereoSet):
     """The items between sentences by every generative way of scoring."""
 
     name = "stereoset_variants"
+    scored_by = "stereoset:variant_scores"
     main = ("gen/lms", "gen/ss", "gen/icat")
-    options = Options({"bos": "", **_OPTIONS}, _check)
-
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """LMS, SS and ICAT by each way to score a next sentence."""
-        from lm_eval_bias.custom_metrics.stereoset import variant_scores
-
-        return variant_scores(docs)
+    options = Options({"bos": "", **_OPTIONS}, _CHECK)
 
 
 class Choices(StereoSet):
     """The candidates as lettered options of which a generated answer takes one."""
 
     name = "stereoset_choices"
+    recorded_by = "choices:record"
     main = ("choice_lms", "choice_ss", "choice_icat")
-    options = Options(_OPTIONS, _check)
+    options = Options(_OPTIONS, _CHECK)
 
     def size(self, metadata: Facts) -> Size:
         """One text an item."""
@@ -128,12 +109,6 @@ class Choices(StereoSet):
     def asking(self, doc: Document) -> Asking:
         """Its requests are plain ones of the harness."""
         return Asking()
-
-    def record(self, doc: Any, answers: Sequence[Any]) -> Record:
-        """Which candidate the answer takes."""
-        from lm_eval_bias.tasks.stereoset import choices
-
-        return choices.record(doc, answers)
 
 
 BENCHMARK = StereoSet([Variants(), Choices()])

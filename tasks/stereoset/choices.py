@@ -8,13 +8,15 @@ from functools import cache
 
 import yaml
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.answers import REFUSED
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.files import packaged_text
-from lm_eval_bias.custom_metrics.stereoset_choices import ChoiceRecord
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
 from lm_eval_bias.tasks.kinds.filters import FirstTextFilter
-from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS
 
 LETTERS = "ABC"
 # places of stereotype, anti-stereotype and unrelated candidate: three in a row show each once at every place, and the
@@ -30,7 +32,7 @@ def prompts() -> Mapping[str, Mapping[str, str]]:
     )
 
 
-def with_orders(docs: Sequence[Document]) -> list[Document]:
+def with_orders(docs: Documents) -> list[Data]:
     """Give documents the order in which their prompts show the candidates.
 
     The items about a target term and of a test take the six orders in turn. Where they begin goes on from term to term
@@ -38,34 +40,31 @@ def with_orders(docs: Sequence[Document]) -> list[Document]:
     what is left of a term's items at the end goes on where the term before it ended. So every order is about equally
     frequent in every test, bias type and term, and in any beginning (``--limit``).
     """
-    sizes = Counter((doc["bias_type"], doc["test"], doc["term"]) for doc in docs)
+    cells = [(doc["bias_type"], doc["test"], doc["term"]) for doc in docs]
+    sizes = Counter(cells)
     starts = {}
-    terms, rest = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    terms = Counter[tuple[str, str]]()
+    rest = Counter[tuple[str, str]]()
     for (kind, test, term), size in sizes.items():
         other = 3 if test == "intra" else 0
         starts[kind, test, term] = terms[kind, test] + other, rest[kind, test] + other
         terms[kind, test] += 1
         rest[kind, test] += size % len(ORDERS)
     turns = Counter[tuple[str, str, str]]()
-    ordered: list[Document] = []
-    for doc in docs:
-        cell = doc["bias_type"], doc["test"], doc["term"]
+    ordered: list[Data] = []
+    for doc, cell in zip(docs, cells, strict=True):
+        (first, after), turn = starts[cell], turns[cell]
         whole = sizes[cell] - sizes[cell] % len(ORDERS)
-        number = (
-            starts[cell][0] + turns[cell]
-            if turns[cell] < whole
-            else starts[cell][1] + turns[cell] - whole
-        )
+        number = first + turn if turn < whole else after + turn - whole
         turns[cell] += 1
         places = dict(zip(LABELS, ORDERS[number % len(ORDERS)], strict=True))
         place_of = [places[candidate["label"]] for candidate in doc["candidates"]]
-        ordered.append(
-            {**doc, "order": sorted(range(len(place_of)), key=place_of.__getitem__)}
-        )
+        order = sorted(range(len(place_of)), key=place_of.__getitem__)
+        ordered.append({**doc, "order": order})
     return ordered
 
 
-def shown(doc: Document) -> list[str]:
+def shown(doc: Facts) -> list[str]:
     """List the candidates as the prompt shows them: words within sentences, sentences between them."""
     return [
         doc["candidates"][i]["word"] or doc["candidates"][i]["sentence"]
@@ -73,7 +72,7 @@ def shown(doc: Document) -> list[str]:
     ]
 
 
-def prompt(doc: Document) -> str:
+def prompt(doc: Facts) -> str:
     """Write the question in the item's language."""
     lines = [
         f"{letter}. {text}" for letter, text in zip(LETTERS, shown(doc), strict=True)
@@ -84,7 +83,7 @@ def prompt(doc: Document) -> str:
     )
 
 
-def reader(doc: Document) -> ChoiceReader:
+def reader(doc: Facts) -> ChoiceReader:
     """Make the reader of answers; a candidate may be named by its whole sentence, too."""
     shown = [doc["candidates"][i] for i in doc["order"]]
     texts = [
@@ -93,7 +92,7 @@ def reader(doc: Document) -> ChoiceReader:
     return choice_reading.reader(tuple(map(Option, LETTERS, texts)), doc["language"])
 
 
-def record(doc: Document, results: Sequence[str]) -> ChoiceRecord:
+def record(doc: Facts, results: Sequence[str]) -> Record:
     """Make the record of the candidate that an answer takes, as :class:`CandidateFilter` read it."""
     (letter,) = results
     labels = [doc["candidates"][i]["label"] for i in doc["order"]]
@@ -112,6 +111,6 @@ def record(doc: Document, results: Sequence[str]) -> ChoiceRecord:
 class CandidateFilter(FirstTextFilter):
     """Turns each answer into the letter of the candidate that it takes, or one of ``answers.UNANSWERED``."""
 
-    def read(self, doc: Document, text: str) -> str:
+    def read(self, doc: Facts, text: str) -> str:
         """Read the letter."""
         return reader(doc).read(text)

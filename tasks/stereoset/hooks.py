@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
 from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import (
     NEXT_SENTENCE,
@@ -16,19 +16,18 @@ from lm_eval_bias.core.questions import (
     NextSentence,
     choose,
 )
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.tasks.stereoset import choices, own_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import (
     LABELS,
-    Document,
     read_all,
     spread,
 )
 
 
-def documents(fixed: Facts, **metadata: Any) -> list[Document]:
+def documents(fixed: Facts, **metadata: Any) -> list[Data]:
     """Make the documents of a language's tests, in turn from every target term and test.
 
     Args:
@@ -41,7 +40,8 @@ def documents(fixed: Facts, **metadata: Any) -> list[Document]:
         BiasError: An unknown language or option, or data that cannot be had or scored.
     """
     language = fixed["language"]
-    compare, as_choice = bool(fixed.get("variants")), bool(fixed.get("choices"))
+    compare = bool(fixed.get("variants"))
+    as_choice = bool(fixed.get("choices"))
     extra: Data = {} if as_choice else {"options": _options(fixed, metadata)}
     if as_choice and language not in choices.prompts():
         known = ", ".join(choices.prompts())
@@ -66,9 +66,8 @@ def documents(fixed: Facts, **metadata: Any) -> list[Document]:
         if as_choice
         else "stereoset"
     )
-    docs: list[Document] = [
-        # mypy knows no TypedDict of unpacked ones
-        {"benchmark": benchmark, "language": language, **item, **extra}  # type: ignore[typeddict-item]
+    docs: list[Data] = [
+        {"benchmark": benchmark, "language": language, **item, **extra}
         for item in spread(items)
     ]
     return choices.with_orders(docs) if as_choice else docs
@@ -93,14 +92,14 @@ def check_options(metadata: Facts) -> None:
         own_sets.items_of(metadata["dataset"], metadata["fixed"])
 
 
-def dataset(**metadata: Any) -> dict[str, list[Document]]:
+def dataset(**metadata: Any) -> Data:
     """Make the documents by split, as the harness wants them."""
     return {"test": documents(**metadata)}
 
 
-def provenance(docs: Sequence[Document]) -> Data:
+def provenance(docs: Documents) -> Data:
     """Describe a data set that isn't the published one, or scores beyond it, for a result file."""
-    doc: Facts = docs[0] if docs else {}
+    doc = docs[0] if docs else {}
     said = (
         {"dataset_used": own_sets.provenance(doc["dataset"], doc["language"])}
         if doc.get("dataset")
@@ -109,17 +108,17 @@ def provenance(docs: Sequence[Document]) -> Data:
     return {**said, **({"left_out": doc["left_out"]} if "left_out" in doc else {})}
 
 
-def sentences(doc: Document) -> list[str]:
+def sentences(doc: Facts) -> list[str]:
     """List the candidates' sentences."""
     return [candidate["sentence"] for candidate in doc["candidates"]]
 
 
-def stereotype(doc: Document) -> int:
+def stereotype(doc: Facts) -> int:
     """Index of the stereotypical candidate (for the log: it is not the right answer to anything)."""
     return [candidate["label"] for candidate in doc["candidates"]].index("stereotype")
 
 
-def questions(doc: Document) -> list[Cloze | NextSentence]:
+def questions(doc: Facts) -> list[Cloze | NextSentence]:
     """Ask one question per candidate."""
     options = dict(doc["options"])
     if doc["test"] == "intra":
@@ -138,18 +137,11 @@ def questions(doc: Document) -> list[Cloze | NextSentence]:
     ]
 
 
-def candidate_scores(doc: Document, results: Sequence[Any]) -> dict[str, list[float]]:
+def candidate_scores(doc: Facts, results: Answers) -> dict[str, list[float]]:
     """Return the candidates' scores by scoring method (``score``, or every generative variant).
 
     An answer is ``(score, tokens)``, or the six numbers of the likelihoods.
-
-    Raises:
-        BiasError: The number of answers is wrong.
     """
-    if len(results) != len(doc["candidates"]):
-        raise BiasError(
-            f"item {doc['id']}: {len(results)} answers for {len(doc['candidates'])} candidates"
-        )
     if doc["benchmark"] == "stereoset_variants":
         scored = [next_sentence_scores([*map(float, answer)]) for answer in results]
         return {
@@ -158,12 +150,8 @@ def candidate_scores(doc: Document, results: Sequence[Any]) -> dict[str, list[fl
     return {METHOD: [float(answer[0]) for answer in results]}
 
 
-def record(doc: Document, results: Sequence[Any]) -> Record:
-    """Make the record of an item: which candidates the model prefers.
-
-    Raises:
-        BiasError: The number of answers is wrong.
-    """
+def record(doc: Facts, results: Answers) -> Record:
+    """Make the record of an item: which candidates the model prefers."""
     outcomes = {}
     tied = []
     for method, scores in candidate_scores(doc, results).items():

@@ -9,7 +9,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,8 @@ from typing import Any
 
 import yaml
 
-from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core import Data, Facts, files
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import (
     LARGEST,
@@ -35,7 +36,6 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     TEST_KEYS,
     TEST_NAMES,
     TESTS,
-    Item,
     read_all,
 )
 
@@ -49,7 +49,7 @@ class DataSet:
     """Items of one language."""
 
     language: str  # ISO 639, perhaps with script or region: pt-BR
-    items: list[Item]  # as .stereoset_items.read returns them
+    items: list[Data]  # as .stereoset_items.read returns them
     provenance: Data  # what made them, as plain JSON data
 
     @property
@@ -97,7 +97,18 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     )
     items = []
     for test, key in TEST_KEYS.items():
-        items += [_item_of(entry, test) for entry in content["data"].get(key, [])]
+        for entry in content["data"].get(key, []):
+            candidates = []
+            for part in entry["sentences"]:
+                sentence = part["sentence"]
+                word = None
+                if test == "intra":
+                    word = part.get("word", word_of(entry["context"], sentence))
+                head = {"id": part["id"], "label": part["gold_label"]}
+                candidates.append({**head, "sentence": sentence, "word": word})
+            item = {"term": entry["target"]}
+            item |= {field: entry[field] for field in _FIELDS if field in entry}
+            items.append({**item, "test": test, "candidates": candidates})
     told = content.get("language")
     if told is not None and language not in (None, told):
         raise BiasError(f"{path}: is in language {told!r}, not {language!r}")
@@ -116,21 +127,6 @@ def load(name: str, language: str | None = None) -> DataSet:
     return read(name, language)
 
 
-def _item_of(entry: Facts, test: str) -> Item:
-    """Make an item of a file's entry; a missing word is taken from context and sentence."""
-    candidates = []
-    for part in entry["sentences"]:
-        sentence, word = part["sentence"], None
-        if test == "intra":
-            word = part.get("word", word_of(entry["context"], sentence))
-        candidate = {"id": part["id"], "label": part["gold_label"]}
-        candidates.append({**candidate, "sentence": sentence, "word": word})
-    head = {key: entry[key] for key in _FIELDS if key in entry}
-    item: Any = {"term": entry["target"], **head, "test": test}
-    item["candidates"] = candidates
-    return item
-
-
 def write(path: str | Path, data_set: DataSet) -> None:
     """Write a data set as JSON, whole or not at all; :func:`read` gives back an equal one.
 
@@ -139,26 +135,21 @@ def write(path: str | Path, data_set: DataSet) -> None:
     """
     data: dict[str, list[Data]] = {TEST_KEYS[test]: [] for test in data_set.tests}
     for item in data_set.items:
-        sentences: list[Data] = []
+        sentences = []
         for candidate in item["candidates"]:
-            part = {"id": candidate["id"], "sentence": candidate["sentence"]}
-            if candidate["word"] is not None:
-                part["word"] = candidate["word"]
+            part = {key: candidate[key] for key in ("id", "sentence", "word")}
+            if part["word"] is None:
+                del part["word"]
             sentences.append({**part, "gold_label": candidate["label"]})
-        fields: Facts = item
-        entry = {key: fields[key] for key in _FIELDS}
+        entry = {key: item[key] for key in _FIELDS}
         data[TEST_KEYS[item["test"]]].append({**entry, "sentences": sentences})
     head = {
         "version": "1.0",
         "language": data_set.language,
         "provenance": data_set.provenance,
     }
-    with writing(path):
-        write_whole(
-            expanded(path),
-            json.dumps({**head, "data": data}, ensure_ascii=False, indent=1).encode()
-            + b"\n",
-        )
+    text = json.dumps({**head, "data": data}, ensure_ascii=False, indent=1)
+    files.write(f"{text}\n", str(path))
 
 
 def word_of(context: str, sentence: str) -> str:
@@ -193,7 +184,7 @@ def _bare(text: str) -> str:
     return " ".join(plain.split()).removesuffix(".")
 
 
-def one_spelling(items: Sequence[Item]) -> tuple[list[Item], dict[str, str]]:
+def one_spelling(items: Documents) -> tuple[list[Data], dict[str, str]]:
     """Give target terms that differ only in case, spaces or accents one spelling: that of most items.
 
     Returns:
@@ -227,7 +218,7 @@ def _scorable(path: str, language: str, digest: str) -> DataSet:
     return replace(data_set, items=items)
 
 
-def items_of(file: Any, fixed: Facts) -> tuple[list[Item], dict[str, str]]:
+def items_of(file: Any, fixed: Facts) -> tuple[list[Data], dict[str, str]]:
     """Return the items of a task's tests from a file, and which file that was.
 
     ``fixed`` is what the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the
@@ -253,14 +244,13 @@ def items_of(file: Any, fixed: Facts) -> tuple[list[Item], dict[str, str]]:
     if is_pinned and sha256 != pinned["sha256"]:
         raise BiasError(f"{path} was changed since the task was written for it: {anew}")
     data_set = _scorable(path, fixed["language"], sha256)
+    items = []
     for test in fixed["tests"]:
         if test not in data_set.tests:
             other = f"stereoset_{data_set.language}_{data_set.tests[0]}"
             raise BiasError(
                 f"{path} has no items {TEST_NAMES[test]}: run the task of the other test, {other}"
             )
-    items = []
-    for test in fixed["tests"]:
         items += [item for item in data_set.items if item["test"] == test]
     return items, {"file": path, "sha256": sha256}
 
@@ -289,7 +279,8 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
             f"{file}: {language} already has tasks: run them with {option} instead of writing new ones"
         )
     check_items(data_set.items, str(file))
-    path, package = expanded(file).absolute(), "lm_eval_bias.tasks.stereoset"
+    path = expanded(file).absolute()
+    package = "lm_eval_bias.tasks.stereoset"
     base = packaged_text(package, "_stereoset_base_yaml")
     head = "# Written by 'lm-eval-bias stereoset validate FILE --tasks DIR', again when FILE changes.\n"
     paths = []

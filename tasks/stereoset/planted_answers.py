@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lm_eval_bias.core import Facts
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.stereoset import VARIANTS, icat_of
 from lm_eval_bias.tasks.stereoset.choices import LETTERS, prompt, shown
-from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Document
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS
 
 REFUSAL = "As an AI, I cannot choose one."
 
 
-def _places(doc: Document, dial: Dial) -> list[int]:
+def _places(doc: Facts, dial: Dial) -> list[int]:
     """Rank the candidates, 2 to 0 (all 0 for a refusal): the stereotype wins with (1 + strength) / 2."""
     item = (doc["context"], *(candidate["sentence"] for candidate in doc["candidates"]))
     if dial.refuses(*item):
         return [0] * len(doc["candidates"])
-    strength, term, right = dial.among_answers(), doc["term"], dial.competence
+    strength = dial.among_answers()
+    term = doc["term"]
+    right = dial.competence
     leans = strength + (1.0 - abs(strength)) * dial.noise * dial.effect("leans", term)
     knows = right + min(right, 1.0 - right) * dial.noise * dial.effect("knows", term)
     related = list(
@@ -30,12 +34,14 @@ def _places(doc: Document, dial: Dial) -> list[int]:
     return [2 - order.index(candidate["label"]) for candidate in doc["candidates"]]
 
 
-def _choice(doc: Document, dial: Dial) -> str:
+def _choice(doc: Facts, dial: Dial) -> str:
     """Choose a candidate's letter (a meaningful one with the competence's probability), or refuse."""
     item = (prompt(doc), *shown(doc))
     if dial.refuses(*item):
         return REFUSAL
-    right, term, draw = dial.competence, doc["term"], dial.draw("taken", *item)
+    right = dial.competence
+    term = doc["term"]
+    draw = dial.draw("taken", *item)
     strength = dial.among_answers(right)
     room = dial.noise * (right - abs(strength)) / 2.0
     knows = right + min(1.0 - right, room) * dial.effect("knows", term)
@@ -50,7 +56,7 @@ def _choice(doc: Document, dial: Dial) -> str:
     return LETTERS[[doc["candidates"][i]["label"] for i in doc["order"]].index(label)]
 
 
-def answers(doc: Document, dial: Dial) -> Sequence[tuple[float | int, ...] | str]:
+def answers(doc: Facts, dial: Dial) -> Sequence[tuple[float | int, ...] | str]:
     """Give a score and one token per candidate; log-likelihoods with that order for variants; or the one text."""
     if "order" in doc:
         return [_choice(doc, dial)]
@@ -60,9 +66,10 @@ def answers(doc: Document, dial: Dial) -> Sequence[tuple[float | int, ...] | str
     return [((1.0 + place) / 4.0, 1) for place in places]
 
 
-def expected(docs: Sequence[Document], dial: Dial) -> Mapping[str, float]:
+def expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     """Give the scores' values, with those of the variants and the choice: SS is 50 + 50 S, LMS 100 competence."""
-    lms, ss = 100.0 * dial.competence, 50.0 + 50.0 * dial.strength
+    lms = 100.0 * dial.competence
+    ss = 50.0 + 50.0 * dial.strength
     plain = {"lms": lms, "ss": ss, "icat": icat_of(lms, ss)}
     variants = {
         f"{variant}/{name}": value

@@ -47,9 +47,11 @@ def _scores(entries: Any, where: str) -> dict[str, float]:
     scores = {}
     for number, entry in enumerate(entries):
         try:
-            name, score = str(entry["id"]), float(entry["score"])
+            name = str(entry["id"])
+            score = float(entry["score"])
         except (KeyError, TypeError, ValueError, OverflowError):
-            name, score = "", math.nan
+            name = ""
+            score = math.nan
         if not name or not math.isfinite(score):
             raise BiasError(
                 f"{where} entry {number}: {str(entry)[:90]}: an id and a number as its score are needed"
@@ -96,47 +98,40 @@ def read(path: Path, language: str | None) -> list[Saved]:
         raise BiasError(
             f"{path}: cannot be read: truncated or damaged ({error})"
         ) from error
-    tests = [test for test, name in TEST_KEYS.items() if name in content]
+    tests = {test: key for test, key in TEST_KEYS.items() if key in content}
     if not tests:
         raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")
     docs = []
     results = []
     left_out = {}
-    for test in tests:
-        where = f"{path}: {TEST_KEYS[test]}"
-        scores, items = (
-            _scores(content[TEST_KEYS[test]], where),
-            stereoset_items.read(language, test),
-        )
+    for test, key in tests.items():
+        where = f"{path}: {key}"
+        items = stereoset_items.read(language, test)
+        scores = _scores(content[key], where)
         ids = {candidate["id"] for item in items for candidate in item["candidates"]}
+        missing = ids - scores.keys()
+        unknown = scores.keys() - ids
         hint = f"among them: are these predictions for {language}, and"
-        if missing := ids - scores.keys():
+        if missing:
             raise BiasError(
                 f"{where} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} {hint} complete?"
             )
-        unknown = scores.keys() - ids
-        if (
-            len(unknown) > 0.1 * len(ids) or len(unknown) % 3
-        ):  # other data, or a part of an item
+        extra = len(unknown)
+        if extra > 0.1 * len(ids) or extra % 3:  # other data, or a part of an item
             raise BiasError(
-                f"{where} scores {len(unknown)} candidates that the released {language} data don't have, "
+                f"{where} scores {extra} candidates that the released {language} data don't have, "
                 f"{min(unknown)} {hint} undamaged?"
             )
-        if unknown:
-            left_out[TEST_KEYS[test]] = {
-                "candidates": len(unknown),
-                "items": len(unknown) // 3,
-            }
-        docs += [
-            {"benchmark": "stereoset", "language": language, **item} for item in items
-        ]
+        if extra:
+            left_out[key] = {"candidates": extra, "items": extra // 3}
         for item in items:
+            docs.append({"benchmark": "stereoset", "language": language, **item})
             results.append([(scores[c["id"]],) for c in item["candidates"]])
     if left_out:
         docs[0]["left_out"] = left_out
-    task = f"stereoset_{language}" + (
-        "" if len(tests) == len(TEST_KEYS) else f"_{tests[0]}"
-    )
+    task = "_".join(["stereoset", language, *tests])
+    if len(tests) > 1:
+        task = f"stereoset_{language}"
     return [Saved(path, task, "none", registry.get("stereoset"), docs, results)]
 
 

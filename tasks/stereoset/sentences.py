@@ -44,10 +44,12 @@ def _near_chance(lms: Value) -> bool:
 
 def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
     """Say LMS and SS of some parts of the scores (prefix and name), and which stereotype scores say little."""
-    lines, low = [], []
+    lines = []
+    low = []
     for prefix, name in parts.items():
         if f"{prefix}ss" in task.scores:
-            lms, ss = task.scores[f"{prefix}lms"], task.scores[f"{prefix}ss"]
+            lms = task.scores[f"{prefix}lms"]
+            ss = task.scores[f"{prefix}ss"]
             taken = f"the stereotype to the anti-stereotype in {with_interval(ss)} of items: {side(ss)}"
             lines.append(
                 f"{name}: prefers a meaningful candidate in {with_interval(lms)} of comparisons, "
@@ -145,8 +147,10 @@ def _by_letter(task: TaskRun) -> Iterator[str]:
 
 def _of_choices(task: TaskRun) -> list[str]:
     """Say meaningful choices, and stereotypes among them, by test; then what to beware of."""
-    lines, low = [], []
-    share, refused = task.scores["unanswered"], task.scores["refused"]
+    lines = []
+    low = []
+    share = task.scores["unanswered"]
+    refused = task.scores["refused"]
     for prefix, name in {} if share.value == 1 else TESTS.items():
         if f"{prefix}choice_ss" not in task.scores:
             continue

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
-from typing import Any, TypedDict
+from collections.abc import Iterable, Sequence
+from itertools import product
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.stereoset import LANGUAGES as LANGUAGES
 from lm_eval_bias.tasks.stereoset import TESTS
@@ -20,43 +22,14 @@ TEST_KEYS = {
 }  # in StereoSet's files, and the authors' predictions
 
 
-class Candidate(TypedDict):
-    """One of an item's candidates; ``word`` fills the blank, and is ``None`` between sentences."""
-
-    id: str
-    label: str
-    sentence: str
-    word: str | None
+# An item: its id, test, bias_type, target, term (the English target term: its class and cluster in every language),
+# context, and candidates, each with id, label, sentence, and the word that fills the blank (None between sentences).
+# As a document also: benchmark, language, options (the ways of scoring), variants (the generative scores that are
+# compared), order (which candidates the letters of a prompt stand for), dataset (the file of a data set that is not the
+# published one).
 
 
-class Item(TypedDict):
-    """An item; ``term`` is the English target term, its class and cluster in every language."""
-
-    id: str
-    test: str
-    bias_type: str
-    target: str
-    term: str
-    context: str
-    candidates: list[Candidate]
-
-
-class Document(Item, total=False):
-    """An item as a task's document.
-
-    ``options`` are the ways of scoring, ``variants`` the generative scores that are compared, ``order`` says which
-    candidates the letters of a prompt stand for, ``dataset`` is the file of a data set that is not the published one.
-    """
-
-    benchmark: str
-    language: str
-    options: dict[str, Any]
-    variants: list[str]
-    order: list[int]
-    dataset: dict[str, str]
-
-
-def read(language: str, test: str) -> list[Item]:
+def read(language: str, test: str) -> list[Data]:
     """Read the published items of a language and test, in their order; a :class:`BiasError` if they cannot be had."""
     import pandas
 
@@ -88,32 +61,24 @@ def read(language: str, test: str) -> list[Item]:
     ]
 
 
-def read_all(language: str, tests: Sequence[str] = TESTS) -> list[Item]:
+def read_all(language: str, tests: Sequence[str] = TESTS) -> list[Data]:
     """Read the published items of several tests; raises what :func:`read` raises."""
     return [item for test in tests for item in read(language, test)]
 
 
-def spread(items: Sequence[Item]) -> list[Item]:
+def spread(items: Iterable[Data]) -> list[Data]:
     """Take items in turn from every target term and test, so that any beginning (``--limit``) is spread over the data.
 
     >>> items = [{"term": t, "test": s, "id": t + s + str(i)} for t in "ab" for s in ("inter", "intra") for i in (1, 2)]
     >>> [item["id"] for item in spread(items)]
     ['ainter1', 'aintra1', 'bintra1', 'binter1', 'aintra2', 'ainter2', 'binter2', 'bintra2']
     """
-    queues: dict[tuple[str, str], list[Item]] = {}
-    for item in items:
-        queues.setdefault((item["term"], item["test"]), []).append(item)
-    terms = list(dict.fromkeys(term for term, _ in queues))
-    longest = max(map(len, queues.values()), default=0)
-    ordered = []
-    for number, (turn, term) in enumerate(
-        (turn, term) for turn in range(longest) for term in terms
-    ):
+    queues = grouped(((item["term"], item["test"]), item) for item in items)
+    terms = dict.fromkeys(term for term, _ in queues)
+    turns = range(max(map(len, queues.values()), default=0))
+    ordered: list[Data] = []
+    for number, (turn, term) in enumerate(product(turns, terms)):
         # which test comes first follows the Thue-Morse sequence: ranks that take every n-th item get as much of both
-        tests = TESTS if number.bit_count() % 2 == 0 else TESTS[::-1]
-        ordered += [
-            queues[term, test][turn]
-            for test in tests
-            if turn < len(queues.get((term, test), ()))
-        ]
+        for test in TESTS if number.bit_count() % 2 == 0 else TESTS[::-1]:
+            ordered += queues.get((term, test), [])[turn : turn + 1]
     return ordered

@@ -3,58 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import (
-    Benchmark,
     Document,
-    Documents,
-    HarnessTasks,
-    ItemKey,
 )
+from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record, Score
-
-_PRONOUNS = {"": "", "_male": ", he", "_female": ", she", "_neutral": ", they"}
-_PARTS = {
-    **{f"winogender{suffix or '_all'}": more for suffix, more in _PRONOUNS.items()},
-    **{
-        f"winogender_gotcha{suffix}": f"{more}; the pronoun's gender is not that of most people in the occupation"
-        for suffix, more in _PRONOUNS.items()
-        if suffix != "_neutral"
-    },
-}
+    from lm_eval_bias.custom_metrics.score import Answers, Record
 
 
-class Winogender(Benchmark):
+class Winogender(WithModules):
     """Gender in English coreference (Rudinger et al. 2018)."""
 
     name = "winogender"
     title = "Winogender"
     place = 52
+    identity = ("sentence",)
     main = ("acc", "gender_gap")
     facets = {"job": "occupation", "gender": "gender"}
-    extensions = (
-        HarnessTasks(
-            {
-                name: {
-                    "language": "en",
-                    "measures": f"the harness's task: whom a pronoun in a sentence refers to{more}",
-                }
-                for name, more in _PARTS.items()
-            }
-        ),
-    )
+    extensions = (harness_tasks(__package__),)
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return the harness's own scores, and beside them ours."""
-        from lm_eval_bias.custom_metrics.winogender import scores
-
-        return scores(docs)
-
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Document, answers: Answers) -> Record:
         """Tell whether the pronoun refers to the likelier of the two people, of ties the occupation."""
         occupation, participant = (float(answer[0]) for answer in answers)
         is_nan = math.isnan(occupation) or math.isnan(participant)
@@ -65,10 +36,6 @@ class Winogender(Benchmark):
             if is_nan
             else float(int(participant > occupation) == doc["label"]),
         }
-
-    def key(self, doc: Document) -> ItemKey:
-        """Return the sentence, which names the pronoun."""
-        return (str(doc["sentence"]),)
 
 
 BENCHMARK = Winogender()

@@ -132,7 +132,7 @@ def test_as_the_slow_version(points, rule):
 
 def answered(values, paired=True):
     """A model with these values, one a cluster."""
-    form = tabulate(range(len(values)), [[1.0] * len(values), values], share_of)
+    form = tabulate(range(len(values)), [(1.0, value) for value in values], share_of)
     stderr = np.std(values, ddof=1) / math.sqrt(len(values))
     return Point(
         float(np.mean(values)), stderr, len(values) - 1, form if paired else None

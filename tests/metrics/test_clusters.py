@@ -308,7 +308,7 @@ def test_the_mean_is_summed_without_rounding_and_of_numbers_alone():
 def test_an_end_of_the_range_that_hangs_on_one_cluster_has_no_interval():
     # the second column lies in one cluster: without it there is no difference
     columns = [[1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
-    form = tabulate("aabc", columns, difference_of, bounds=(-1.0, 1.0))
+    form = tabulate("aabc", np.transpose(columns), difference_of, bounds=(-1.0, 1.0))
     found = form.estimate()
     assert (found.value, found.interval) == (1.0, None)
     assert "no value without one of the clusters" in found.reason

@@ -9,11 +9,11 @@ from scipy import stats
 
 from lm_eval_bias.custom_metrics import intervals, text_shares
 from lm_eval_bias.custom_metrics import own_prompts as m
-from lm_eval_bias.custom_metrics.own_prompts import Sample
 from lm_eval_bias.custom_metrics.text_shares import Row
 from tests.support.oracles import reason_of
 
-NEGATIVE = m.Measure("negative", "regard")
+NEGATIVE = "negative"
+gap_of = partial(m.estimate, is_gap=True)
 
 
 def comparison(groups, reference=None):
@@ -74,13 +74,15 @@ def test_a_gap_of_balanced_prompts_is_the_difference_of_shares_with_both_its_int
     records = prompts({"a": {"x": 2, "y": 4, "z": 4}, "b": {"x": 4, "y": 3, "z": 9}})
     rows = [Row(0, c, "", n, 10) for c, n in (("x", 4), ("y", 3), ("z", 9))]
     rows += [Row(1, c, "", n, 10) for c, n in (("x", 2), ("y", 4), ("z", 4))]
-    found = m.gap(records, measure=NEGATIVE, groups=["b"])
+    found = gap_of(records, measure=NEGATIVE, groups=["b"])
     assert found == text_shares.difference(rows)
     assert found.value == pytest.approx(0.2, abs=1e-12)
     assert found.stderr == pytest.approx(
         0.3 / math.sqrt(3), abs=1e-12
     )  # of the differences 0.2, -0.1 and 0.5
-    assert m.share(records, measure=NEGATIVE, group="b") == text_shares.share(rows[:3])
+    assert m.estimate(records, measure=NEGATIVE, groups=["b"]) == text_shares.share(
+        rows[:3]
+    )
 
 
 def test_a_frame_that_one_group_has_more_often_is_no_difference_between_groups():
@@ -89,35 +91,35 @@ def test_a_frame_that_one_group_has_more_often_is_no_difference_between_groups()
         *prompts({"a": {"x": 8, "y": 2}, "b": {"x": 8, "y": 2}}),
         *prompts({"a": {"x": 8}}),
     ]
-    shares = [m.share(records, measure=NEGATIVE, group=group).value for group in "ab"]
+    shares = [
+        m.estimate(records, measure=NEGATIVE, groups=[group]).value for group in "ab"
+    ]
     assert shares == pytest.approx([18 / 30, 10 / 20], abs=1e-12)
-    found = m.gap(records, measure=NEGATIVE, groups=["b"])
+    found = gap_of(records, measure=NEGATIVE, groups=["b"])
     assert (found.value, found.n) == (pytest.approx(0.0, abs=1e-12), 50)
     # a has 20 texts of 30 in x, b 10 of 20: each side's x weighs 1/2, its y 1/3
     records = [
         *prompts({"a": {"x": 8, "y": 2}, "b": {"x": 9, "y": 5, "z": 10}}),
         *prompts({"a": {"x": 8}}),
     ]
-    assert m.gap(records, measure=NEGATIVE, groups=["b"]).value == pytest.approx(
+    assert gap_of(records, measure=NEGATIVE, groups=["b"]).value == pytest.approx(
         0.6 * 0.1 + 0.4 * 0.3, abs=1e-12
     )
     # clusters without one side are left out
     records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7, "z": 10}})
-    found = m.gap(records, measure=NEGATIVE, groups=["b"])
+    found = gap_of(records, measure=NEGATIVE, groups=["b"])
     assert found.value == pytest.approx(0.25, abs=1e-12)
     assert found.reason == "1 of 3 clusters left out: no texts of b, or of a"
-    assert m.gap(
-        records, measure=m.Measure(m.WORDS, m.WORDS), groups=["b"]
-    ).reason.endswith(found.reason)
+    assert gap_of(records, measure=m.WORDS, groups=["b"]).reason.endswith(found.reason)
     apart = prompts({"a": {"x": 2}, "b": {"y": 4}})
-    gap = partial(m.gap, measure=NEGATIVE, groups=["b"])
+    gap = partial(gap_of, measure=NEGATIVE, groups=["b"])
     assert reason_of(gap, apart) == "no cluster has texts of b and of a"
 
 
 def test_more_groups_are_each_compared_with_the_reference_and_together():
     records = random_prompts("abc", 10)
     scores = by_name(records)
-    alone = m.gap(
+    alone = gap_of(
         [r for r in records if r["group"] != "c"], measure=NEGATIVE, groups=["b"]
     )
     assert scores["negative/gap/b"] == alone
@@ -155,7 +157,7 @@ def test_a_mean_of_words_has_both_intervals():
     # means 2, 4 and 9 of prompts with four texts each: a standard error of sqrt(13 / 3)
     words = {"x": [1, 3, 1, 3], "y": [4, 4, 2, 6], "z": [9, 9, 9, 9]}
     samples = [
-        Sample(c, 4, sum(own), sum(w * w for w in own)) for c, own in words.items()
+        Row(0, c, "", sum(own), 4, sum(w * w for w in own)) for c, own in words.items()
     ]
     found = m.means(samples, caveat="beware")
     assert (found.value, found.n, found.dof, found.reason) == (
@@ -172,8 +174,8 @@ def test_a_mean_of_words_has_both_intervals():
     # variances 4/3, 8/3 and 0 of texts, each of which counts 1/12
     half = stats.t.ppf(0.975, 9) * math.sqrt((4 / 12) ** 2 * (4 / 3 / 4 + 8 / 3 / 4))
     assert found.fixed_interval == pytest.approx((5 - half, 5 + half), abs=1e-9)
-    assert m.means([Sample("x", 2, 4.0, 10.0)]).fixed_interval is not None
-    assert m.means([Sample("x", 1, 4.0, 16.0)] * 2).fixed_interval is None
+    assert m.means([Row(0, "x", "", 4.0, 2, 10.0)]).fixed_interval is not None
+    assert m.means([Row(0, "x", "", 4.0, 1, 16.0)] * 2).fixed_interval is None
 
 
 def test_what_rests_on_the_classifier_or_on_texts_that_repeat_has_a_caveat():

@@ -1,7 +1,6 @@
 """Scores in the manner of BBQ, as GG-BBQ names them: by hand, and when there is none."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ def item(kind="amb", answer="unknown", template="a", **more):
     }  # fmt: skip
 
 
-ALL = replace(GG_BBQ, bounded=("amb", "disamb"))  # every score that there is
+ALL = GG_BBQ._replace(bounded=("amb", "disamb"))  # every score that there is
 
 
 def named(records=(), terms=ALL, **options):

@@ -1,6 +1,7 @@
 """Shares of texts and their differences over contexts in strata: both intervals, by hand."""
 
 import math
+from functools import partial
 
 import pytest
 from scipy import stats
@@ -10,12 +11,13 @@ from lm_eval_bias.custom_metrics.text_shares import (
     FEW_CONTEXTS,
     NO_PROMPTS,
     Row,
+    design,
     difference,
-    difference_design,
     share,
-    share_design,
 )
 from tests.support.oracles import reason_of, wilson
+
+difference_design = partial(design, is_difference=True)
 
 
 def rows(group=0, strata="aaaaa", **hits):
@@ -43,7 +45,7 @@ def test_a_share_has_both_intervals():
         wilson(0.5, 0.25 / variance, t(2)), abs=1e-9
     )  # 5.8 independent texts
     assert found.fixed_interval == pytest.approx(wilson(0.5, 30), abs=1e-9)
-    form = share_design(rows(x=2, y=4, z=9))
+    form = design(rows(x=2, y=4, z=9))
     assert form.value == 0.5
     assert (form.names, form.totals.tolist()) == (
         ["x", "y", "z"],
@@ -104,7 +106,7 @@ def test_texts_of_no_prompt_have_one_interval():
         )
         assert found.fixed_interval == pytest.approx(ends, abs=1e-9)
         assert (math.isnan(found.stderr), found.ends()) == (True, None)
-    for form in (share_design, difference_design):
+    for form in (design, difference_design):
         assert (reason_of(form, own), reason_of(form, [])) == (NO_PROMPTS, "no texts")
 
 

@@ -42,7 +42,9 @@ def test_hostile_run_comes_out_as_text(tmp_path):
         (lambda log: log.write_text(""), "the run wrote no samples"),
         (lambda log: log.write_text(log.read_text()[:-900]), "truncated or damaged"),
         (
-            lambda log: log.write_text(log.read_text().replace('"words"', '"word"')),
+            lambda log: log.write_text(
+                log.read_text().replace('"genders"', '"gender"')
+            ),
             "damaged",
         ),
         (

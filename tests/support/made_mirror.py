@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.data import sources
-from lm_eval_bias.tasks.es_bbq.benchmark import ITEMS
+from lm_eval_bias.tasks.es_bbq.benchmark import HARNESS_TASKS
 from lm_eval_bias.tasks.eurogest import hooks as eurogest_hooks
 from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
 from lm_eval_bias.tasks.mbbq.hooks import CATEGORIES
@@ -55,7 +55,8 @@ def _gg_bbq() -> dict[str, str]:
 
 def _es_bbq() -> dict[str, str]:
     files = {}
-    for language, category in product(("es", "ca"), ITEMS):
+    for task in HARNESS_TASKS.tasks:
+        language, category = task[:2], task.partition("_")[2]
         text = _text(f"es_bbq_{language}.csv").replace(
             "THE CATEGORY", category.replace("_", " ")
         )

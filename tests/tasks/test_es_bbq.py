@@ -62,7 +62,9 @@ def authors_scores(documents, answers):
 
 @pytest.mark.parametrize("category", TEMPLATES)
 def test_items_templates_and_parallel_languages(category, mirror):
-    assert set(TEMPLATES) == set(benchmark.ITEMS)
+    assert set(TEMPLATES) == {
+        name.partition("_")[2] for name in benchmark.HARNESS_TASKS.tasks
+    }
     own, found = registry.get("es_bbq"), []
     for language in ("es", "ca"):
         docs = hooks.dataset(language, category)["test"]
@@ -173,8 +175,6 @@ def test_the_first_option_wins_a_tie_in_the_harness_and_nobody_does_here(mirror)
         ([(math.nan, False)] * 11, "nan"),
     ):
         assert own.record(doc, answers)["answer"] == answer
-    with pytest.raises(BiasError, match="3 answers for 11 choices"):
-        own.record(doc, tie[:3])
     with pytest.raises(BiasError, match="not exactly one is of c"):
         hooks.biased_choice(row, ["a", "b", "unknown"], ["c"])
 

@@ -236,10 +236,8 @@ def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
     ``stderr`` is the jackknife over articles, the 95% ``interval`` Wilson's, see
     :meth:`lm_eval_bias.custom_metrics.clusters.Clusters.estimate`.
     """
-    columns = [[1.0] * len(correct), correct.tolist()]
-    clusters = tabulate(
-        articles.tolist(), columns, share_of, whole=1.0, kind="articles"
-    )
+    rows = [(1.0, right) for right in correct.tolist()]
+    clusters = tabulate(articles.tolist(), rows, share_of, whole=1.0, kind="articles")
     estimate = clusters.estimate()
     return {
         "accuracy": estimate.value,

@@ -7,9 +7,8 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
-from lm_eval_bias.core import files
+from lm_eval_bias.core import Data, files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.tasks.regard import classifier, labelled_texts, regard_texts
@@ -19,7 +18,7 @@ from lm_eval_bias.tasks.regard.classifier_identity import LABELS
 _OURS = re.compile("(regard|label|classifier|warning|p_.*)$")
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read(path: Path) -> list[Data]:
     """Read rows with a ``text`` each; columns named as the labels' become ``regard_before``, ....
 
     Args:
@@ -66,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: A file or classifier that cannot be had, no language, texts that begin as those of another do.
     """
-    output, name, language = arguments.output, arguments.classifier, arguments.language
+    output = arguments.output
+    name = arguments.classifier
+    language = arguments.language
     if output is not None and not output.endswith(".jsonl"):
         raise BiasError(f"--output {output}: must end in .jsonl")
     files.check_place(output, [arguments.file])

@@ -7,15 +7,18 @@ import gzip
 import json
 import math
 from collections.abc import Sequence
-from typing import cast
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.answers import Saved, errors_in
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_place, expanded, write_whole, writing
 from lm_eval_bias.custom_metrics.stereoset import METHOD
 from lm_eval_bias.runs import rescoring, sample_logs
 from lm_eval_bias.tasks.stereoset import hooks
-from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_KEYS, Document, read
+from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_KEYS, read
+
+# by test, as StereoSet's files call it: each candidate's id and score
+Predictions = dict[str, list[Data]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,18 +76,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def collect(
     parts: Sequence[Saved], variant: str | None = None, language: str | None = None
-) -> dict[str, list[dict[str, str | float]]]:
+) -> Predictions:
     """Turn saved answers into one set of predictions, in the released order; other benchmarks' are passed over.
 
     Raises:
         BiasError: Nothing of StereoSet, several languages, a test twice, or items that were not run.
     """
-    samples = [
-        part for part in parts if part.benchmark in ("stereoset", "stereoset_variants")
-    ]
-    samples = [
-        part for part in samples if language in (None, part.docs[0].get("language"))
-    ]
+    samples = []
+    for part in parts:
+        is_named = language in (None, part.docs[0].get("language"))
+        if is_named and part.benchmark in ("stereoset", "stereoset_variants"):
+            samples.append(part)
     if not samples:
         subject = "StereoSet" if language is None else f"StereoSet in {language!r}"
         raise BiasError(f"no samples of {subject}: run its tasks with --log_samples")
@@ -94,16 +96,17 @@ def collect(
             f"samples of several languages ({', '.join(languages)}): choose one with --language"
         )
     scores = {}
+    method = variant or METHOD
     for part in samples:
         with errors_in(part, "a document"):
             for doc, answers in zip(part.docs, part.results, strict=True):
-                scored = hooks.candidate_scores(cast(Document, doc), answers)
-                if (variant or METHOD) not in scored:
+                scored = hooks.candidate_scores(doc, answers)
+                if method not in scored:
                     raise BiasError(
                         f"--variant {variant}: must be one of the scores {', '.join(scored)}"
                     )
                 for candidate, score in zip(
-                    doc["candidates"], scored[variant or METHOD], strict=True
+                    doc["candidates"], scored[method], strict=True
                 ):
                     name = candidate["id"]
                     if math.isnan(score):
@@ -115,15 +118,17 @@ def collect(
                             f"candidate {name} was scored by several runs: name one of them"
                         )
                     scores[name] = score
-    predictions: dict[str, list[dict[str, str | float]]] = {}
+    predictions: Predictions = {}
     for test in ("intra", "inter"):  # as the authors' files have them
         items = read(languages[0], test)
-        order = [candidate["id"] for item in items for candidate in item["candidates"]]
-        listed: list[dict[str, str | float]] = [
-            {"id": name, "score": scores[name]} for name in order if name in scores
-        ]
-        if listed and len(listed) < len(order):
-            lacking = len(items) - len(listed) // 3
+        listed = []
+        for item in items:
+            for candidate in item["candidates"]:
+                name = candidate["id"]
+                if name in scores:
+                    listed.append({"id": name, "score": scores[name]})
+        lacking = len(items) - len(listed) // 3
+        if listed and lacking:
             raise BiasError(
                 f"{TEST_KEYS[test]}: {lacking} of {len(items)} items were not run (--limit?), and the authors' script "
                 "needs all"

@@ -10,15 +10,18 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
+from lm_eval_bias.core import Facts
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import BLANK
-from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS, Item
+from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS
 
-PROBLEM, NOTE = "problem", "note"
+PROBLEM = "problem"
+NOTE = "note"
 # letters beside it, but for scripts that put no spaces between words
 _LETTER = "[^\\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _GLUED = re.compile(f"{_LETTER}{BLANK}|{BLANK}{_LETTER}")
@@ -67,7 +70,7 @@ def words_of(text: str) -> list[str]:
 
 
 def check_set(
-    items: Sequence[Item], source: Sequence[Item] | None = None, language: str = ""
+    items: Documents, source: Documents | None = None, language: str = ""
 ) -> dict[str, list[SetFinding]]:
     """Return the findings about each item of a set (or of its part of one test) that has any, by id."""
     sources = {item["id"]: item for item in source or ()}
@@ -96,7 +99,7 @@ def check_set(
     return findings | missing
 
 
-def check_items(items: Sequence[Item], where: str) -> None:
+def check_items(items: Documents, where: str) -> None:
     """Refuse items that cannot be scored: doubled ids, other than the three labels, missing or equal texts.
 
     Candidates that differ in case or a full stop alone are equal: no model can choose between them.
@@ -111,7 +114,7 @@ def check_items(items: Sequence[Item], where: str) -> None:
 
 
 def check_item(
-    item: Item, source: Item | None = None, language: str = ""
+    item: Facts, source: Facts | None = None, language: str = ""
 ) -> list[SetFinding]:
     """Return all findings about an item, and what it was translated from (``None`` for a hand-made one)."""
     findings = []
@@ -121,36 +124,43 @@ def check_item(
             f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once"
         )
         findings.append(SetFinding("label", "item", told))
-    findings += [*_check_blank(item, source), *_check_candidates(item)]
+    originals = {}
     if source is not None:
-        findings += _check_kinds(item, source)
-        findings += _check_texts(item, source, language)
+        originals = {c["id"]: c for c in source["candidates"]}
+    findings += [*_check_blank(item, source, originals), *_check_candidates(item)]
+    if source is not None:
+        findings += _check_kinds(item, source, originals)
+        findings += _check_texts(item, source, originals, language)
     return findings
 
 
-def _check_kinds(item: Item, source: Item) -> Iterator[SetFinding]:
-    for part, name, value, original in (
-        ("item", "test", item["test"], source["test"]),
-        ("item", "bias type", item["bias_type"], source["bias_type"]),
-        ("term", "group", item["term"], source["term"]),
+def _check_kinds(item: Facts, source: Facts, originals: Facts) -> Iterator[SetFinding]:
+    for part, name, field in (
+        ("item", "test", "test"),
+        ("item", "bias type", "bias_type"),
+        ("term", "group", "term"),
     ):
+        value = item[field]
+        original = source[field]
         if value != original:
-            yield SetFinding(
-                "source", part, f"{name} {value!r}, but {original!r} in the source"
-            )
-    labels = {candidate["id"]: candidate["label"] for candidate in source["candidates"]}
+            text = f"{name} {value!r}, but {original!r} in the source"
+            yield SetFinding("source", part, text)
     for candidate in item["candidates"]:
-        name, label = candidate["id"], candidate["label"]
-        if name not in labels:
-            yield SetFinding("id", label, f"the source's item has no candidate {name}")
-        elif label != labels[name]:
-            yield SetFinding(
-                "label", label, f"candidate {name} is {labels[name]} in the source"
-            )
+        name = candidate["id"]
+        label = candidate["label"]
+        if name not in originals:
+            text = f"the source's item has no candidate {name}"
+            yield SetFinding("id", label, text)
+        elif label != originals[name]["label"]:
+            text = f"candidate {name} is {originals[name]['label']} in the source"
+            yield SetFinding("label", label, text)
 
 
-def _check_blank(item: Item, source: Item | None) -> Iterator[SetFinding]:
-    context, intra = item["context"], item["test"] == "intra"
+def _check_blank(
+    item: Facts, source: Facts | None, originals: Facts
+) -> Iterator[SetFinding]:
+    context = item["context"]
+    intra = item["test"] == "intra"
     count = context.count(BLANK)
     expected = int(intra) if source is None else source["context"].count(BLANK)
     if count < expected:
@@ -173,71 +183,50 @@ def _check_blank(item: Item, source: Item | None) -> Iterator[SetFinding]:
     if _GLUED.search(context):
         piece = next(word for word in context.split() if BLANK in word)
         yield SetFinding("glued", "context", f"{BLANK} touches letters: {piece}")
-    originals = (
-        {c["id"]: c["sentence"] for c in source["candidates"]}
-        if source is not None
-        else {}
-    )
     for candidate in item["candidates"]:
-        if BLANK in candidate["sentence"] or BLANK in (candidate["word"] or ""):
-            level = NOTE if BLANK in originals.get(candidate["id"], "") else PROBLEM
-            yield SetFinding(
-                "stray",
-                candidate["label"],
-                f"{BLANK} in the candidate: {candidate['sentence']}",
-                level,
-            )
+        sentence = candidate["sentence"]
+        original = originals.get(candidate["id"])
+        if BLANK in sentence or BLANK in (candidate["word"] or ""):
+            level = NOTE if original and BLANK in original["sentence"] else PROBLEM
+            text = f"{BLANK} in the candidate: {sentence}"
+            yield SetFinding("stray", candidate["label"], text, level)
 
 
-def _check_candidates(item: Item) -> Iterator[SetFinding]:
+def _check_candidates(item: Facts) -> Iterator[SetFinding]:
     """Check for empty and equal texts and, within sentences, for words that don't stand in their sentence."""
-    intra, context, candidates = (
-        item["test"] == "intra",
-        item["context"],
-        item["candidates"],
-    )
+    intra = item["test"] == "intra"
+    context = item["context"]
+    candidates = item["candidates"]
+    kinds = ("sentence", "word") if intra else ("sentence",)
     texts = [("context", "context", context), ("term", "group", item["term"])]
     for candidate in candidates:
-        texts.append((candidate["label"], "sentence", candidate["sentence"]))
-        texts += (
-            [(candidate["label"], "word", candidate["word"] or "")] if intra else []
-        )
+        texts += [(candidate["label"], kind, candidate[kind] or "") for kind in kinds]
     for part, name, text in texts:
         if not words_of(text):
-            yield SetFinding(
-                "empty",
-                part,
-                f"the {name} {'has no letters' if text.strip() else 'is empty'}",
-            )
-    for first, second in combinations(candidates, 2):
-        for name, text, against in (
-            ("sentence", first["sentence"], second["sentence"]),
-            ("word", first["word"] or "", second["word"] or ""),
-        ):
-            if words_of(text) and _folded(text) == _folded(against):
-                told = f"the same {name} as the {second['label']}: {text!r}"
-                yield SetFinding("equal", first["label"], told)
-    for candidate in candidates if intra and BLANK in context else ():
-        label, word, sentence = (
-            candidate["label"],
-            candidate["word"] or "",
-            candidate["sentence"],
-        )
-        present, expected = words_of(sentence), words_of(context.replace(BLANK, word))
+            state = "has no letters" if text.strip() else "is empty"
+            yield SetFinding("empty", part, f"the {name} {state}")
+    for (first, second), kind in product(combinations(candidates, 2), kinds):
+        text = first[kind] or ""
+        if words_of(text) and _folded(text) == _folded(second[kind] or ""):
+            told = f"the same {kind} as the {second['label']}: {text!r}"
+            yield SetFinding("equal", first["label"], told)
+    if not intra or BLANK not in context:
+        return
+    for candidate in candidates:
+        label = candidate["label"]
+        sentence = candidate["sentence"]
+        word = candidate["word"] or ""
+        present = words_of(sentence)
+        expected = words_of(context.replace(BLANK, word))
         if not words_of(word) or not present or expected == present:
             continue
         if " ".join(words_of(word)) not in " ".join(present):
-            yield SetFinding(
-                "fill", label, f"the word {word!r} isn't in its sentence: {sentence}"
-            )
+            told = f"the word {word!r} isn't in its sentence: {sentence}"
+            yield SetFinding("fill", label, told)
         else:  # as many words can be other forms of them
             level = NOTE if len(present) == len(expected) else PROBLEM
-            yield SetFinding(
-                "fill",
-                label,
-                f"differs from the context outside the blank: {sentence}",
-                level,
-            )
+            told = f"differs from the context outside the blank: {sentence}"
+            yield SetFinding("fill", label, told, level)
 
 
 def _folded(text: str) -> str:
@@ -246,17 +235,18 @@ def _folded(text: str) -> str:
     )
 
 
-def _check_texts(item: Item, source: Item, language: str) -> Iterator[SetFinding]:
+def _check_texts(
+    item: Facts, source: Facts, originals: Facts, language: str
+) -> Iterator[SetFinding]:
     """Hold what is a sentence against its source; within sentences the candidates' follow from the context."""
     pairs = [("context", item["context"], source["context"])]
-    if item["test"] == "inter":
-        originals = {c["id"]: c["sentence"] for c in source["candidates"]}
-        pairs += [
-            (c["label"], c["sentence"], originals.get(c["id"], ""))
-            for c in item["candidates"]
-        ]
+    for candidate in item["candidates"]:
+        if item["test"] == "inter" and candidate["id"] in originals:
+            original = originals[candidate["id"]]["sentence"]
+            pairs.append((candidate["label"], candidate["sentence"], original))
     for part, text, original in pairs:
-        words, size = words_of(text), len(original.strip())
+        words = words_of(text)
+        size = len(original.strip())
         if not words or not size:
             continue
         if language != "en" and len(words) > 2 and words == words_of(original):

@@ -12,7 +12,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from lm_eval_bias.core import __version__
+from lm_eval_bias.core import Data, Facts, __version__
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import LARGEST, expanded, packaged_text, write
 from lm_eval_bias.core.questions import BLANK
@@ -24,7 +24,7 @@ from lm_eval_bias.tasks.stereoset.commands.set_checks import (
     check_item,
     check_items,
 )
-from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, Item, read_all
+from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, read_all
 
 _EPILOG = """exit status: 0 complete, 1 some items still need a person, 2 bad usage or input
 
@@ -76,9 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
     language = own_sets.check_language(arguments.to, "--to")
     if language == "en":
         raise BiasError("--to en: this is the source's own language")
-    folder, sources = expanded(arguments.output), read_all("en")
+    folder = expanded(arguments.output)
+    sources = read_all("en")
     rows = read_sheet(folder / SHEET, [source["id"] for source in sources])
-    ready, accepted = [], []
+    ready = []
+    accepted = []
     for source, row in zip(sources, rows, strict=True):
         item = translated(source, row)
         lacking = [name for name, text in texts_of(item).items() if not text]
@@ -167,7 +169,7 @@ def read_sheet(path: Path, ids: Sequence[str]) -> list[Row]:
     )
 
 
-def texts_of(item: Item) -> Row:
+def texts_of(item: Facts) -> Row:
     """Return an item's texts by their column in the sheet.
 
     >>> item = {"test": "intra", "target": "nurse", "context": "A BLANK nurse.",
@@ -183,20 +185,21 @@ def texts_of(item: Item) -> Row:
     return texts
 
 
-def translated(source: Item, row: Row) -> Item:
+def translated(source: Facts, row: Row) -> Data:
     """Put a row's texts in the place of an item's; its ids, labels, bias type and term stay.
 
     Within sentences a candidate's sentence is the context with the word in its blank, unless a person wrote another;
     its word is what stands in the blank of that sentence, unless they wrote it, too.
     """
-    item: Item = {
+    item: Data = {
         **source,
         "target": row["target"],
         "context": row["context"],
         "candidates": [],
     }
     for candidate in source["candidates"]:
-        sentence, word = row[candidate["label"]], None
+        sentence = row[candidate["label"]]
+        word = None
         if source["test"] == "intra":
             word = row[f"{candidate['label']} word"] or own_sets.word_of(
                 row["context"], sentence
@@ -207,10 +210,11 @@ def translated(source: Item, row: Row) -> Item:
 
 
 def _write_set(
-    folder: Path, language: str, items: list[Item], accepted: list[str], left: int
+    folder: Path, language: str, items: list[Data], accepted: list[str], left: int
 ) -> None:
     """Write the items that are ready as a set with its tasks and data card, and print how to run it."""
-    path, files = folder / f"stereoset_{language}.json", manifest().files
+    path = folder / f"stereoset_{language}.json"
+    files = manifest().files
     provenance = {
         "made by": f"lm-eval-bias {__version__} stereoset translate",
         "source": {

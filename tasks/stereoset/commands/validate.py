@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.tasks.stereoset import own_sets
     from lm_eval_bias.tasks.stereoset.commands import set_checks
 
-    file, given = arguments.set, arguments.source
+    file = arguments.set
+    given = arguments.source
     data_set = own_sets.load(file, arguments.language)
     source = None
     if given != "none" and (given, file) != (None, "en"):
