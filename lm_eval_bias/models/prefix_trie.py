@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -23,79 +22,76 @@ Request = tuple[tuple[str, str] | None, list[int], list[int]]
 Answer = tuple[float, bool]  # log-likelihood, and whether the continuation is greedy
 
 
-@dataclass(frozen=True)
-class Sequences:
-    """Distinct token sequences, sorted.
+class Trie:
+    """The nodes of token sequences: each is a beginning that some of them have in common.
 
     Attributes:
-        tokens: All ids, one sequence after another, shape (sum of lengths,).
-        starts: Where each begins, and the end, shape (n + 1,).
+        sequence_of: Which of the distinct sequences, sorted, each input is.
+        starts: Where each of these begins in ``nodes``, and the end, shape (n + 1,).
+        nodes: Node of each token, one sequence after another, shape (sum of lengths,).
+        shared: How many first tokens each has in common with the one before it, shape (n,).
+        heads: The first new node of each, and the number of nodes, shape (n + 1,).
+        tokens: Token of each node, shape (nodes,).
+        depths: Number of its ancestors, same shape.
+        ends: One past its last descendant, same shape.
     """
 
-    tokens: npt.NDArray[np.int32]
-    starts: Ints
+    def __init__(self, inputs: Iterable[Sequence[int]]) -> None:
+        """Sort the distinct sequences; time and memory are linear in the number of tokens, sorting aside.
+
+        >>> trie = Trie([[5, 7], [5, 6, 9], [5, 7], [5]])
+        >>> trie.tokens.tolist(), trie.depths.tolist(), trie.ends.tolist(), trie.sequence_of
+        ([5, 6, 9, 7], [0, 1, 2, 1], [4, 3, 3, 4], [2, 1, 2, 0])
+        """
+        # big-endian bytes sort as the numbers do, a beginning before its continuations
+        keys = [struct.pack(f">{len(ids)}I", *ids) for ids in inputs]
+        distinct = sorted(set(keys))
+        rank = {key: k for k, key in enumerate(distinct)}
+        self.sequence_of = [rank[key] for key in keys]
+        tokens = np.frombuffer(b"".join(distinct), ">u4")
+        lengths = np.array([len(key) // 4 for key in distinct])
+        self.starts = np.cumsum([0, *lengths])
+        bounds = list(pairwise(self.starts.tolist()))
+        self.shared = np.zeros(len(distinct), np.int64)
+        for k, ((before, start), (_, end)) in enumerate(pairwise(bounds), 1):
+            length = min(start - before, end - start)
+            differs = tokens[before : before + length] != tokens[start : start + length]
+            self.shared[k] = np.append(np.flatnonzero(differs), length)[0]
+        fresh = lengths - self.shared
+        self.heads = np.cumsum([0, *fresh])
+        self.depths = np.concatenate(list(map(np.arange, self.shared, lengths)))
+        places = np.repeat(self.starts[:-1], fresh) + self.depths
+        self.tokens = tokens[places].astype(np.int64)
+        self.nodes = np.empty(len(tokens), np.int32)
+        self.ends = np.full(len(self.tokens), len(self.tokens))
+        before = 0
+        for (start, end), common, (head, tip) in zip(
+            bounds, self.shared.tolist(), pairwise(self.heads.tolist()), strict=True
+        ):
+            self.ends[self.nodes[before + common : start]] = head
+            self.nodes[start : start + common] = self.nodes[before : before + common]
+            self.nodes[start + common : end] = np.arange(head, tip)
+            before = start
 
     def __len__(self) -> int:
-        """Return the number of sequences."""
-        return len(self.starts) - 1
+        """Return the number of nodes: the fewest tokens that have to be run."""
+        return len(self.tokens)
 
-    @cached_property
-    def lengths(self) -> Ints:
-        """Tokens of each, shape (n,)."""
-        return np.diff(self.starts)
+    def tails(self, counts: Sequence[int]) -> Ints:
+        """Return the nodes of the last ``counts[i]`` tokens of each input ``i``, one input after another."""
+        ends = self.starts[1:][self.sequence_of].tolist()
+        return np.concatenate(
+            [
+                self.nodes[end - count : end]
+                for end, count in zip(ends, counts, strict=True)
+            ]
+        )
 
-    @cached_property
-    def shared(self) -> Ints:
-        """How many first tokens each has in common with the one before it, shape (n,)."""
-        shared = np.zeros(len(self), np.int64)
-        for k in range(1, len(self)):
-            length = min(self.lengths[k - 1], self.lengths[k])
-            differs = np.flatnonzero(self.ids(k - 1)[:length] != self.ids(k)[:length])
-            shared[k] = differs[0] if len(differs) else length
-        return shared
-
-    @cached_property
-    def fresh(self) -> Ints:
-        """How many new nodes each adds to the trie, shape (n,)."""
-        return self.lengths - self.shared
-
-    @cached_property
-    def heads(self) -> Ints:
-        """The first new node of each, shape (n,)."""
-        return np.cumsum(self.fresh) - self.fresh
-
-    @property
-    def trie_size(self) -> int:
-        """Number of the trie's nodes: the fewest tokens that have to be run."""
-        return int(self.fresh.sum())
-
-    def depths(self, nodes: Ints) -> Ints:
-        """Count the ancestors of each of some nodes, an array of any shape."""
-        sequence = np.searchsorted(self.heads, nodes, side="right") - 1
-        return nodes - self.heads[sequence] + self.shared[sequence]
-
-    def ids(self, k: int) -> npt.NDArray[np.int32]:
-        """Return the tokens of sequence ``k``."""
-        return self.tokens[self.starts[k] : self.starts[k + 1]]
-
-
-def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
-    """Sort the distinct token sequences, and tell which of them each input is.
-
-    Time and memory are linear in the number of tokens, sorting aside.
-
-    >>> sequences, of = arrange([[5, 7], [5, 6, 9], [5, 7], [5]])
-    >>> [sequences.ids(k).tolist() for k in range(len(sequences))], sequences.shared.tolist(), of.tolist()
-    ([[5], [5, 6, 9], [5, 7]], [0, 1, 1], [2, 1, 2, 0])
-    """
-    # big-endian bytes sort as the numbers do, a beginning before its continuations
-    keys = [struct.pack(f">{len(ids)}I", *ids) for ids in inputs]
-    distinct = sorted(set(keys))
-    rank = {key: k for k, key in enumerate(distinct)}
-    sequence_of = np.fromiter((rank[key] for key in keys), np.int64, len(keys))
-    starts = np.cumsum([0, *(len(key) // 4 for key in distinct)])
-    flat = np.frombuffer(b"".join(distinct), ">u4").astype(np.int32)
-    return Sequences(flat, starts), sequence_of
+    def strand(self, first: int, last: int) -> Ints:
+        """Return the path to the first new node of ``first``, and all new nodes of sequences up to ``last - 1``."""
+        start = self.starts[first]
+        path = self.nodes[start : start + self.shared[first]]
+        return np.append(path, np.arange(self.heads[first], self.heads[last]))
 
 
 def fitted(

@@ -14,7 +14,7 @@ import torch
 from lm_eval_bias.core.errors import one_line
 from lm_eval_bias.models.packed.packed_forwards import Network
 from lm_eval_bias.models.packed.trie_walk import Walk
-from lm_eval_bias.models.prefix_trie import Ints, arrange
+from lm_eval_bias.models.prefix_trie import Ints, Trie
 
 STEM = 64  # tokens that the trial sequences have in common
 _TAILS = (16, 12, 20, 8, 24)
@@ -63,13 +63,9 @@ def trial(
 
 def _deviations(logits: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
     """Return the root mean square difference of each position's logits over their spread, shape (positions,)."""
-    deviations = []
-    for found, wanted in zip(logits, reference, strict=True):
-        expected = wanted.cpu().double()
-        difference = found.cpu().double() - expected
-        spread = expected.std().clamp_min(1e-12)
-        deviations.append(difference.pow(2).mean().sqrt() / spread)
-    return torch.stack(deviations)
+    expected = reference.double()
+    differences = (logits.double() - expected).pow(2).mean(-1).sqrt()
+    return (differences / expected.std(-1).clamp_min(1e-12)).nan_to_num(nan=math.inf)
 
 
 class Trial:
@@ -85,21 +81,17 @@ class Trial:
         self.network = network
         forward = inspect.signature(network.model.forward)
         self._keeps = "logits_to_keep" in forward.parameters
-        inputs, tails = trial(limit, stem, usable, count)
-        self.longest = max(map(len, inputs))
-        self.sequences, order = arrange(inputs)
-        self.needed = np.zeros(len(self.sequences), np.int64)
-        np.maximum.at(self.needed, order, np.array(tails))
-        alone = [
-            self._plain([self.sequences.ids(k)], [n])
-            for k, n in enumerate(self.needed.tolist())
-        ]
-        self.reference = torch.cat(alone)
+        self._inputs, self._tails = trial(limit, stem, usable, count)
+        self.longest = max(map(len, self._inputs))
+        self._trie = Trie(self._inputs)
+        self._needed = self._trie.tails(self._tails)
+        pairs = zip(self._inputs, self._tails, strict=True)
+        self.reference = torch.cat([self._plain([ids], [n]) for ids, n in pairs])
 
     def _plain(self, rows: Sequence[Any], needed: Sequence[int]) -> torch.Tensor:
         """Return the logits of the last tokens of rows that are padded on the right."""
         padded = torch.nn.utils.rnn.pad_sequence(
-            [self.network.tensor(ids) for ids in rows], batch_first=True
+            [self.network.tensor(np.array(ids)) for ids in rows], batch_first=True
         )
         width = padded.shape[1]
         # the first and the last needed token of each row, as the padded row's end counts them
@@ -117,19 +109,16 @@ class Trial:
 
     def deviations(self, walk: Walk) -> torch.Tensor:
         """Measure how far a walk's logits are from plain ones, in units of their spread, per needed position."""
-        deviations = torch.full((len(self.reference),), math.inf, dtype=torch.float64)
-        for output in walk.trial_outputs(self.sequences, self.needed):
-            if len(output.slots):
-                slots = torch.from_numpy(output.slots)
-                logits = output.logits()[torch.from_numpy(output.rows)]
-                deviations[slots] = _deviations(logits, self.reference[slots])
-        return deviations.nan_to_num(nan=math.inf)
+        logits: dict[int, torch.Tensor] = {}
+        for output in walk.trial_outputs(self._trie, self._needed):
+            of_nodes = output.logits().float().cpu()
+            logits.update(zip(output.nodes.tolist(), of_nodes, strict=True))
+        needed = [logits[node] for node in self._needed.tolist()]
+        return _deviations(torch.stack(needed), self.reference)
 
     def noise(self) -> torch.Tensor:
         """Measure how far padding alone moves the logits."""
-        rows = [self.sequences.ids(k) for k in range(len(self.sequences))]
-        padded = self._plain(rows, self.needed.tolist())
-        return _deviations(padded, self.reference).nan_to_num(nan=math.inf)
+        return _deviations(self._plain(self._inputs, self._tails), self.reference)
 
 
 def _size(deviations: torch.Tensor) -> float:

@@ -1,7 +1,4 @@
-"""A causal model's scores at the needed places of rows: only these are projected to the vocabulary.
-
-A *slot* is a needed token of a sequence: the last ones of each, numbered through all sequences.
-"""
+"""A causal model's scores at the needed places of rows: only these are projected to the vocabulary."""
 
 from __future__ import annotations
 
@@ -66,16 +63,15 @@ class Network:
         with contextlib.suppress(Exception):  # heads of other kinds
             with head.register_forward_pre_hook(note):
                 logits = self.call(input_ids=self.tensor(ids[None])).logits
-            projected = ForwardOutput(ids, ids, given[0], 0, head).logits()
+            projected = ForwardOutput(ids, given[0], 0, head).logits()
             if torch.equal(projected.float(), logits.float()):
                 self.head = head
 
     def forward(
-        self, ids: Ints, slots: Ints, places: Ints, tokens: int, **inputs: Any
+        self, ids: Ints, nodes: Ints, places: Ints, tokens: int, **inputs: Any
     ) -> ForwardOutput:
-        """Run the model on rows of ids; project only the places of slots, in the flattened rows, to the vocabulary."""
-        needed, rows = np.unique(places, return_inverse=True)
-        at = self.tensor(needed)
+        """Run the model on rows of ids; project only the places of nodes, in the flattened rows, to the vocabulary."""
+        at = self.tensor(places)
         picked: list[torch.Tensor] = []
 
         def pick(
@@ -99,9 +95,9 @@ class Network:
             ).logits
         if not picked:
             chosen = logits.flatten(0, 1)[at.to(logits.device)]
-            return ForwardOutput(slots, rows, chosen, tokens)
+            return ForwardOutput(nodes, chosen, tokens)
         states = logits[0] if self.head is None else picked[0]
-        return ForwardOutput(slots, rows, states, tokens, self.head)
+        return ForwardOutput(nodes, states, tokens, self.head)
 
 
 @dataclass
@@ -109,22 +105,20 @@ class ForwardOutput:
     """The outcome of one forward, or of some.
 
     Attributes:
-        slots: The slots that it answers, shape (n,).
-        rows: The row of ``states`` of each, same shape.
-        states: Logits, shape (rows, vocabulary), or with a head the hidden states that it projects.
+        nodes: The nodes that it has logits of, shape (n,).
+        states: Their logits, shape (n, vocabulary), or with a head the hidden states that it projects.
         tokens: How many tokens were run, padding aside.
         head: The output projection, which wasn't run.
     """
 
-    slots: Ints
-    rows: Ints
+    nodes: Ints
     states: torch.Tensor
     tokens: int
     head: Any = None
 
     @torch.no_grad()
     def logits(self, columns: slice = slice(None)) -> torch.Tensor:
-        """Return the logits of each row, or some columns of them."""
+        """Return the logits of each node, or some columns of them."""
         if self.head is None:
             return self.states[:, columns]
         weight, bias = self.head.weight, getattr(self.head, "bias", None)
@@ -140,28 +134,25 @@ class ForwardOutput:
         Logits and their log-softmax, which is taken in float32, are computed in parts of the vocabulary.
 
         Args:
-            places: The row that each token is predicted at, shape (n,).
+            places: The row of ``states`` that each token is predicted at, shape (n,).
             targets: The tokens, shape (n,).
         """
         states = self.states
         width = len(states[0] if self.head is None else self.head.weight)
         at = _integers(places, states.device)
         tokens = _integers(targets, states.device)
-        lowest = torch.finfo(torch.float32).min
-        largest = states.new_full((len(states),), lowest, dtype=torch.float32)
-        total, values = torch.zeros_like(largest), largest[at]
+        largest = states.new_full((len(states),), -torch.inf, dtype=torch.float32)
+        norms, values = largest, largest[at]
         likeliest = torch.zeros_like(largest, dtype=torch.long)
         for first in range(0, width, _COLUMNS):
             part = self.logits(slice(first, first + _COLUMNS)).float()
             best, column = part.max(-1)
             likeliest = torch.where(best > largest, first + column, likeliest)
-            before, largest = largest, torch.maximum(best, largest)
-            total *= (before - largest).exp()
-            total += (part - largest[:, None]).exp_().sum(-1)
+            largest = torch.maximum(best, largest)
+            norms = torch.logaddexp(norms, part.logsumexp(-1))
             inside = (tokens >= first) & (tokens < first + part.shape[1])
             there = (tokens - first).clamp(0, part.shape[1] - 1)
             values = torch.where(inside, part[at, there], values)
-        norms = largest + total.log()
         logprobs = (values - norms[at]).cpu().double().numpy()
         return logprobs, (likeliest[at] == tokens).cpu().numpy()
 
@@ -183,11 +174,8 @@ def collected(outputs: Iterable[ForwardOutput]) -> Iterator[ForwardOutput]:
 
 
 def _joined(outputs: list[ForwardOutput]) -> ForwardOutput:
-    starts = np.cumsum([0, *(len(output.states) for output in outputs)]).tolist()
-    pairs = zip(outputs, starts, strict=False)
     return ForwardOutput(
-        np.concatenate([output.slots for output in outputs]),
-        np.concatenate([output.rows + start for output, start in pairs]),
+        np.concatenate([output.nodes for output in outputs]),
         torch.cat([output.states for output in outputs]),
         sum(output.tokens for output in outputs),
         outputs[0].head,

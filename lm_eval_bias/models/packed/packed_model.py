@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from lm_eval.models.huggingface import HFLM
+from scipy.sparse import csr_array
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
@@ -22,7 +23,7 @@ from lm_eval_bias.models.packed.packed_forwards import (
     collected,
 )
 from lm_eval_bias.models.packed.trie_walk import Walk
-from lm_eval_bias.models.prefix_trie import Answer, Ints, Request, arrange, fitted
+from lm_eval_bias.models.prefix_trie import Answer, Request, Trie, fitted
 from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")
@@ -198,7 +199,7 @@ class HFPacked(EncodesAhead, HFLM):
                     [inputs[i] for i in missing], [requests[i][2] for i in missing]
                 )
                 outputs = self.method.outputs(
-                    sums.sequences, sums.needed, self._budget, most
+                    sums.trie, sums.needed, self._budget, most
                 )
                 try:
                     for place, answer in chain.from_iterable(
@@ -235,45 +236,35 @@ class HFPacked(EncodesAhead, HFLM):
         return answers
 
 
-def _ranges(starts: Ints, counts: Ints) -> Ints:
-    """Return the integers from each start, so many of each, one range after another."""
-    offsets = starts - (np.cumsum(counts) - counts)
-    return np.repeat(offsets, counts) + np.arange(int(counts.sum()))
-
-
 class _Sums:
     """Answers to requests, summed up token by token.
 
     Attributes:
-        sequences: Token sequences that the model has to read.
-        needed: How many last tokens of each sequence need logits.
+        trie: What the model has to read.
+        needed: Node of ``trie`` at which each token of the continuations is predicted.
         tokens: How many tokens were run, padding aside.
     """
 
     def __init__(self, inputs: list[list[int]], continuations: list[list[int]]) -> None:
-        self.sequences, sequence_of = arrange(inputs)
-        counts = np.array([len(ids) for ids in continuations])
-        self.needed = np.zeros(len(self.sequences), np.int64)
-        np.maximum.at(self.needed, sequence_of, counts)
+        self.trie = Trie(inputs)
+        counts = list(map(len, continuations))
+        self.needed = self.trie.tails(counts)
         self.tokens = 0
-        # requests' tokens in the order of their slots
-        slots = _ranges(np.cumsum(self.needed)[sequence_of] - counts, counts)
-        order = np.argsort(slots, kind="stable")
-        self._slots = slots[order]
-        self._owners = np.repeat(np.arange(len(counts)), counts)[order]
-        self._targets = np.array(list(chain(*continuations)))[order]
+        self._owners = np.repeat(np.arange(len(counts)), counts)
+        self._targets = np.array(list(chain(*continuations)))
+        numbers = np.arange(len(self.needed))
+        ones = np.ones_like(numbers)
+        self._predicted = csr_array((ones, (self.needed, numbers)))
         self._sums = np.zeros(len(inputs))
         self._greedy = np.ones(len(inputs), bool)
-        self._left = counts
+        self._left = np.array(counts)
 
     def add(self, output: ForwardOutput) -> list[tuple[int, Answer]]:
         """Add the outcome of forwards, and return the requests that it completes, with their answers."""
         self.tokens += output.tokens
-        first = np.searchsorted(self._slots, output.slots)
-        counts = np.searchsorted(self._slots, output.slots, "right") - first
-        asked = _ranges(first, counts)
-        owners, rows = self._owners[asked], np.repeat(output.rows, counts)
-        logprobs, greedy = output.score(rows, self._targets[asked])
+        rows, predicted = self._predicted[output.nodes].nonzero()
+        owners = self._owners[predicted]
+        logprobs, greedy = output.score(rows, self._targets[predicted])
         np.add.at(self._sums, owners, logprobs)
         np.logical_and.at(self._greedy, owners, greedy)
         np.subtract.at(self._left, owners, 1)
