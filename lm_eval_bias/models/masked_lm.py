@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -15,7 +15,7 @@ import transformers
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE, Cloze, Contrast
-from lm_eval_bias.models.question_model import Answers, QuestionModel
+from lm_eval_bias.models.question_model import Answers, QuestionModel, padded
 from lm_eval_bias.scoring.questions import (
     clozes,
     contrasts,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
 
 _HEAD = "seq_relationship"
+Ids = list[int]
 
 
 def _no_head(where: str) -> BiasError:
@@ -61,17 +62,26 @@ def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[R
     return readings
 
 
-def _words(
-    tokenizer: PreTrainedTokenizerBase, text: str
-) -> tuple[list[int], list[list[int]], list[tuple[int, ...]]]:
-    """Return a text's tokens, and for each of its words the places of its tokens and the tokens themselves."""
+def _words(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[Ids, list[Ids]]:
+    """Return a text's tokens, and for each of its words the places of its tokens."""
     ids, word_ids = _encode(tokenizer, text)
-    places: dict[int, list[int]] = {}
-    for place, word in enumerate(word_ids):
-        if word is not None:
-            places.setdefault(word, []).append(place)
-    words = [tuple(ids[i] for i in its_places) for its_places in places.values()]
-    return ids, list(places.values()), words
+    runs = itertools.groupby(range(len(ids)), word_ids.__getitem__)
+    return ids, [list(run) for word, run in runs if word is not None]
+
+
+def _masked(
+    tokenizer: PreTrainedTokenizerBase, ids: Ids, groups: Iterable[Ids]
+) -> list[Reading]:
+    """Unmask each group of places, token by token from left to right."""
+    readings = []
+    for group in groups:
+        masked = ids.copy()
+        for place in group:
+            masked[place] = tokenizer.mask_token_id
+        for place in group:
+            readings.append(Reading(tuple(masked), place, ids[place]))
+            masked[place] = ids[place]
+    return readings
 
 
 def _encode(
@@ -94,14 +104,10 @@ def shared(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Readi
     encoded = tokenizer(question.text, return_special_tokens_mask=True)
     ids, special = list(encoded["input_ids"]), encoded["special_tokens_mask"]
     other = list(tokenizer(question.other)["input_ids"])
-    readings = []
+    places: Ids = []
     for start, _, size in SequenceMatcher(None, ids, other).get_matching_blocks():
-        for position in range(start, start + size):
-            if not special[position]:
-                masked = ids.copy()
-                masked[position] = tokenizer.mask_token_id
-                readings.append(Reading(tuple(masked), position, ids[position]))
-    return readings
+        places += range(start, start + size)
+    return _masked(tokenizer, ids, [[i] for i in places if not special[i]])
 
 
 def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Reading]:
@@ -109,52 +115,36 @@ def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Re
 
     Where the other has words in addition alone, the word before these, so that both texts have one.
     """
-    ids, places, words = _words(tokenizer, question.text)
-    _, _, others = _words(tokenizer, question.other)
-    hidden: list[int] = []
-    before: list[int] = []
+    ids, places = _words(tokenizer, question.text)
+    other_ids, other_places = _words(tokenizer, question.other)
+    words = [tuple(ids[i] for i in word) for word in places]
+    others = [tuple(other_ids[i] for i in word) for word in other_places]
+    hidden: Ids = []
+    before: Ids = []
     for tag, start, end, _, _ in SequenceMatcher(None, words, others).get_opcodes():
         if tag == "insert":
             before = before or places[max(start - 1, 0)]
         elif tag != "equal":
             hidden += itertools.chain.from_iterable(places[start:end])
-    hidden = hidden or before
-    readings = []
-    for number, position in enumerate(hidden):
-        masked = ids.copy()
-        for later in hidden[number:]:
-            masked[later] = tokenizer.mask_token_id
-        readings.append(Reading(tuple(masked), position, ids[position]))
-    return readings
+    return _masked(tokenizer, ids, [hidden or before])
 
 
-def _pll(
-    tokenizer: PreTrainedTokenizerBase,
-    question: Cloze,
-    hide: Callable[[int, int], bool],
-) -> list[Reading]:
-    """Mask every token of the sentence in turn, and with it those of its word that ``hide`` names."""
-    ids, words = _encode(tokenizer, question.sentence)
-    readings = []
-    for position, word in enumerate(words):
-        if word is None:
-            continue
-        hidden = [
-            tokenizer.mask_token_id
-            if other == position or (words[other] == word and hide(position, other))
-            else token
-            for other, token in enumerate(ids)
-        ]
-        readings.append(Reading(tuple(hidden), position, ids[position]))
-    return readings
+def _each_token(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
+    """Mask one token of the sentence at a time (Salazar et al. 2020, Masked language model scoring)."""
+    ids, words = _words(tokenizer, question.sentence)
+    places = itertools.chain.from_iterable(words)
+    return _masked(tokenizer, ids, [[place] for place in places])
 
 
-# Salazar et al. 2020 (Masked language model scoring) mask one token of the sentence at a time, Kauf & Ivanova 2023
-# (A better way to do PLL) the rest of its word with it
+def _each_word(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
+    """Mask with each token the rest of its word (Kauf & Ivanova 2023, A better way to do PLL)."""
+    return _masked(tokenizer, *_words(tokenizer, question.sentence))
+
+
 READERS: dict[str, Callable[[PreTrainedTokenizerBase, Cloze], list[Reading]]] = {
     "left_to_right": left_to_right,
-    "pll_original": partial(_pll, hide=lambda position, other: False),
-    "pll_within_word_l2r": partial(_pll, hide=lambda position, other: other > position),
+    "pll_original": _each_token,
+    "pll_within_word_l2r": _each_word,
 }
 
 
@@ -211,50 +201,42 @@ class HFMaskedLM(QuestionModel):
             (shared if question.whole else differing)(self.tokenizer, question)
             for question in contrasts(requests)
         ]
-        logprobs = self._logprobs(readings)
-        answers: Answers = []
-        for of_text in readings:
-            values = [logprobs[reading] for reading in of_text]
-            answers.append((math.fsum(values) if values else math.nan, len(values)))
-        return answers
+        return [
+            (math.fsum(values) if values else math.nan, len(values))
+            for values in self._logprobs(readings)
+        ]
 
     def _fill(self, requests: list[Instance]) -> Answers:
-        methods = [
-            question.options.get("masked", "left_to_right")
-            for question in clozes(requests)
-        ]
+        questions = clozes(requests)
+        methods = [q.options.get("masked", "left_to_right") for q in questions]
         readings = [
             READERS[method](self.tokenizer, question)
-            for method, question in zip(methods, clozes(requests), strict=True)
+            for method, question in zip(methods, questions, strict=True)
         ]
-        logprobs = self._logprobs(readings)
         answers: Answers = []
-        for method, of_word in zip(methods, readings, strict=True):
-            values = [logprobs[reading] for reading in of_word]
+        for method, values in zip(methods, self._logprobs(readings), strict=True):
+            score = math.fsum(values)
             if method == "left_to_right":
                 score = math.fsum(map(math.exp, values)) / len(values)
-            else:
-                score = math.fsum(values)
             answers.append((score, len(values)))
         return answers
 
     @torch.inference_mode()
-    def _logprobs(self, readings: Sequence[Sequence[Reading]]) -> dict[Reading, float]:
+    def _logprobs(self, readings: Sequence[Sequence[Reading]]) -> list[list[float]]:
         """Compute the log-probability of each reading; inputs often recur, and each is run once."""
         wanted: dict[tuple[int, ...], set[Reading]] = defaultdict(set)
         for reading in itertools.chain.from_iterable(readings):
             wanted[reading.ids].add(reading)
         logprobs: dict[Reading, float] = {}
         rows = list(wanted)
-        self.check_rows(rows)
-        for batch in self.batches([len(row) for row in rows]):
+        for batch in self.batches(rows):
             logits = self._model(**self.inputs([rows[i] for i in batch])).logits
             for place, i in enumerate(batch):
                 for reading in wanted[rows[i]]:
                     at_position = logits[place, reading.position].float()
                     logprob = at_position.log_softmax(-1)[reading.target]
                     logprobs[reading] = logprob.item()
-        return logprobs
+        return [[logprobs[reading] for reading in of_text] for of_text in readings]
 
     @cached_property
     def _with_head(self) -> transformers.PreTrainedModel:
@@ -282,8 +264,8 @@ class HFMaskedLM(QuestionModel):
         def logits(batch: list[int]) -> torch.Tensor:
             inputs = self.inputs([rows[i] for i in batch])
             if "token_type_ids" in encoded[0]:
-                types = [encoded[i]["token_type_ids"] for i in batch]
-                inputs["token_type_ids"] = self.pad(types)
+                types = padded([encoded[i]["token_type_ids"] for i in batch])
+                inputs["token_type_ids"] = types.to(self._device)
             return self._with_head(**inputs).logits
 
         return self.probabilities(rows, logits, 0)

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.questions import KINDS, SENTENCE_LIKELIHOODS
-from lm_eval_bias.harness import servers
+from lm_eval_bias.scoring.token_likelihoods import in_step
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -26,6 +26,21 @@ logger = logging.getLogger("lm_eval.bias")
 _PARTS = 16  # answers are kept (--use_cache) after so many batches
 Answers = list[tuple[float, int]]  # scores, each with the number of tokens scored
 Rows = Sequence[Sequence[int]]  # token ids of inputs
+
+
+def padded(rows: Rows, value: int = 0) -> torch.Tensor:
+    """Pad rows on the right to the longest."""
+    return torch.nn.utils.rnn.pad_sequence(
+        list(map(torch.tensor, rows)), batch_first=True, padding_value=value
+    )
+
+
+def padded_inputs(rows: Rows, tokenizer: Any) -> dict[str, torch.Tensor]:
+    """Make ``input_ids`` and ``attention_mask`` of padded rows."""
+    return {
+        "input_ids": padded(rows, tokenizer.pad_token_id or 0),
+        "attention_mask": padded([[1] * len(row) for row in rows]),
+    }
 
 
 class QuestionModel(LM):
@@ -143,12 +158,8 @@ class QuestionModel(LM):
             positions -= 0 if padding is None else padding + 1
         return float(min(positions, self.tokenizer.model_max_length))
 
-    def check_rows(self, rows: Rows) -> None:
-        """Refuse inputs that are too long for the model, or whose tokens it doesn't have.
-
-        Raises:
-            BiasError: The longest input is too long, or the tokenizer is another model's.
-        """
+    def _check_rows(self, rows: Rows) -> None:
+        """Refuse inputs that are too long for the model, or whose tokens it doesn't have."""
         highest = max((max(row) for row in rows), default=0)
         if highest >= self.vocabulary:
             raise BiasError(
@@ -168,27 +179,34 @@ class QuestionModel(LM):
         answer_part: Callable[[list[Instance]], list[Any]],
     ) -> list[Any]:
         """Answer requests in parts, and keep each part in the cache of ``--use_cache`` as soon as it is done."""
-        answers = servers.kept(self, kind, (request.args for request in requests))
-        unanswered = [i for i, answer in enumerate(answers) if answer is None]
         size = self.batch_size * _PARTS
-        with tqdm(
-            total=len(unanswered),
-            desc=f"Answering {kind} questions",
-            disable=self.rank != 0,
-        ) as bar:
-            for start in range(0, len(unanswered), size):
-                part = unanswered[start : start + size]
-                fresh = answer_part([requests[i] for i in part])
-                for i, answer in zip(part, fresh, strict=True):
-                    answers[i] = answer
-                    self.cache_hook.add_partial(kind, requests[i].args, answer)
-                servers.commit(self)
-                bar.update(len(part))
-        return answers
+        title = f"Answering {kind} questions"
+        with tqdm(total=len(requests), desc=title, disable=self.rank != 0) as bar:
 
-    def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Group indices by similar length, longest first, so that too little memory shows at once."""
-        order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+            def divide(places: list[int]) -> list[list[int]]:
+                bar.reset(len(places))
+                return [
+                    places[start : start + size]
+                    for start in range(0, len(places), size)
+                ]
+
+            def run_batch(places: list[int | None]) -> list[Any]:
+                asked = [requests[i] for i in places if i is not None]
+                answers = answer_part(asked)
+                bar.update(len(asked))
+                return answers
+
+            keys = [request.args for request in requests]
+            return in_step(self, kind, keys, run_batch, divide)
+
+    def batches(self, rows: Rows) -> Iterator[list[int]]:
+        """Group indices of inputs by similar length, longest first, so that too little memory shows at once.
+
+        Raises:
+            BiasError: The longest input is too long, or the tokenizer is another model's.
+        """
+        self._check_rows(rows)
+        order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
         for start in range(0, len(order), self.batch_size):
             yield order[start : start + self.batch_size]
 
@@ -205,29 +223,16 @@ class QuestionModel(LM):
             logits: Computes the logits of a batch, given the indices of its inputs.
             label: The class.
         """
-        self.check_rows(rows)
-        lengths = list(map(len, rows))
         probabilities = torch.zeros(len(rows))
-        for batch in self.batches(lengths):
+        for batch in self.batches(rows):
             values = logits(batch).float().softmax(-1)[:, label]
             probabilities[batch] = values.cpu()
-        return list(zip(probabilities.tolist(), lengths, strict=True))
-
-    def pad(self, rows: Rows, value: int = 0) -> torch.Tensor:
-        """Pad rows on the right to the longest, as a tensor on the device."""
-        width = max(map(len, rows))
-        return torch.tensor(
-            [[*row, *[value] * (width - len(row))] for row in rows], device=self._device
-        )
+        return list(zip(probabilities.tolist(), map(len, rows), strict=True))
 
     def inputs(self, rows: Rows) -> dict[str, torch.Tensor]:
-        """Make ``input_ids`` and ``attention_mask`` of padded rows."""
-        pad = self.tokenizer.pad_token_id
-        mask = self.pad([[1] * len(row) for row in rows])
-        return {
-            "input_ids": self.pad(rows, 0 if pad is None else pad),
-            "attention_mask": mask,
-        }
+        """Make ``input_ids`` and ``attention_mask`` of padded rows, on the device."""
+        inputs = padded_inputs(rows, self.tokenizer)
+        return {name: tensor.to(self._device) for name, tensor in inputs.items()}
 
     @classmethod
     def _no_plain_requests(cls) -> BiasError:

@@ -57,24 +57,38 @@ def body_class(is_encoder_decoder: bool) -> Any:
     return transformers.AutoModel
 
 
-def make_head(hidden_size: int) -> torch.nn.Sequential:
-    """Make the paper's head: ``hidden_size`` to 300 to 300 to 2 logits, all linear."""
-    return torch.nn.Sequential(
-        torch.nn.Linear(hidden_size, 300),
-        torch.nn.Linear(300, 300),
-        torch.nn.Linear(300, 2),
-    )
+class CausalNetwork(torch.nn.Module):
+    """A decoder, the mean of its last hidden states over real tokens, and the paper's head of three linear layers."""
 
+    def __init__(self, body: PreTrainedModel) -> None:
+        """Make a head of ``hidden_size`` to 300 to 300 to 2 logits, in float32."""
+        super().__init__()
+        self.body = body
+        self.head = torch.nn.Sequential(
+            torch.nn.Linear(body.config.hidden_size, 300),
+            torch.nn.Linear(300, 300),
+            torch.nn.Linear(300, 2),
+        )
+        # for the Trainer
+        self.gradient_checkpointing_enable = body.gradient_checkpointing_enable
 
-def by_head(
-    head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor
-) -> torch.Tensor:
-    """Compute the two logits of a head from the mean of the last hidden states over real tokens, ``[pairs, 2]``.
-
-    The head is in float32; the mask, ``[pairs, tokens]``, is 1 for real tokens.
-    """
-    real = mask.unsqueeze(-1).float()
-    return head((states.float() * real).sum(1) / real.sum(1))
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        labels: torch.Tensor | None = None,
+    ) -> Tensors:
+        """Return the two logits of each pair, ``[pairs, 2]``, and with labels the loss before them."""
+        states = self.body(
+            input_ids=input_ids, attention_mask=attention_mask, use_cache=False
+        ).last_hidden_state
+        with torch.autocast(states.device.type, enabled=False):
+            real = attention_mask.unsqueeze(-1).float()
+            logits = self.head((states.float() * real).sum(1) / real.sum(1))
+            if labels is None:
+                return {"logits": logits}
+            loss = torch.nn.functional.cross_entropy(logits, labels)
+            return {"loss": loss, "logits": logits}
 
 
 def by_word(
@@ -220,9 +234,9 @@ class HFNextSentence(QuestionModel):
             if body:
                 self._body.load_state_dict(body)
             if self._is_causal:
-                made = make_head(self._body.config.hidden_size)
-                made.load_state_dict(head)
-                self._head = made.to(self._device, torch.float32).eval()
+                self._network = CausalNetwork(self._body).eval()
+                self._network.head.load_state_dict(head)
+                self._network.head.to(self._device)
             else:
                 # some tokenizers put an empty token in front of the word's
                 self._labels = [self._encode(word)[-1] for word in LABELS]
@@ -266,8 +280,8 @@ class HFNextSentence(QuestionModel):
         def logits(batch: list[int]) -> torch.Tensor:
             inputs = self.inputs([rows[i] for i in batch])
             if self._is_causal:
-                states = self._body(**inputs).last_hidden_state
-                return by_head(self._head, states, inputs["attention_mask"])
+                logits: torch.Tensor = self._network(**inputs)["logits"]
+                return logits
             return by_word(self._body, inputs, self._labels, self.config.read_step)
 
         return self.probabilities(rows, logits, 1)

@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from lm_eval_bias.models.next_sentence import nsp_model, sentence_pairs
 from lm_eval_bias.models.next_sentence.nsp_model import Tensors
 from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
+from lm_eval_bias.models.question_model import padded_inputs
 
 PLOTTED = (  # columns of the training's log, in two plots
     {"loss": "loss, training", "eval_loss": "loss, held out"},
@@ -43,34 +43,6 @@ PAPER = {"causal": (4, 5e-6), "seq2seq": (8, 1e-4)}
 _PAIRS_AN_UPDATE = 64
 _GAIN = 0.002  # the smallest improvement in held-out accuracy that counts
 _MASKED = ("bert", "roberta", "electra")  # which transformers can also use as decoders
-
-
-class _CausalNetwork(torch.nn.Module):
-    """A decoder, the mean of its last hidden states over real tokens, and three linear layers."""
-
-    def __init__(self, body: transformers.PreTrainedModel) -> None:
-        super().__init__()
-        self.body = body
-        self.head = nsp_model.make_head(body.config.hidden_size)
-        # for the Trainer
-        self.gradient_checkpointing_enable = body.gradient_checkpointing_enable
-
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor,
-        labels: torch.Tensor,
-    ) -> Tensors:
-        """Return the loss, and the two logits of each pair, ``[pairs, 2]``."""
-        states = self.body(
-            input_ids=input_ids, attention_mask=attention_mask, use_cache=False
-        ).last_hidden_state
-        with torch.autocast(states.device.type, enabled=False):
-            logits = nsp_model.by_head(self.head, states, attention_mask)
-            return {
-                "loss": torch.nn.functional.cross_entropy(logits, labels),
-                "logits": logits,
-            }
 
 
 class _Classifier:
@@ -97,7 +69,7 @@ class _Classifier:
             config.model_type in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
             and config.model_type not in _MASKED
         ):
-            self.network = _CausalNetwork(self.body)
+            self.network = nsp_model.CausalNetwork(self.body)
             self.head = self.network.head
             self.config = nsp_model.NSPConfig("causal")
         else:
@@ -140,14 +112,8 @@ class _Classifier:
     def collate(self, pairs: Sequence[SentencePair]) -> Tensors:
         """Make a batch, padded on the right; labels are 0 or 1, or the tokens of a T5's answer."""
         encoded, labels = zip(*map(self._encode, pairs), strict=True)
-        ids = list(map(torch.tensor, encoded))
-        masks = list(map(torch.ones_like, ids))
-        pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
-        return {
-            "input_ids": pad(ids, padding_value=self.tokenizer.pad_token_id or 0),
-            "attention_mask": pad(masks),
-            "labels": torch.tensor(labels),
-        }
+        inputs = padded_inputs(encoded, self.tokenizer)
+        return {**inputs, "labels": torch.tensor(labels)}
 
     def optimizer(
         self, arguments: transformers.TrainingArguments, head_rate: float
