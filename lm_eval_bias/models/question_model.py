@@ -13,7 +13,6 @@ import torch
 import transformers
 from lm_eval.api.model import LM
 from lm_eval.models.huggingface import HFLM
-from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.questions import KINDS, SENTENCE_LIKELIHOODS
@@ -87,6 +86,7 @@ class QuestionModel(LM):
                 f"--model_args dtype={dtype}: not a torch dtype; try float32, bfloat16 or auto"
             )
         self.batch_size = int(batch_size)
+        self.portion = self.batch_size * _PARTS
         self._pretrained = pretrained
         self._from = {"revision": str(revision), "trust_remote_code": trust_remote_code}
         self._set_device(device)
@@ -179,25 +179,13 @@ class QuestionModel(LM):
         answer_part: Callable[[list[Instance]], list[Any]],
     ) -> list[Any]:
         """Answer requests in parts, and keep each part in the cache of ``--use_cache`` as soon as it is done."""
-        size = self.batch_size * _PARTS
+
+        def run_batch(places: list[int | None]) -> list[Any]:
+            return answer_part([requests[i] for i in places if i is not None])
+
+        keys = [request.args for request in requests]
         title = f"Answering {kind} questions"
-        with tqdm(total=len(requests), desc=title, disable=self.rank != 0) as bar:
-
-            def divide(places: list[int]) -> list[list[int]]:
-                bar.reset(len(places))
-                return [
-                    places[start : start + size]
-                    for start in range(0, len(places), size)
-                ]
-
-            def run_batch(places: list[int | None]) -> list[Any]:
-                asked = [requests[i] for i in places if i is not None]
-                answers = answer_part(asked)
-                bar.update(len(asked))
-                return answers
-
-            keys = [request.args for request in requests]
-            return in_step(self, kind, keys, run_batch, divide)
+        return in_step(self, kind, keys, run_batch, title=title)
 
     def batches(self, rows: Rows) -> Iterator[list[int]]:
         """Group indices of inputs by similar length, longest first, so that too little memory shows at once.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.questions import EXACT, KINDS, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
-from lm_eval_bias.harness import border, distributed, internals, servers
+from lm_eval_bias.harness import border, distributed, internals
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import Answer
 
@@ -49,23 +49,12 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     def run_batch(places: list[int | None]) -> list[Any]:
         return self.loglikelihood([requests[i or 0] for i in places])
 
-    def divide(places: list[int]) -> list[list[int]]:
-        return token_likelihoods.rounds(
-            (i, *internals.encode_pair(self, *requests[i].args)) for i in places
-        )
+    def tokens(place: int) -> tuple[list[int], list[int]]:
+        return internals.encode_pair(self, *requests[place].args)
 
     keys = [request.args for request in requests]
     border.look_at(self, prompt=str(requests[0].args[0]) if requests else "")
-    with servers.asking(self):
-        split = divide if token_likelihoods.shares_forwards(self) else None
-        answers = token_likelihoods.in_step(
-            self, "loglikelihood", keys, run_batch, split
-        )
-    values = (
-        (*key, float(answer[0])) for key, answer in zip(keys, answers, strict=True)
-    )
-    servers.refuse(self, keys, values)
-    return [(float(answer[0]), bool(answer[1])) for answer in answers]
+    return token_likelihoods.checked(self, keys, keys, run_batch, tokens)
 
 
 def _with_length(

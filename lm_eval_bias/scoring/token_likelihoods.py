@@ -11,6 +11,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tqdm import tqdm
+
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import internals, servers
 
@@ -57,11 +59,9 @@ def portions(model: LM, items: list[T]) -> list[list[T]]:
 
     A run that is stopped loses no more than the call that was under way.
     """
-    size = (
-        _PORTION
-        if internals.derives_from(type(model), "VLLM", "SGLangLM")
-        else max(1, len(items))
-    )
+    size = getattr(model, "portion", None) or max(1, len(items))
+    if internals.derives_from(type(model), "VLLM", "SGLangLM"):
+        size = _PORTION
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
@@ -106,7 +106,8 @@ def in_step(
     kind: str,
     keys: Sequence[Any],
     run_batch: Callable[[list[int | None]], list[Any]],
-    divide: Callable[[list[int]], list[list[int]]] | None = None,
+    tokens: Callable[[int], tuple[Any, Any]] | None = None,
+    title: str = "",
 ) -> list[Any]:
     """Take answers from the cache of ``--use_cache``, ask for the others, and keep them at once.
 
@@ -115,21 +116,56 @@ def in_step(
         kind: As which answers are kept.
         keys: How each request is named in the cache.
         run_batch: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
-        divide: What is asked with each call, from the places that are asked; by default what suits the backend.
+        tokens: Gives context and continuation of the request at a place, as token ids, for backends that mix up some.
+        title: Of a progress bar; none without it.
     """
     answers = servers.kept(model, kind, keys)
     missing = [i for i, answer in enumerate(answers) if answer is None]
-    parts = divide(missing) if divide else portions(model, missing)
-    for number in range(everywhere(model, len(parts))):
-        part = parts[number] if number < len(parts) else []
-        lacking = everywhere(model, len(part)) - len(part)
-        with precise(model):
-            fresh = run_batch([*part, *[None] * lacking])
-        for i, answer in zip(part, fresh, strict=False):
-            answers[i] = answer
-            model.cache_hook.add_partial(kind, keys[i], answer)
-        servers.commit(model)
+    if tokens is not None and shares_forwards(model):
+        parts = rounds((i, *tokens(i)) for i in missing)
+    else:
+        parts = portions(model, missing)
+    is_silent = not title or model.rank != 0
+    with tqdm(total=len(missing), desc=title, disable=is_silent) as bar:
+        for number in range(everywhere(model, len(parts))):
+            part = parts[number] if number < len(parts) else []
+            lacking = everywhere(model, len(part)) - len(part)
+            with precise(model):
+                fresh = run_batch([*part, *[None] * lacking])
+            for i, answer in zip(part, fresh, strict=False):
+                answers[i] = answer
+                model.cache_hook.add_partial(kind, keys[i], answer)
+            servers.commit(model)
+            bar.update(len(part))
     return answers
+
+
+def checked(
+    model: LM,
+    keys: Sequence[Any],
+    pairs: Sequence[tuple[Any, Any]],
+    run_batch: Callable[[list[int | None]], list[Any]],
+    tokens: Callable[[int], tuple[Any, Any]],
+) -> list[Answer]:
+    """Ask for log-likelihoods, and refuse such as no distribution has.
+
+    Args:
+        model: The model.
+        keys: How each request is named in the cache.
+        pairs: Context and continuation of each, as texts or tuples of token ids.
+        run_batch: As for :func:`in_step`.
+        tokens: As for :func:`in_step`.
+
+    Raises:
+        BiasError: No distribution has such log-likelihoods.
+    """
+    with servers.asking(model):
+        answers = in_step(model, "loglikelihood", keys, run_batch, tokens)
+    values = (
+        (*pair, float(answer[0])) for pair, answer in zip(pairs, answers, strict=True)
+    )
+    servers.refuse(model, keys, values)
+    return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
 def encode_ahead(model: Any, pairs: Iterable[tuple[str, str]]) -> None:
@@ -204,37 +240,22 @@ def loglikelihoods(
         distinct.setdefault((tuple(c), tuple(k)), len(distinct)) for c, k in pairs
     ]
     inputs = list(distinct)
-    keys = [_key(*pair) for pair in inputs]
     filler = (model.prefix_token_id,)
 
-    def request(i: int | None) -> tuple[tuple[str, str], list[int], list[int]]:
-        if i is None:
-            return _key(filler, filler), [*filler], [*filler]
-        context, continuation = inputs[i]
-        return keys[i], list(context), list(continuation)
-
     def run_batch(numbers: list[int | None]) -> list[Any]:
-        return internals.loglikelihood_tokens(model, list(map(request, numbers)))
+        requests = []
+        for i in numbers:
+            context, continuation = (filler, filler) if i is None else inputs[i]
+            key = _key(context, continuation)
+            requests.append((key, list(context), list(continuation)))
+        return internals.loglikelihood_tokens(model, requests)
 
-    def divide(numbers: list[int]) -> list[list[int]]:
-        return rounds((i, *inputs[i]) for i in numbers)
-
+    keys = [_key(*pair) for pair in inputs]
     try:
-        with servers.asking(model):
-            answers = in_step(
-                model,
-                "loglikelihood",
-                keys,
-                run_batch,
-                divide if shares_forwards(model) else None,
-            )
+        answers = checked(model, keys, inputs, run_batch, inputs.__getitem__)
     except NotImplementedError as error:
         raise no_loglikelihoods(type(model).__name__) from error
-    values = (
-        (*pair, float(answer[0])) for pair, answer in zip(inputs, answers, strict=True)
-    )
-    servers.refuse(model, keys, values)
-    return [(float(answers[i][0]), bool(answers[i][1])) for i in places]
+    return [answers[i] for i in places]
 
 
 def _refuse_long(
