@@ -126,7 +126,7 @@ def evaluate(
             flush=True,
         )
     tracker, dashboards = running.loggers(config)
-    with questions.expecting(preflight.request_kinds(named)):
+    with internals.shadowed(questions, "expected", preflight.request_kinds(named)):
         model = running.build_model(config)
         begun = ""
         if config.use_cache:

@@ -14,13 +14,18 @@ import torch
 import transformers
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE, Cloze, Contrast
+from lm_eval_bias.core.questions import (
+    CLOZE,
+    CONTRAST,
+    NEXT_SENTENCE,
+    Cloze,
+    Contrast,
+    NextSentence,
+)
 from lm_eval_bias.models.question_model import Answers, QuestionModel, padded
+from lm_eval_bias.scoring import questions
 from lm_eval_bias.scoring.questions import (
-    clozes,
-    contrasts,
-    expected,
-    next_sentences,
+    asked,
     refuse_foreign,
     reveal,
 )
@@ -177,15 +182,12 @@ class HFMaskedLM(QuestionModel):
                 f"--model hf-mlm pretrained={pretrained}: the checkpoint has no masked-LM head ({head[0]} is missing)"
             )
         self.max_length = self._limit(self._model)
-        if NEXT_SENTENCE in expected():
+        if NEXT_SENTENCE in questions.expected:
             _ = self._with_head
-
-    def _answering(self) -> transformers.PreTrainedModel:
-        return self._model
 
     def cloze(self, requests: Sequence[Instance]) -> Answers:
         """Score words in blanks: ``(score, number of tokens)``; see the class for the scores."""
-        refuse_foreign(clozes(requests), ("masked",), "a masked language model")
+        refuse_foreign(asked(Cloze, requests), ("masked",), "a masked language model")
         return self.answers(CLOZE, requests, self._fill)
 
     def contrast(self, requests: Sequence[Instance]) -> Answers:
@@ -199,7 +201,7 @@ class HFMaskedLM(QuestionModel):
     def _contrast(self, requests: list[Instance]) -> Answers:
         readings = [
             (shared if question.whole else differing)(self.tokenizer, question)
-            for question in contrasts(requests)
+            for question in asked(Contrast, requests)
         ]
         return [
             (math.fsum(values) if values else math.nan, len(values))
@@ -207,11 +209,11 @@ class HFMaskedLM(QuestionModel):
         ]
 
     def _fill(self, requests: list[Instance]) -> Answers:
-        questions = clozes(requests)
-        methods = [q.options.get("masked", "left_to_right") for q in questions]
+        blanks = asked(Cloze, requests)
+        methods = [q.options.get("masked", "left_to_right") for q in blanks]
         readings = [
             READERS[method](self.tokenizer, question)
-            for method, question in zip(methods, questions, strict=True)
+            for method, question in zip(methods, blanks, strict=True)
         ]
         answers: Answers = []
         for method, values in zip(methods, self._logprobs(readings), strict=True):
@@ -251,13 +253,16 @@ class HFMaskedLM(QuestionModel):
 
     def next_sentence(self, requests: Sequence[Instance]) -> Answers:
         """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)``."""
-        refuse_foreign(next_sentences(requests), ("masked",), "a masked language model")
+        refuse_foreign(
+            asked(NextSentence, requests), ("masked",), "a masked language model"
+        )
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
     def _follow(self, requests: list[Instance]) -> Answers:
         encoded = [
-            self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)
+            self.tokenizer(q.context, q.candidate)
+            for q in asked(NextSentence, requests)
         ]
         rows = [list(pair["input_ids"]) for pair in encoded]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import os
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +47,7 @@ class QuestionModel(LM):
     kind = ""
     max_length = math.inf
     vocabulary = math.inf
+    _model: transformers.PreTrainedModel  # which answers
 
     def __init__(
         self,
@@ -253,14 +253,9 @@ class QuestionModel(LM):
 
     def get_model_info(self) -> dict[str, Any]:
         """Describe the model for a result file, with the ``hf`` backend's names."""
-        model = self._answering()
         return {
-            "model_num_parameters": sum(p.numel() for p in model.parameters()),
-            "model_dtype": str(model.dtype),
+            "model_num_parameters": self._model.num_parameters(),
+            "model_dtype": str(self._model.dtype),
             "model_revision": self._from["revision"],
-            "model_sha": getattr(model.config, "_commit_hash", None) or "",
+            "model_sha": getattr(self._model.config, "_commit_hash", None) or "",
         }
-
-    @abstractmethod
-    def _answering(self) -> transformers.PreTrainedModel:
-        """Return the network that answers."""

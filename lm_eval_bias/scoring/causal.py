@@ -14,14 +14,12 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import NextSentence
+from lm_eval_bias.core.questions import Cloze, Contrast, NextSentence
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.scoring.questions import (
     Answer,
-    clozes,
-    contrasts,
-    next_sentences,
+    asked,
     refuse_foreign,
 )
 
@@ -98,7 +96,7 @@ def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[tuple[float, i
 
 def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     """Score whole sentences: ``(exp of the mean log-likelihood of a token, number of tokens)`` (0..1)."""
-    questions = clozes(requests)
+    questions = asked(Cloze, requests)
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front, start = token_likelihoods.lead(model), model.prefix_token_id
     token_likelihoods.encode_ahead(model, ((q.sentence, "") for q in questions))
@@ -115,7 +113,7 @@ def contrast(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     Of the whole text, or from the first token in which the two differ to the end. Where one text's tokens begin the
     other's, from the last token that they share, so that both have one.
     """
-    questions = contrasts(requests)
+    questions = asked(Contrast, requests)
     token_likelihoods.encode_ahead(model, ((q.text, "") for q in questions))
     front, start = token_likelihoods.lead(model), model.prefix_token_id
     texts: list[list[Pair]] = []
@@ -167,7 +165,7 @@ def _split(
 def _likelihoods(
     model: TemplateLM,
     questions: Sequence[NextSentence],
-    needed: Sequence[Sequence[int]],
+    needs_all: bool,
 ) -> list[Answer]:
     """Log-likelihoods and token counts of what :func:`_split` gives; 0 for what a question doesn't need."""
     refuse_foreign(questions, _OPTIONS, _FAMILY)
@@ -176,9 +174,10 @@ def _likelihoods(
     alone = [(q.candidate, "") for q in questions]
     token_likelihoods.encode_ahead(model, [*joint, *alone])
     texts: list[list[Pair]] = []
-    for q, part_numbers in zip(questions, needed, strict=True):
+    for q in questions:
         parts = _split(model, closed(q.context), q.candidate, q.options["bos"], front)
-        texts += [part if i in part_numbers else [] for i, part in enumerate(parts)]
+        needed = _NEEDED["gen_full_ratio" if needs_all else q.options["inter"]]
+        texts += [part if i in needed else [] for i, part in enumerate(parts)]
     sums = _sums(model, texts)
     return [(*sums[i], *sums[i + 1], *sums[i + 2]) for i in range(0, len(sums), 3)]
 
@@ -192,15 +191,13 @@ def sentence_likelihoods(
         Per request ``(context, its tokens, candidate after it, its tokens, candidate alone, its tokens)``: sums of
         log-likelihoods in nats, each with the number of tokens that it sums over.
     """
-    return _likelihoods(model, next_sentences(requests), [(0, 1, 2)] * len(requests))
+    return _likelihoods(model, asked(NextSentence, requests), needs_all=True)
 
 
 def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     """Score candidates after their context: ``(score, number of the candidate's tokens)``, by the option ``inter``."""
-    questions = next_sentences(requests)
-    evidence = _likelihoods(
-        model, questions, [_NEEDED[q.options["inter"]] for q in questions]
-    )
+    questions = asked(NextSentence, requests)
+    evidence = _likelihoods(model, questions, needs_all=False)
     answers: list[Answer] = []
     for q, likelihoods in zip(questions, evidence, strict=True):
         inter = q.options["inter"]

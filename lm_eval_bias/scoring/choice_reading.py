@@ -340,7 +340,5 @@ class ChoiceReader:
         return SEVERAL if taken or named.bit_count() > 1 else UNREADABLE
 
 
-@lru_cache(maxsize=256)
-def reader(options: tuple[Option, ...], language: str) -> ChoiceReader:
-    """Make the reader of a question's answers, or take it from the last answer."""
-    return ChoiceReader(options, language)
+# of a question like the last ones, whose reader is at hand
+reader = lru_cache(maxsize=256)(ChoiceReader)

@@ -9,9 +9,8 @@ within one question's candidates.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import (
@@ -31,38 +30,14 @@ _FOR = {
     "inter": "causal language models",
 }
 Answer = tuple[float, ...]
-_expected: tuple[str, ...] = ()
+Q = TypeVar("Q", Cloze, Contrast, NextSentence)
+# kinds of questions that the present run is going to ask; empty where that is not known
+expected: Sequence[str] = ()
 
 
-@contextlib.contextmanager
-def expecting(kinds: Sequence[str]) -> Iterator[None]:
-    """Tell model types which kinds of questions a run is going to ask, while it lasts."""
-    global _expected
-    before, _expected = _expected, tuple(kinds)
-    try:
-        yield
-    finally:
-        _expected = before
-
-
-def expected() -> tuple[str, ...]:
-    """Return the kinds of questions that the present run is going to ask; empty where that is not known."""
-    return _expected
-
-
-def clozes(requests: Sequence[Any]) -> list[Cloze]:
-    """Return the questions that instances carry."""
-    return [Cloze(*request.args) for request in requests]
-
-
-def next_sentences(requests: Sequence[Any]) -> list[NextSentence]:
-    """Return the questions that instances carry."""
-    return [NextSentence(*request.args) for request in requests]
-
-
-def contrasts(requests: Sequence[Any]) -> list[Contrast]:
-    """Return the questions that instances carry."""
-    return [Contrast(*request.args) for request in requests]
+def asked(kind: type[Q], requests: Sequence[Any]) -> list[Q]:
+    """Return the questions of a kind that instances carry."""
+    return [kind(*request.args) for request in requests]
 
 
 def refuse_foreign(

@@ -9,12 +9,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.questions import Cloze, NextSentence
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.causal import closed
 from lm_eval_bias.scoring.questions import (
     Answer,
-    clozes,
-    next_sentences,
+    asked,
     refuse_foreign,
     reveal,
 )
@@ -82,7 +82,7 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
 
     The decoder is forced to ``<extra_id_0>``; the word's tokens are revealed one by one in front of the sentinel.
     """
-    questions = clozes(requests)
+    questions = asked(Cloze, requests)
     refuse_foreign(questions, (), _FAMILY)
     sentinel = sentinel_id(model.tokenizer)
     words = [reveal(model.tokenizer, q.context, q.word, SENTINEL) for q in questions]
@@ -105,7 +105,7 @@ def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answe
 
     Encoder ``<context> <extra_id_0>``, decoder ``<pad> <extra_id_0> <candidate> </s>``; the sentinel is not scored.
     """
-    questions = next_sentences(requests)
+    questions = asked(NextSentence, requests)
     refuse_foreign(questions, (), _FAMILY)
     sentinel = sentinel_id(model.tokenizer)
     pairs: list[tuple[list[int], list[int]]] = []

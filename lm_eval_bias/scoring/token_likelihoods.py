@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.harness import internals, servers
+from lm_eval_bias.harness import border, internals, servers
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
@@ -199,18 +199,9 @@ def lead(model: TemplateLM) -> list[int]:
     """
     tokenizer = getattr(model, "tokenizer", None)
     try:
-        encoded = list(tokenizer("a")["input_ids"])  # type: ignore[misc]
-        bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])  # type: ignore[misc]
+        return border.added(tokenizer.encode, tokenizer)[0]  # type: ignore[union-attr]
     except (TypeError, KeyError, AttributeError, NotImplementedError):
         return []
-    return next(
-        (
-            encoded[:i]
-            for i in range(len(encoded))
-            if bare and encoded[i : i + len(bare)] == bare
-        ),
-        [],
-    )
 
 
 def _key(context: Ids, continuation: Ids) -> tuple[str, str]:

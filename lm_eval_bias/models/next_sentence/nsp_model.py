@@ -21,9 +21,9 @@ from transformers import PreTrainedModel
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, whole_folder, writing
-from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE
+from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE, NextSentence
 from lm_eval_bias.models.question_model import Answers, QuestionModel
-from lm_eval_bias.scoring.questions import next_sentences, refuse_foreign
+from lm_eval_bias.scoring.questions import asked, refuse_foreign
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance
@@ -147,10 +147,7 @@ def save(
             json.dumps(dataclasses.asdict(config), indent=2), encoding="utf-8"
         )
         if head is not None:
-            weights = {
-                name: value.contiguous() for name, value in head.state_dict().items()
-            }
-            safetensors.torch.save_file(weights, temporary / HEAD)
+            safetensors.torch.save_model(head, str(temporary / HEAD))
         for name, text in (texts or {}).items():
             (temporary / name).write_text(text, encoding="utf-8")
 
@@ -225,16 +222,16 @@ class HFNextSentence(QuestionModel):
             self.config = NSPConfig(family, prefix=prefix)
         self._is_causal = self.config.family == "causal"
         kind = body_class(not self._is_causal)
-        self._body: PreTrainedModel = self.load(kind)[0]
+        self._model = self.load(kind)[0]
         rows = len(body.get("wte.weight", ()))
         # the authors' script added a padding token
-        if rows > self._body.get_input_embeddings().num_embeddings:
-            self._body.resize_token_embeddings(rows, mean_resizing=False)
+        if rows > self._model.get_input_embeddings().num_embeddings:
+            self._model.resize_token_embeddings(rows, mean_resizing=False)
         try:
             if body:
-                self._body.load_state_dict(body)
+                self._model.load_state_dict(body)
             if self._is_causal:
-                self._network = CausalNetwork(self._body).eval()
+                self._network = CausalNetwork(self._model).eval()
                 self._network.head.load_state_dict(head)
                 self._network.head.to(self._device)
             else:
@@ -245,7 +242,7 @@ class HFNextSentence(QuestionModel):
             raise BiasError(
                 f"{where}: doesn't fit the body of {pretrained}: {one_line(error)[:200]}"
             ) from error
-        self.max_length = self._limit(self._body)
+        self.max_length = self._limit(self._model)
 
     @classmethod
     def refusal(
@@ -257,9 +254,6 @@ class HFNextSentence(QuestionModel):
             return BiasError(_NO_CLOZE)
         return problem
 
-    def _answering(self) -> PreTrainedModel:
-        return self._body
-
     def cloze(self, requests: Sequence[Instance]) -> list[Any]:
         """Refuse: the model was trained for whole sentences."""
         raise BiasError(_NO_CLOZE)
@@ -269,20 +263,22 @@ class HFNextSentence(QuestionModel):
     def next_sentence(self, requests: Sequence[Instance]) -> Answers:
         """Score candidates after their context: ``(probability that it follows, number of tokens of the pair)``."""
         refuse_foreign(
-            next_sentences(requests), (), "a model with next-sentence training"
+            asked(NextSentence, requests), (), "a model with next-sentence training"
         )
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
     def _follow(self, requests: list[Instance]) -> Answers:
-        rows = [self._ids(q.context, q.candidate) for q in next_sentences(requests)]
+        rows = [
+            self._ids(q.context, q.candidate) for q in asked(NextSentence, requests)
+        ]
 
         def logits(batch: list[int]) -> torch.Tensor:
             inputs = self.inputs([rows[i] for i in batch])
             if self._is_causal:
                 logits: torch.Tensor = self._network(**inputs)["logits"]
                 return logits
-            return by_word(self._body, inputs, self._labels, self.config.read_step)
+            return by_word(self._model, inputs, self._labels, self.config.read_step)
 
         return self.probabilities(rows, logits, 1)
 
