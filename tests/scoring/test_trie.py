@@ -12,7 +12,7 @@ from transformers import DynamicCache, PretrainedConfig
 from lm_eval_bias.models import prefix_trie
 from lm_eval_bias.models.packed import packed_forwards
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
-from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
 
 NO_LIMIT = 1 << 30
 few = st.lists(
@@ -83,7 +83,9 @@ def test_each_needed_token_is_answered_once_from_its_own_beginning(
     for ids, count in zip(given, counts, strict=True):
         wanted.extend(TABLE[ids, range(len(ids))].cumsum(0)[-count:])
     answered = {}
-    for output in walk(width).outputs(trie, needed, budget, most):
+    method = walk(width)
+    layout = lay_out(trie, needed, method, budget, most)
+    for output in method.outputs(trie, needed, layout):
         for node, states in zip(output.nodes.tolist(), output.states, strict=True):
             assert node not in answered
             answered[node] = states
@@ -102,7 +104,9 @@ def test_shared_tokens_run_once(shots):
     inputs = [prompt + [word, word] for prompt in prompts for word in range(4)]
     trie = prefix_trie.Trie(inputs)
     needed = trie.tails([2] * len(inputs))
-    run = sum(output.tokens for output in walk(16).outputs(trie, needed, 128, NO_LIMIT))
+    method = walk(16)
+    layout = lay_out(trie, needed, method, 128, NO_LIMIT)
+    run = sum(output.tokens for output in method.outputs(trie, needed, layout))
     assert len(trie) <= run <= 1.05 * len(trie)
 
 

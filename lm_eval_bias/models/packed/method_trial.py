@@ -13,7 +13,7 @@ import torch
 
 from lm_eval_bias.core.errors import one_line
 from lm_eval_bias.models.packed.packed_forwards import Network
-from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.models.packed.trie_walk import Walk, strands_of
 from lm_eval_bias.models.prefix_trie import Ints, Trie
 
 STEM = 64  # tokens that the trial sequences have in common
@@ -110,7 +110,9 @@ class Trial:
     def deviations(self, walk: Walk) -> torch.Tensor:
         """Measure how far a walk's logits are from plain ones, in units of their spread, per needed position."""
         logits: dict[int, torch.Tensor] = {}
-        for output in walk.trial_outputs(self._trie, self._needed):
+        # two strands, windows that end within sequences, and places in a row that are never the token's depth
+        layout, apart = strands_of(self._trie, 2, 24), len(self._trie.nodes)
+        for output in walk.outputs(self._trie, self._needed, layout, apart):
             of_nodes = output.logits().float().cpu()
             logits.update(zip(output.nodes.tolist(), of_nodes, strict=True))
         needed = [logits[node] for node in self._needed.tolist()]

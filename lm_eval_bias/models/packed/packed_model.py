@@ -22,7 +22,7 @@ from lm_eval_bias.models.packed.packed_forwards import (
     Network,
     collected,
 )
-from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
 from lm_eval_bias.models.prefix_trie import Answer, Request, Trie, fitted
 from lm_eval_bias.models.text_batches import EncodesAhead
 
@@ -198,9 +198,9 @@ class HFPacked(EncodesAhead, HFLM):
                 sums = _Sums(
                     [inputs[i] for i in missing], [requests[i][2] for i in missing]
                 )
-                outputs = self.method.outputs(
-                    sums.trie, sums.needed, self._budget, most
-                )
+                trie, needed = sums.trie, sums.needed
+                layout = lay_out(trie, needed, self.method, self._budget, most)
+                outputs = self.method.outputs(trie, needed, layout)
                 try:
                     for place, answer in chain.from_iterable(
                         map(sums.add, collected(outputs))

@@ -158,13 +158,6 @@ class _Layer(DynamicLayer):
     def get_seq_length(self) -> int:
         return self.paths.columns
 
-    def move(
-        self, rows: torch.Tensor, sources: torch.Tensor, targets: torch.Tensor
-    ) -> None:
-        """Move tokens from the windows to their positions in the paths."""
-        for states in (self.keys, self.values):
-            states[rows, :, targets] = states[rows, :, sources]
-
 
 class Walk:
     """A way to run strands side by side: a window of each in a forward, the paths before them as keys and values.
@@ -196,29 +189,16 @@ class Walk:
         )
 
     def outputs(
-        self, trie: Trie, needed: Ints, budget: int, most: int
+        self, trie: Trie, needed: Ints, layout: Layout, apart: int = 0
     ) -> Iterator[ForwardOutput]:
         """Run each node; none may be deeper than :attr:`reach`.
 
         Args:
             trie: Nodes to run.
             needed: Nodes that need logits.
-            budget: Most tokens of a forward.
-            most: Most needed tokens of a forward.
+            layout: Their strands.
+            apart: Number of unused places between the paths and the windows.
         """
-        return self._run(trie, needed, lay_out(trie, needed, self, budget, most))
-
-    def trial_outputs(self, trie: Trie, needed: Ints) -> Iterator[ForwardOutput]:
-        """Run a trial: two strands, and windows that end within sequences.
-
-        Unused places in front of the windows make every place in a row differ from the token's depth.
-        """
-        return self._run(trie, needed, strands_of(trie, 2, 24), apart=len(trie.nodes))
-
-    def _run(
-        self, trie: Trie, needed: Ints, layout: Layout, apart: int = 0
-    ) -> Iterator[ForwardOutput]:
-        """Run the strands of a layout, with ``apart`` unused places between the paths and the windows."""
         strands = [trie.strand(first, last) for first, last in layout.strands]
         wanted = np.zeros(len(trie), bool)
         wanted[needed] = True
@@ -226,10 +206,7 @@ class Walk:
         self.attended = max(self.attended, layout.columns + apart + width)
         paths = _Paths((len(strands), layout.columns + apart + even(width)))
         starts = [*range(0, trunk, width * len(strands)), *range(trunk, longest, width)]
-        keeps = apart or len(starts) > 1
-        cache = (
-            Cache(layer_class_to_replicate=partial(_Layer, paths)) if keeps else None
-        )
+        cache = Cache(layer_class_to_replicate=partial(_Layer, paths))
         for at, end in pairwise([*starts, longest]):
             windows = [strand[at:end] for strand in strands if len(strand) > at]
             paths.columns = apart + max(int(trie.depths[nodes[0]]) for nodes in windows)
@@ -239,7 +216,7 @@ class Walk:
             following = [
                 strand[at : end + 1] for strand in strands if len(strand) > end
             ]
-            if cache is not None and following:
+            if following:
                 self._move(trie, following, paths.columns, cache)
 
     def _forward(
@@ -248,21 +225,20 @@ class Walk:
         windows: Sequence[Ints],
         wanted: npt.NDArray[np.bool_],
         columns: int,
-        cache: Cache | None,
+        cache: Cache,
     ) -> ForwardOutput:
         """Run a window of nodes in each row; those that are wanted need logits, and aren't wanted again."""
         network = self.network
         width = even(max(map(len, windows)))
-        ids = np.zeros((len(windows), width), np.int64)
-        depths, before = np.zeros_like(ids), np.zeros_like(ids)
-        # padding sees itself: attention to nothing is nan
-        last = np.tile(np.arange(1, width + 1), (len(ids), 1))
+        ids, depths, last = np.zeros((3, len(windows), width), np.int64)
+        last += np.arange(
+            1, width + 1
+        )  # padding sees itself: attention to nothing is nan
         needed, places = [], []
         for row, nodes in enumerate(windows):
             size = len(nodes)
             ids[row, :size] = trie.tokens[nodes]
             depths[row, :size] = trie.depths[nodes]
-            before[row, :size] = np.minimum.accumulate(trie.depths[nodes])
             last[row, :size] = np.searchsorted(nodes, trie.ends[nodes])
             inside = np.flatnonzero(wanted[nodes])
             needed.append(nodes[inside])
@@ -275,7 +251,6 @@ class Walk:
             positions,
             network.tensor(last),
             network.dtype,
-            network.tensor(before),
             columns,
         )
         return network.forward(
@@ -286,7 +261,7 @@ class Walk:
             position_ids=positions,
             attention_mask=mask,
             past_key_values=cache,
-            use_cache=cache is not None,
+            use_cache=True,
         )
 
     def _move(
@@ -304,4 +279,6 @@ class Walk:
         )
         indices = [self.network.tensor(array) for array in (rows, sources, targets)]
         for layer in cache.layers:
-            layer.move(*(index.to(layer.keys.device) for index in indices))
+            row, source, target = (index.to(layer.keys.device) for index in indices)
+            for states in (layer.keys, layer.values):
+                states[row, :, target] = states[row, :, source]
