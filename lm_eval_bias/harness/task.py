@@ -30,11 +30,7 @@ from lm_eval_bias.core.questions import (
 )
 from lm_eval_bias.custom_metrics.score import Record, Score
 from lm_eval_bias.harness import distributed, internals, registration, run_inputs
-from lm_eval_bias.harness.score_aggregation import (
-    Aggregation,
-    CarriedRecord,
-    TaskRecords,
-)
+from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord
 
 UNITS = (
     "percent",
@@ -184,7 +180,7 @@ class BiasTask(ConfigurableTask):
         self._add_metrics()
 
     def _add_metrics(self) -> None:
-        records = TaskRecords()
+        carriers: list[CarriedRecord] = []
         self._aggregations: dict[str, Callable[[Sequence[Any]], float]] = {}
         self._directions: dict[str, bool | None] = {}
         self.config.metric_list = []
@@ -192,7 +188,7 @@ class BiasTask(ConfigurableTask):
             entry = {"metric": score.name, **score.describe()}
             del entry["name"]
             self.config.metric_list.append(entry)
-            aggregation = Aggregation(score, records, str(self.config.task), entry)
+            aggregation = Aggregation(score, carriers, str(self.config.task), entry)
             self._aggregations[score.name] = aggregation.value
             self._directions[score.name] = score.higher_is_better
             if score.has_stderr:  # what the harness shows in its Stderr column
