@@ -29,6 +29,8 @@ from lm_eval_bias.core.errors import BiasError, one_line
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance as Instance
+
+    Requests = Sequence[Instance]
     from lm_eval.config.evaluate_config import EvaluatorConfig as EvaluatorConfig
 
 # where the components of the harness's entry-point groups are kept

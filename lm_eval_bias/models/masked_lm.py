@@ -33,7 +33,7 @@ from lm_eval_bias.scoring.questions import (
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 _HEAD = "seq_relationship"
 Ids = list[int]
@@ -185,12 +185,12 @@ class HFMaskedLM(QuestionModel):
         if NEXT_SENTENCE in questions.expected:
             _ = self._with_head
 
-    def cloze(self, requests: Sequence[Instance]) -> Answers:
+    def cloze(self, requests: Requests) -> Answers:
         """Score words in blanks: ``(score, number of tokens)``; see the class for the scores."""
         refuse_foreign(asked(Cloze, requests), ("masked",), "a masked language model")
         return self.answers(CLOZE, requests, self._fill)
 
-    def contrast(self, requests: Sequence[Instance]) -> Answers:
+    def contrast(self, requests: Requests) -> Answers:
         """Score texts beside others: ``(sum of log-probabilities in nats, number of tokens)``; nan where none differs.
 
         Of the tokens that both texts share, each masked alone, or of the words that differ, unmasked from left to
@@ -198,7 +198,7 @@ class HFMaskedLM(QuestionModel):
         """
         return self.answers(CONTRAST, requests, self._contrast)
 
-    def _contrast(self, requests: list[Instance]) -> Answers:
+    def _contrast(self, requests: Requests) -> Answers:
         readings = [
             (shared if question.whole else differing)(self.tokenizer, question)
             for question in asked(Contrast, requests)
@@ -208,7 +208,7 @@ class HFMaskedLM(QuestionModel):
             for values in self._logprobs(readings)
         ]
 
-    def _fill(self, requests: list[Instance]) -> Answers:
+    def _fill(self, requests: Requests) -> Answers:
         blanks = asked(Cloze, requests)
         methods = [q.options.get("masked", "left_to_right") for q in blanks]
         readings = [
@@ -251,7 +251,7 @@ class HFMaskedLM(QuestionModel):
             raise _no_head(self._pretrained)
         return model
 
-    def next_sentence(self, requests: Sequence[Instance]) -> Answers:
+    def next_sentence(self, requests: Requests) -> Answers:
         """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)``."""
         refuse_foreign(
             asked(NextSentence, requests), ("masked",), "a masked language model"
@@ -259,7 +259,7 @@ class HFMaskedLM(QuestionModel):
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
-    def _follow(self, requests: list[Instance]) -> Answers:
+    def _follow(self, requests: Requests) -> Answers:
         encoded = [
             self.tokenizer(q.context, q.candidate)
             for q in asked(NextSentence, requests)

@@ -18,7 +18,7 @@ from lm_eval_bias.core.questions import KINDS, SENTENCE_LIKELIHOODS
 from lm_eval_bias.scoring.token_likelihoods import in_step
 
 if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 logger = logging.getLogger("lm_eval.bias")
 _PARTS = 16  # answers are kept (--use_cache) after so many batches
@@ -175,8 +175,8 @@ class QuestionModel(LM):
     def answers(
         self,
         kind: str,
-        requests: Sequence[Instance],
-        answer_part: Callable[[list[Instance]], list[Any]],
+        requests: Requests,
+        answer_part: Callable[[Requests], list[Any]],
     ) -> list[Any]:
         """Answer requests in parts, and keep each part in the cache of ``--use_cache`` as soon as it is done."""
 
@@ -236,12 +236,12 @@ class QuestionModel(LM):
             "them with --model hf, or run tasks whose names end in _inter"
         )
 
-    def _refuse_plain(self, requests: Sequence[Instance]) -> list[Any]:
+    def _refuse_plain(self, requests: Requests) -> list[Any]:
         raise self._no_plain_requests()
 
     loglikelihood = loglikelihood_rolling = generate_until = _refuse_plain
 
-    def sentence_likelihoods(self, requests: Sequence[Instance]) -> list[Any]:
+    def sentence_likelihoods(self, requests: Requests) -> list[Any]:
         """Refuse: the model has no likelihoods of sentences."""
         raise self._no_likelihoods()
 

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerFast
 
+from lm_eval_bias.models.prefix_trie import Answer
+
 _AT_ONCE = 1000  # texts
 _ENCODING = ("__call__", "_encode_plus", "_batch_encode_plus")
 # a text, and whether special tokens were asked for with it
@@ -93,9 +95,9 @@ class EncodesAhead:
 
     def loglikelihood(
         self, requests: Sequence[Any], disable_tqdm: bool = False
-    ) -> list[tuple[float, bool]]:
+    ) -> list[Answer]:
         """Return log-likelihoods of continuations given contexts, and whether each is greedy."""
         self.encode_ahead(request.args for request in requests)
         answer: Any = super().loglikelihood  # type: ignore[misc]
-        answers: list[tuple[float, bool]] = answer(requests, disable_tqdm)
+        answers: list[Answer] = answer(requests, disable_tqdm)
         return answers

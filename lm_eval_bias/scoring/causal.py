@@ -26,7 +26,7 @@ from lm_eval_bias.scoring.questions import (
 if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
 
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 Pair = tuple[list[int], list[int]]
 _ENDS = (".", "!", "?")
@@ -83,18 +83,18 @@ def _encode(model: TemplateLM, text: str, front: list[int]) -> Text:
     return Text(front, ids)
 
 
-def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[tuple[float, int]]:
+def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[Answer]:
     """Compute log-likelihood and number of tokens per text, from its pieces."""
     flat = [pair for pairs in texts for pair in pairs]
     answers = iter(token_likelihoods.loglikelihoods(model, flat))
-    sums = []
+    sums: list[Answer] = []
     for pairs in texts:
         values = [value for value, _ in islice(answers, len(pairs))]
         sums.append((math.fsum(values), sum(len(scored) for _, scored in pairs)))
     return sums
 
 
-def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def cloze(model: TemplateLM, requests: Requests) -> list[Answer]:
     """Score whole sentences: ``(exp of the mean log-likelihood of a token, number of tokens)`` (0..1)."""
     questions = asked(Cloze, requests)
     refuse_foreign(questions, _OPTIONS, _FAMILY)
@@ -107,7 +107,7 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     return [(math.exp(total / count), count) for total, count in _sums(model, texts)]
 
 
-def contrast(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def contrast(model: TemplateLM, requests: Requests) -> list[Answer]:
     """Score texts that differ from another in a few words: ``(log-likelihood in nats, number of tokens)``.
 
     Of the whole text, or from the first token in which the two differ to the end. Where one text's tokens begin the
@@ -126,7 +126,7 @@ def contrast(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
             cut = min(sum(takewhile(bool, same)), shorter - 1)
         before = (text.front or [start]) + text.ids[:cut]
         texts.append([(before, text.ids[cut:])])
-    return [*_sums(model, texts)]
+    return _sums(model, texts)
 
 
 def closed(context: str) -> str:
@@ -182,9 +182,7 @@ def _likelihoods(
     return [(*sums[i], *sums[i + 1], *sums[i + 2]) for i in range(0, len(sums), 3)]
 
 
-def sentence_likelihoods(
-    model: TemplateLM, requests: Sequence[Instance]
-) -> list[Answer]:
+def sentence_likelihoods(model: TemplateLM, requests: Requests) -> list[Answer]:
     """Compute the evidence behind every generative next-sentence score.
 
     Returns:
@@ -194,7 +192,7 @@ def sentence_likelihoods(
     return _likelihoods(model, asked(NextSentence, requests), needs_all=True)
 
 
-def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def next_sentence(model: TemplateLM, requests: Requests) -> list[Answer]:
     """Score candidates after their context: ``(score, number of the candidate's tokens)``, by the option ``inter``."""
     questions = asked(NextSentence, requests)
     evidence = _likelihoods(model, questions, needs_all=False)

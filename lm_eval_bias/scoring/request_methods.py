@@ -9,7 +9,7 @@ pair. Generative models answer questions from log-likelihoods, too.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.errors import BiasError
@@ -22,19 +22,19 @@ from lm_eval_bias.scoring.questions import Answer
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
 
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 logger = logging.getLogger("lm_eval.bias")
 
 
-def _tell(requests: Sequence[Instance]) -> None:
+def _tell(requests: Requests) -> None:
     """Say whose requests come next: the bars below don't."""
     names = list(dict.fromkeys(str(request.task_name) for request in requests))
     if names and distributed.first():
         logger.info("%s: %s requests", few(names), f"{len(requests):,}")
 
 
-def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
+def _exact(self: LM, requests: Requests) -> list[token_likelihoods.Answer]:
     """Answer ``(context, continuation)`` requests.
 
     Returns:
@@ -57,9 +57,7 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     return token_likelihoods.checked(self, keys, keys, run_batch, tokens)
 
 
-def _with_length(
-    self: TemplateLM, requests: Sequence[Instance]
-) -> list[tuple[float, bool, int]]:
+def _with_length(self: TemplateLM, requests: Requests) -> list[tuple[float, bool, int]]:
     """Answer ``(context, continuation)`` requests.
 
     Returns:
@@ -72,9 +70,7 @@ def _with_length(
     return [(*answer, n) for answer, n in zip(answers, lengths, strict=True)]
 
 
-def _without_tokens(
-    self: LM, requests: Sequence[Instance]
-) -> list[tuple[float, bool, int]]:
+def _without_tokens(self: LM, requests: Requests) -> list[tuple[float, bool, int]]:
     raise BiasError(
         f"the model type {type(self).__name__} doesn't say how many tokens a word has, which the task's options need: "
         "use a backend with log-likelihoods and a tokenizer (hf, vllm)"
@@ -82,7 +78,7 @@ def _without_tokens(
 
 
 def _refuse(kind: str) -> Callable[..., list[Answer]]:
-    def method(self: LM, requests: Sequence[Instance]) -> list[Answer]:
+    def method(self: LM, requests: Requests) -> list[Answer]:
         raise BiasError(
             f"the model type {type(self).__name__} cannot answer {kind!r} questions: it needs a backend with "
             "log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
@@ -92,7 +88,7 @@ def _refuse(kind: str) -> Callable[..., list[Answer]]:
 
 
 def _generative(kind: str) -> Callable[..., list[Answer]]:
-    def method(self: LM, requests: Sequence[Instance]) -> list[Answer]:
+    def method(self: LM, requests: Requests) -> list[Answer]:
         from lm_eval_bias.scoring import causal, seq2seq
 
         _tell(requests)

@@ -34,7 +34,7 @@ from lm_eval_bias.scoring.free_answers import marks_thoughts, opening_of_thought
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
 
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Instance, Requests
 
 _PLAIN = "generate_until"
 # the harness's whose requests carry a seed, those of servers and all; classes derived from them may refuse one
@@ -97,7 +97,7 @@ def seeded(kind: Any) -> bool:
     )
 
 
-def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPart]:
+def parts(requests: Requests, size: int, run_seed: int) -> list[TextPart]:
     """Divide the samples of each prompt into parts of ``size``, in the order of the requests.
 
     Args:
@@ -118,7 +118,7 @@ def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPa
 
 
 def batches(
-    alone: Sequence[TextPart], requests: Sequence[Instance], size: int
+    alone: Sequence[TextPart], requests: Requests, size: int
 ) -> list[list[TextPart]]:
     """Group parts to draw together: up to ``size`` samples, of a task's neighbouring prompts with equal options.
 
@@ -168,7 +168,7 @@ def _detecting_once(model: Any) -> Iterator[None]:
 
 
 def _request(
-    requests: Sequence[Instance], part: TextPart, place: int, **options: Any
+    requests: Requests, part: TextPart, place: int, **options: Any
 ) -> Instance:
     """Make a part's request to the backend for the text at a place, with further options."""
     arguments = (part.context, {**part.options, **options})
@@ -176,7 +176,7 @@ def _request(
 
 
 def _seeded_texts(
-    model: Any, batched: list[list[TextPart]], requests: Sequence[Instance], _: Instance
+    model: Any, batched: list[list[TextPart]], requests: Requests, _: Instance
 ) -> Iterator[PartTexts]:
     """Draw samples from a backend that takes a seed with every request: as many at once as it can take."""
     missing = [part for (part,) in batched]
@@ -204,7 +204,7 @@ def _seeded_texts(
 def _torch_texts(
     model: Any,
     batched: list[list[TextPart]],
-    requests: Sequence[Instance],
+    requests: Requests,
     filler: Instance,
 ) -> Iterator[PartTexts]:
     """Draw samples from a backend that draws with torch here, or that is to get no seed."""
@@ -228,7 +228,7 @@ def _torch_texts(
             yield part, list(itertools.islice(texts, len(part.places)))
 
 
-def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
+def _sampled(model: LM, requests: Requests, filler: Instance) -> list[str]:
     """Draw samples; the filler keeps step with ranks that have more parts to draw."""
     import torch
 
@@ -271,7 +271,7 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
     return texts
 
 
-def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
+def _greedy(model: LM, requests: Requests, filler: Instance) -> list[str]:
     """Ask for likeliest texts as the harness does."""
 
     def write(places: list[int | None]) -> list[str]:
@@ -315,7 +315,7 @@ def _keeping_marks(model: Any) -> Iterator[None]:
         yield
 
 
-def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
+def _generated(self: LM, requests: Requests) -> list[str]:
     """Answer ``(context, options)`` requests; equal ones that sample (``do_sample``) are further samples.
 
     Returns:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import islice
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
     from transformers import PreTrainedTokenizerBase
 
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 SENTINEL = "<extra_id_0>"
 _FAMILY = "an encoder-decoder model (which scores next sentences with inter=gen)"
@@ -77,7 +76,7 @@ def _behind_sentinel(
     ]
 
 
-def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def cloze(model: TemplateLM, requests: Requests) -> list[Answer]:
     """Score words behind the sentinel: ``(arithmetic mean of their tokens' probabilities, number of tokens)`` (0..1).
 
     The decoder is forced to ``<extra_id_0>``; the word's tokens are revealed one by one in front of the sentinel.
@@ -100,7 +99,7 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     return [(fmean(map(math.exp, islice(values, size))), size) for size in sizes]
 
 
-def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def next_sentence(model: TemplateLM, requests: Requests) -> list[Answer]:
     """Score candidates behind the sentinel: ``(Eq. 4 over the candidate's tokens and </s>, their number)`` (0..1).
 
     Encoder ``<context> <extra_id_0>``, decoder ``<pad> <extra_id_0> <candidate> </s>``; the sentinel is not scored.
@@ -127,9 +126,7 @@ def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answe
     ]
 
 
-def sentence_likelihoods(
-    model: TemplateLM, requests: Sequence[Instance]
-) -> list[Answer]:
+def sentence_likelihoods(model: TemplateLM, requests: Requests) -> list[Answer]:
     """Refuse: an encoder-decoder model has no likelihood of a context.
 
     Raises:

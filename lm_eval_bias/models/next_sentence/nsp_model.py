@@ -26,7 +26,7 @@ from lm_eval_bias.models.question_model import Answers, QuestionModel
 from lm_eval_bias.scoring.questions import asked, refuse_foreign
 
 if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 CONFIG = "nsp_config.json"
 HEAD = "nsp_head.safetensors"
@@ -254,13 +254,13 @@ class HFNextSentence(QuestionModel):
             return BiasError(_NO_CLOZE)
         return problem
 
-    def cloze(self, requests: Sequence[Instance]) -> list[Any]:
+    def cloze(self, requests: Requests) -> list[Any]:
         """Refuse: the model was trained for whole sentences."""
         raise BiasError(_NO_CLOZE)
 
     contrast = cloze
 
-    def next_sentence(self, requests: Sequence[Instance]) -> Answers:
+    def next_sentence(self, requests: Requests) -> Answers:
         """Score candidates after their context: ``(probability that it follows, number of tokens of the pair)``."""
         refuse_foreign(
             asked(NextSentence, requests), (), "a model with next-sentence training"
@@ -268,7 +268,7 @@ class HFNextSentence(QuestionModel):
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
-    def _follow(self, requests: list[Instance]) -> Answers:
+    def _follow(self, requests: Requests) -> Answers:
         rows = [
             self._ids(q.context, q.candidate) for q in asked(NextSentence, requests)
         ]
