@@ -11,7 +11,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from lm_eval_bias.core import Data, Facts, catalog, registry
+from lm_eval_bias.core import Facts, catalog, registry
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     Benchmark,
@@ -147,7 +147,7 @@ class Examination:
         if loaded is None:
             return
         task = loaded["tasks"][name]
-        docs: Sequence[Data] = task.eval_docs
+        docs = task.eval_docs
         if entry.items not in (None, len(docs)):
             text = f"n_items is {entry.items}, but there are {len(docs)} documents"
             self.add(str(entry.path), text)

@@ -378,8 +378,7 @@ def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
             )
     kind = _model_class(config)
     if hasattr(kind, "refusal"):
-        problem: BiasError | None = kind.refusal(config.model_args, asks)
-        return problem
+        return kind.refusal(config.model_args, asks)
     if derives_from(kind, "HFLM"):
         return _unfit_architecture(config.model_args or {}, asks)
     if set(asks) != {"generate_until"} and "Chat" in _asker(kind):

@@ -57,8 +57,7 @@ def as_logged(doc: Any, answers: Any) -> list[Any]:
     from lm_eval.utils import handle_non_serializable, sanitize_list
 
     sample = [doc, sanitize_list(answers)]
-    made: list[Any] = json.loads(json.dumps(sample, default=handle_non_serializable))
-    return made
+    return json.loads(json.dumps(sample, default=handle_non_serializable))
 
 
 @contextlib.contextmanager
@@ -125,10 +124,7 @@ def encode_pair(
         return [model.prefix_token_id], model.tok_encode(
             continuation, add_special_tokens=False
         )
-    pair: tuple[list[int], list[int]] = getattr(model, ENCODE_PAIR)(
-        context, continuation
-    )
-    return pair
+    return getattr(model, ENCODE_PAIR)(context, continuation)
 
 
 def concurrency(model: Any) -> int:
@@ -247,8 +243,7 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
     commands = outer.add_subparsers(dest="command", parser_class=type(outer))
     Run.create(commands)
-    parser: argparse.ArgumentParser = commands.choices["run"]
-    return parser
+    return commands.choices["run"]
 
 
 def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:

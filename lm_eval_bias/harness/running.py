@@ -216,7 +216,7 @@ def evaluate(
     from lm_eval import simple_evaluate
 
     with _answering(model, config), servers.asking(model):
-        results: Results | None = simple_evaluate(
+        results = simple_evaluate(
             **arguments(config, simple_evaluate, model, manager, tracker)
         )
     if results is not None:

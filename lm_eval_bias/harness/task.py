@@ -376,8 +376,7 @@ class BiasTask(ConfigurableTask):
         functions = {
             key: value for key, value in values.items() if inspect.isfunction(value)
         }
-        content: Data = _by_name({**dumped, **functions})
-        return content
+        return _by_name({**dumped, **functions})
 
     def construct_requests(self, doc: Doc, ctx: Any, **kwargs: Any) -> Any:
         """Override: make requests of the document's questions, if its benchmark asks any."""

@@ -75,7 +75,7 @@ def plan(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], block: int) -> Pl
     covered = bytearray(len(trie))
     # by the last node of a context: the sequences scored behind it, each with its path, the first place that no other
     # sequence scores and how much it shares with a neighbour; and the scored tokens by what stands before them
-    sequences: dict[int, list[tuple[Ids, list[int], int, int]]] = defaultdict(list)
+    sequences = defaultdict(list)
     branches: dict[int, dict[Ids, dict[int, int]]] = defaultdict(
         lambda: defaultdict(dict)
     )

@@ -215,7 +215,7 @@ class HFMaskedLM(QuestionModel):
             READERS[method](self.tokenizer, question)
             for method, question in zip(methods, blanks, strict=True)
         ]
-        answers: Answers = []
+        answers = []
         for method, values in zip(methods, self._logprobs(readings), strict=True):
             score = math.fsum(values)
             if method == "left_to_right":
@@ -226,10 +226,10 @@ class HFMaskedLM(QuestionModel):
     @torch.inference_mode()
     def _logprobs(self, readings: Sequence[Sequence[Reading]]) -> list[list[float]]:
         """Compute the log-probability of each reading; inputs often recur, and each is run once."""
-        wanted: dict[tuple[int, ...], set[Reading]] = defaultdict(set)
+        wanted = defaultdict(set)
         for reading in itertools.chain.from_iterable(readings):
             wanted[reading.ids].add(reading)
-        logprobs: dict[Reading, float] = {}
+        logprobs = {}
         rows = list(wanted)
         for batch in self.batches(rows):
             logits = self._model(**self.inputs([rows[i] for i in batch])).logits

@@ -26,8 +26,7 @@ def encoded(tokenizer: Any, texts: list[str], **options: bool) -> list[list[int]
         for name in _ENCODING
     )
     if not adds_nothing or not hasattr(fast, "encode_batch_fast"):
-        ids: list[list[int]] = tokenizer(texts, **options)["input_ids"]
-        return ids
+        return tokenizer(texts, **options)["input_ids"]
     tokenizer(texts[:1], **options)  # ends truncation and padding of earlier calls
     return [encoding.ids for encoding in fast.encode_batch_fast(texts, **options)]
 
@@ -89,15 +88,11 @@ class EncodesAhead:
             known = self._known.get((string, add_special_tokens))
             if known is not None:
                 return known
-        encode: Any = super().tok_encode  # type: ignore[misc]
-        ids: list[int] = encode(string, add_special_tokens, **options)
-        return ids
+        return super().tok_encode(string, add_special_tokens, **options)  # type: ignore[misc]
 
     def loglikelihood(
         self, requests: Sequence[Any], disable_tqdm: bool = False
     ) -> list[Answer]:
         """Return log-likelihoods of continuations given contexts, and whether each is greedy."""
         self.encode_ahead(request.args for request in requests)
-        answer: Any = super().loglikelihood  # type: ignore[misc]
-        answers: list[Answer] = answer(requests, disable_tqdm)
-        return answers
+        return super().loglikelihood(requests, disable_tqdm)  # type: ignore[misc]

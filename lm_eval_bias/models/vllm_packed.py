@@ -90,7 +90,7 @@ class VLLMPacked(EncodesAhead, VLLM):
         special = getattr(self.tokenizer, "all_special_ids", ())
         usable = np.setdiff1d(vocabulary, special)
         drawn = trial(self.max_length - 3, stem, usable)
-        requests: list[Request] = []
+        requests = []
         for number, (ids, tail) in enumerate(zip(*drawn, strict=True)):
             # long continuations, and short ones of one token and of three
             requests += [

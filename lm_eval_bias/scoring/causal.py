@@ -116,7 +116,7 @@ def contrast(model: TemplateLM, requests: Requests) -> list[Answer]:
     questions = asked(Contrast, requests)
     token_likelihoods.encode_ahead(model, ((q.text, "") for q in questions))
     front, start = token_likelihoods.lead(model), model.prefix_token_id
-    texts: list[list[Pair]] = []
+    texts = []
     for q in questions:
         text, cut = _encode(model, q.text, front), 0
         if not q.whole:
@@ -173,7 +173,7 @@ def _likelihoods(
     joint = [(f"{closed(q.context)} ", q.candidate) for q in questions]
     alone = [(q.candidate, "") for q in questions]
     token_likelihoods.encode_ahead(model, [*joint, *alone])
-    texts: list[list[Pair]] = []
+    texts = []
     for q in questions:
         parts = _split(model, closed(q.context), q.candidate, q.options["bos"], front)
         needed = _NEEDED["gen_full_ratio" if needs_all else q.options["inter"]]

@@ -128,7 +128,7 @@ def batches(
         size: Samples that are drawn together.
     """
     joined: list[list[TextPart]] = []
-    last: Any = None
+    last = None
     room = 0
     for part in alone:
         kind = requests[part.places[0]].task_name, part.options, part.base
@@ -303,10 +303,10 @@ def _keeping_marks(model: Any) -> Iterator[None]:
     decode = model.tok_decode
 
     def decode_with_marks(tokens: Any, skip_special_tokens: bool = True) -> str:
-        text: str = decode(tokens, skip_special_tokens=skip_special_tokens)
+        text = decode(tokens, skip_special_tokens=skip_special_tokens)
         if not skip_special_tokens:
             return text
-        marked: str = decode(tokens, skip_special_tokens=False)
+        marked = decode(tokens, skip_special_tokens=False)
         for token in others:
             marked = marked.replace(token, "")
         return marked if marks_thoughts(marked) else text

@@ -107,7 +107,7 @@ def next_sentence(model: TemplateLM, requests: Requests) -> list[Answer]:
     questions = asked(NextSentence, requests)
     refuse_foreign(questions, (), _FAMILY)
     sentinel = sentinel_id(model.tokenizer)
-    pairs: list[tuple[list[int], list[int]]] = []
+    pairs = []
     for q in questions:
         context = _with_sentinel(
             model.tokenizer, f"{closed(q.context)} {SENTINEL}", sentinel

@@ -172,8 +172,8 @@ def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:
             "save only its model_state_dict"
         ) from error
     raw = raw.get("model_state_dict", raw) if isinstance(raw, dict) else {}
-    body: Tensors = {}
-    head: Tensors = {}
+    body = {}
+    head = {}
     for name, value in raw.items():
         part, _, rest = str(name).removeprefix("module.").partition(".")
         if part == "nsp_head":
@@ -276,8 +276,7 @@ class HFNextSentence(QuestionModel):
         def logits(batch: list[int]) -> torch.Tensor:
             inputs = self.inputs([rows[i] for i in batch])
             if self._is_causal:
-                logits: torch.Tensor = self._network(**inputs)["logits"]
-                return logits
+                return self._network(**inputs)["logits"]
             return by_word(self._model, inputs, self._labels, self.config.read_step)
 
         return self.probabilities(rows, logits, 1)

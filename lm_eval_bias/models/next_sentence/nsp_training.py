@@ -124,8 +124,7 @@ class _Classifier:
         if self.head is not None:
             groups.append({"params": list(self.head.parameters()), "lr": head_rate})
         options = {"weight_decay": arguments.weight_decay, **options}
-        optimizer: torch.optim.Optimizer = kind(groups, **options)
-        return optimizer
+        return kind(groups, **options)
 
 
 class _PairTrainer(transformers.Trainer):
@@ -166,7 +165,7 @@ def _arguments(
         if hasattr(transformers.TrainingArguments, "warmup_ratio")
         else "warmup_steps"
     )
-    changeable: dict[str, Any] = {
+    changeable = {
         "num_train_epochs": 1,
         "gradient_accumulation_steps": max(1, _PAIRS_AN_UPDATE // batch),
         "per_device_eval_batch_size": 2 * batch,

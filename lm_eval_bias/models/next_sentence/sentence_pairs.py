@@ -57,7 +57,7 @@ class Pairs:
 
     def articles(self) -> Ints:
         """Return the article of every pair's context, ``[pairs]``."""
-        articles: Ints = self._sentences.data["article"].to_numpy()
+        articles = self._sentences.data["article"].to_numpy()
         return articles[self.rows[:, 0]]
 
 
@@ -73,7 +73,7 @@ def _write(settings: TrainingSettings, path: Path) -> None:
     )
     with ArrowWriter(path=str(path), features=features) as writer:
         for number, article in enumerate(settings.articles()):
-            sentences: list[str] = []
+            sentences = []
             for paragraph in article.encode(errors="replace").decode().split("\n\n"):
                 line = " ".join(paragraph.split())
                 sentences += segment(settings.language, line)

@@ -98,9 +98,7 @@ class Trial:
         ends = [len(ids) - width for ids in rows]
         starts = [end - count for end, count in zip(ends, needed, strict=True)]
         options = {"logits_to_keep": -min(starts)} if self._keeps else {}
-        logits: torch.Tensor = self.network.call(
-            input_ids=padded, use_cache=False, **options
-        ).logits
+        logits = self.network.call(input_ids=padded, use_cache=False, **options).logits
         chosen = [
             of_row[start : end or None]
             for of_row, start, end in zip(logits, starts, ends, strict=True)
@@ -153,7 +151,7 @@ def choose(
         return MethodVerdict(
             None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0
         )
-    failures: list[str] = []
+    failures = []
     by_type = getattr(network.model.config.get_text_config(), "layer_types", None)
     styles = ["by_type", "single"] if by_type else ["single"]  # the likelier first
     for style in [proven.style] if proven else styles:

@@ -54,8 +54,8 @@ class Network:
 
     def find_head(self, ids: Ints) -> None:
         """Find out on some ids whether logits are the output projection, bit by bit, without soft-caps or scales."""
-        head: Any = self.model.get_output_embeddings()
-        given: list[torch.Tensor] = []
+        head = self.model.get_output_embeddings()
+        given = []
 
         def note(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
             given.append(inputs[0])
@@ -72,7 +72,7 @@ class Network:
     ) -> ForwardOutput:
         """Run the model on rows of ids; project only the places of nodes, in the flattened rows, to the vocabulary."""
         at = self.tensor(places)
-        picked: list[torch.Tensor] = []
+        picked = []
 
         def pick(
             module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
@@ -86,13 +86,11 @@ class Network:
             return some[None], *inputs[1:]
 
         head = self.model.get_output_embeddings()
-        hook: Any = contextlib.nullcontext()
+        hook = contextlib.nullcontext()
         if head is not None:
             hook = head.register_forward_pre_hook(pick)
         with hook:
-            logits: torch.Tensor = self.call(
-                input_ids=self.tensor(ids), **inputs
-            ).logits
+            logits = self.call(input_ids=self.tensor(ids), **inputs).logits
         if not picked:
             chosen = logits.flatten(0, 1)[at.to(logits.device)]
             return ForwardOutput(nodes, chosen, tokens)
@@ -159,7 +157,7 @@ class ForwardOutput:
 
 def collected(outputs: Iterable[ForwardOutput]) -> Iterator[ForwardOutput]:
     """Join the hidden states of some forwards; logits are passed on as they come."""
-    waiting: list[ForwardOutput] = []
+    waiting = []
     for output in outputs:
         if output.head is None:
             yield output
