@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Requests = Sequence[Instance]
     from lm_eval.config.evaluate_config import EvaluatorConfig as EvaluatorConfig
 
+Pair = tuple[list[int], list[int]]  # token ids of a context and a continuation
 # where the components of the harness's entry-point groups are kept
 REGISTRIES = {
     "lm_eval.models": "model_registry",
@@ -116,9 +117,7 @@ def loglikelihood_tokens(
     return list(getattr(model, LOGLIKELIHOOD_TOKENS)(requests))
 
 
-def encode_pair(
-    model: Any, context: str, continuation: str
-) -> tuple[list[int], list[int]]:
+def encode_pair(model: Any, context: str, continuation: str) -> Pair:
     """Encode a context and its continuation as the model's own ``loglikelihood`` does."""
     if not context:
         return [model.prefix_token_id], model.tok_encode(

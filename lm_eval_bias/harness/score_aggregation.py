@@ -7,6 +7,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import fault, kind_of
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
@@ -48,7 +49,7 @@ class Aggregation:
         score: Score,
         carriers: list[CarriedRecord],
         task: str,
-        entry: dict[str, Any],
+        entry: Data,
     ) -> None:
         """Aggregate ``score``; add its reason, intervals and degrees of freedom to its entry in the result file."""
         self._score = score

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lm_eval_bias.harness.internals import Pair
 from lm_eval_bias.models.prefix_trie import Trie
 
 Ids = tuple[int, ...]
@@ -53,7 +54,7 @@ class Plan(NamedTuple):
     scored: list[list[int]]
 
 
-def plan(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], block: int) -> Plan:
+def plan(pairs: Sequence[Pair], block: int) -> Plan:
     """Plan the prompts that answer requests.
 
     Args:

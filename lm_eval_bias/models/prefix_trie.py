@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.harness.internals import Pair
 
 logger = logging.getLogger("lm_eval.bias")
 Ints = npt.NDArray[np.int64]
@@ -94,9 +95,7 @@ class Trie:
         return np.append(path, np.arange(self.heads[first], self.heads[last]))
 
 
-def fitted(
-    requests: Sequence[Request], limit: int, unread: int = 0
-) -> list[tuple[list[int], list[int]]]:
+def fitted(requests: Sequence[Request], limit: int, unread: int = 0) -> list[Pair]:
     """Cut the beginnings of contexts that, with their continuations, are longer than a model's limit, and warn of it.
 
     Args:

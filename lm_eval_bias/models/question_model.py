@@ -13,6 +13,7 @@ import transformers
 from lm_eval.api.model import LM
 from lm_eval.models.huggingface import HFLM
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.questions import KINDS, SENTENCE_LIKELIHOODS
 from lm_eval_bias.scoring.token_likelihoods import in_step
@@ -251,7 +252,7 @@ class QuestionModel(LM):
     gather_object = HFLM.gather_object
     barrier = HFLM.barrier
 
-    def get_model_info(self) -> dict[str, Any]:
+    def get_model_info(self) -> Data:
         """Describe the model for a result file, with the ``hf`` backend's names."""
         return {
             "model_num_parameters": self._model.num_parameters(),

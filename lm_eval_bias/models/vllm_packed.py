@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from lm_eval.models.vllm_causallms import VLLM
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Plan, PrefixPrompt
@@ -185,7 +186,7 @@ class VLLMPacked(EncodesAhead, VLLM):
             return []
         parameters = []
         for prompt in prompts:
-            wanted: dict[str, Any] = {"prompt_logprobs": 1}
+            wanted: Data = {"prompt_logprobs": 1}
             if prompt.children:
                 wanted = {"logprob_token_ids": list(prompt.children)}
             parameters.append(

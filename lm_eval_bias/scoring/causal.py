@@ -26,9 +26,8 @@ from lm_eval_bias.scoring.questions import (
 if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
 
-    from lm_eval_bias.harness.internals import Requests
+    from lm_eval_bias.harness.internals import Pair, Requests
 
-Pair = tuple[list[int], list[int]]
 _ENDS = (".", "!", "?")
 _OPTIONS = ("bos", "inter")
 _FAMILY = "a causal language model"

@@ -49,7 +49,7 @@ def _exact(self: LM, requests: Requests) -> list[token_likelihoods.Answer]:
     def run_batch(places: list[int | None]) -> list[Any]:
         return self.loglikelihood([requests[i or 0] for i in places])
 
-    def tokens(place: int) -> tuple[list[int], list[int]]:
+    def tokens(place: int) -> internals.Pair:
         return internals.encode_pair(self, *requests[place].args)
 
     keys = [request.args for request in requests]

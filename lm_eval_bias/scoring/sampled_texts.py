@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.questions import GENERATED
 from lm_eval_bias.harness import internals, servers
@@ -63,7 +64,7 @@ class TextPart:
 
     places: tuple[int, ...]
     context: Any
-    options: dict[str, Any]
+    options: Data
     start: int
     base: int | None
     beside: tuple[Any, ...] = ()
@@ -87,6 +88,7 @@ class TextPart:
         )
 
 
+Batch = list[TextPart]
 PartTexts = tuple[TextPart, list[str]]
 
 
@@ -117,9 +119,7 @@ def parts(requests: Requests, size: int, run_seed: int) -> list[TextPart]:
     return all_parts
 
 
-def batches(
-    alone: Sequence[TextPart], requests: Requests, size: int
-) -> list[list[TextPart]]:
+def batches(alone: Sequence[TextPart], requests: Requests, size: int) -> list[Batch]:
     """Group parts to draw together: up to ``size`` samples, of a task's neighbouring prompts with equal options.
 
     Args:
@@ -127,7 +127,7 @@ def batches(
         requests: Those that the parts answer.
         size: Samples that are drawn together.
     """
-    joined: list[list[TextPart]] = []
+    joined: list[Batch] = []
     last = None
     room = 0
     for part in alone:
@@ -176,12 +176,12 @@ def _request(
 
 
 def _seeded_texts(
-    model: Any, batched: list[list[TextPart]], requests: Requests, _: Instance
+    model: Any, batched: list[Batch], requests: Requests, _: Instance
 ) -> Iterator[PartTexts]:
     """Draw samples from a backend that takes a seed with every request: as many at once as it can take."""
     missing = [part for (part,) in batched]
 
-    def write(batch: list[TextPart]) -> list[PartTexts]:
+    def write(batch: Batch) -> list[PartTexts]:
         asked = [
             _request(requests, part, part.places[0], seed=part.seed) for part in batch
         ]
@@ -203,7 +203,7 @@ def _seeded_texts(
 
 def _torch_texts(
     model: Any,
-    batched: list[list[TextPart]],
+    batched: list[Batch],
     requests: Requests,
     filler: Instance,
 ) -> Iterator[PartTexts]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
     from transformers import PreTrainedTokenizerBase
 
-    from lm_eval_bias.harness.internals import Requests
+    from lm_eval_bias.harness.internals import Pair, Requests
 
 SENTINEL = "<extra_id_0>"
 _FAMILY = "an encoder-decoder model (which scores next sentences with inter=gen)"
@@ -63,9 +63,7 @@ def _with_sentinel(
     return [*joined, tokenizer.eos_token_id]
 
 
-def _behind_sentinel(
-    model: TemplateLM, pairs: list[tuple[list[int], list[int]]]
-) -> list[float]:
+def _behind_sentinel(model: TemplateLM, pairs: list[Pair]) -> list[float]:
     """Score what the decoder says after the sentinel; pairs of encoder and decoder ids, with sentinel."""
     queries = [
         pair for ids, decoded in pairs for pair in ((ids, decoded[:1]), (ids, decoded))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ids = tuple[int, ...]
 Answer = tuple[float, bool]
+Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]
+RunBatch = Callable[[list[int | None]], list[Any]]
 _PORTION = 2000  # requests: enough to keep every device busy
 
 
@@ -105,7 +107,7 @@ def in_step(
     model: LM,
     kind: str,
     keys: Sequence[Any],
-    run_batch: Callable[[list[int | None]], list[Any]],
+    run_batch: RunBatch,
     tokens: Callable[[int], tuple[Any, Any]] | None = None,
     title: str = "",
 ) -> list[Any]:
@@ -144,7 +146,7 @@ def checked(
     model: LM,
     keys: Sequence[Any],
     pairs: Sequence[tuple[Any, Any]],
-    run_batch: Callable[[list[int | None]], list[Any]],
+    run_batch: RunBatch,
     tokens: Callable[[int], tuple[Any, Any]],
 ) -> list[Answer]:
     """Ask for log-likelihoods, and refuse such as no distribution has.
@@ -209,9 +211,7 @@ def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
     return "token ids: " + " ".join(map(str, context)), " ".join(map(str, continuation))
 
 
-def loglikelihoods(
-    model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
-) -> list[Answer]:
+def loglikelihoods(model: TemplateLM, pairs: Pairs) -> list[Answer]:
     """Compute log-likelihoods of continuations given contexts, both as token ids.
 
     Args:
@@ -249,9 +249,7 @@ def loglikelihoods(
     return [answers[i] for i in places]
 
 
-def _refuse_long(
-    model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
-) -> None:
+def _refuse_long(model: TemplateLM, pairs: Pairs) -> None:
     """Refuse a text that the model would read only the end of: its likelihood would be another text's."""
     limit = getattr(model, "max_length", None)
     if not isinstance(limit, int):

@@ -19,6 +19,7 @@ import torch
 import transformers
 from transformers import PreTrainedModel
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, whole_folder, writing
 from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE, NextSentence
@@ -47,7 +48,7 @@ class NSPConfig:
     prefix: str = ""  # before the context (T5)
     read_step: int = 2  # at which decoder step the labels' probabilities are read, 1 or 2 (the authors' is 2)
     # what it was trained on and how, for people
-    training: dict[str, Any] = field(default_factory=dict)
+    training: Data = field(default_factory=dict)
 
 
 def body_class(is_encoder_decoder: bool) -> Any:

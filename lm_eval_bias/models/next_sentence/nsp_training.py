@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from transformers.models.auto import modeling_auto
 
-from lm_eval_bias.core import __version__
+from lm_eval_bias.core import Data, __version__
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 from lm_eval_bias.models.next_sentence import nsp_model, sentence_pairs
@@ -120,7 +120,7 @@ class _Classifier:
     ) -> torch.optim.Optimizer:
         """Make the optimizer that the arguments name; the head has a learning rate of its own."""
         kind, options = transformers.Trainer.get_optimizer_cls_and_kwargs(arguments)
-        groups: list[dict[str, Any]] = [{"params": list(self.body.parameters())}]
+        groups: list[Data] = [{"params": list(self.body.parameters())}]
         if self.head is not None:
             groups.append({"params": list(self.head.parameters()), "lr": head_rate})
         options = {"weight_decay": arguments.weight_decay, **options}
@@ -195,7 +195,7 @@ def _arguments(
     )
 
 
-def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
+def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> Data:
     """Compute the share of pairs that were answered right (0..1, chance 0.5), clustered by article.
 
     ``stderr`` is the jackknife over articles, the 95% ``interval`` Wilson's, see
@@ -230,7 +230,7 @@ def drawn(curve: pandas.DataFrame) -> str:
     return svg.getvalue()
 
 
-def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
+def train(settings: TrainingSettings, output: Path) -> Data:
     """Train a model and save it in a new folder for ``--model hf-nsp``; the same call resumes a stopped training.
 
     Until the model is saved, pairs and checkpoints lie in a folder beside it that is named after the settings.
