@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
@@ -41,37 +40,27 @@ _NEEDED = {
 }
 
 
-@dataclass(frozen=True)
-class Text:
-    """A text's tokens.
-
-    Attributes:
-        front: Start tokens that the tokenizer puts in front by itself: always context, never scored.
-        ids: The tokens, with an end token where the tokenizer appends one.
-    """
-
-    front: list[int]
-    ids: list[int]
-
-
-def pieces(text: Text, start: int, bos: str) -> list[Pair]:
+def pieces(front: list[int], ids: list[int], start: int, bos: str) -> list[Pair]:
     """Split a text into pairs of context and continuation that give its log-likelihood, token by token.
 
-    The start token is used where the tokenizer puts none.
+    Args:
+        front: Start tokens that the tokenizer puts in front by itself: always context, never scored.
+        ids: The text's tokens, with an end token where the tokenizer appends one.
+        start: The start token, which is used where the tokenizer puts none.
+        bos: ``first`` or ``all``.
 
-    >>> pieces(Text([], [5, 6, 7]), 0, "first"), pieces(Text([], [5, 6, 7]), 0, "all")
+    >>> pieces([], [5, 6, 7], 0, "first"), pieces([], [5, 6, 7], 0, "all")
     ([([0], [5]), ([5], [6, 7])], [([0], [5, 6, 7])])
-    >>> pieces(Text([1], [5, 6]), 0, "first")
+    >>> pieces([1], [5, 6], 0, "first")
     [([1], [5, 6])]
     """
-    ids = text.ids
-    if text.front or bos == "all":
-        return [(text.front or [start], ids)]
+    if front or bos == "all":
+        return [(front or [start], ids)]
     return [([start], ids[:1])] + ([(ids[:1], ids[1:])] if len(ids) > 1 else [])
 
 
-def _encode(model: TemplateLM, text: str, front: list[int]) -> Text:
-    """Encode a text, given what the tokenizer puts in front of every text."""
+def _encode(model: TemplateLM, text: str, front: list[int]) -> Pair:
+    """Return what stands in front of a text and its tokens, given what the tokenizer puts in front of every text."""
     ids = token_likelihoods.encode(model, text)
     if front and ids[: len(front)] == front:
         ids = ids[len(front) :]
@@ -79,7 +68,7 @@ def _encode(model: TemplateLM, text: str, front: list[int]) -> Text:
         front, ids = ids[:1], ids[1:]
     if not ids:
         raise BiasError(f"the tokenizer makes no tokens of {text!r}")
-    return Text(front, ids)
+    return front, ids
 
 
 def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[Answer]:
@@ -100,7 +89,7 @@ def cloze(model: TemplateLM, requests: Requests) -> list[Answer]:
     front, start = token_likelihoods.lead(model), model.prefix_token_id
     token_likelihoods.encode_ahead(model, ((q.sentence, "") for q in questions))
     texts = [
-        pieces(_encode(model, q.sentence, front), start, q.options["bos"])
+        pieces(*_encode(model, q.sentence, front), start, q.options["bos"])
         for q in questions
     ]
     return [(math.exp(total / count), count) for total, count in _sums(model, texts)]
@@ -117,14 +106,13 @@ def contrast(model: TemplateLM, requests: Requests) -> list[Answer]:
     front, start = token_likelihoods.lead(model), model.prefix_token_id
     texts = []
     for q in questions:
-        text, cut = _encode(model, q.text, front), 0
+        (lead, ids), cut = _encode(model, q.text, front), 0
         if not q.whole:
-            other = _encode(model, q.other, front).ids
-            shorter = min(len(text.ids), len(other))
-            same = (text.ids[i] == other[i] for i in range(shorter))
+            _, other = _encode(model, q.other, front)
+            shorter = min(len(ids), len(other))
+            same = (ids[i] == other[i] for i in range(shorter))
             cut = min(sum(takewhile(bool, same)), shorter - 1)
-        before = (text.front or [start]) + text.ids[:cut]
-        texts.append([(before, text.ids[cut:])])
+        texts.append([((lead or [start]) + ids[:cut], ids[cut:])])
     return _sums(model, texts)
 
 
@@ -145,19 +133,18 @@ def _split(
     Both are encoded together; the candidate's tokens start where the context's own encoding ends.
     """
     start = model.prefix_token_id
-    joint = _encode(model, f"{context} {candidate}", front)
-    cut = len(_encode(model, context, front).ids)
-    before, after = joint.ids[:cut], joint.ids[cut:]
+    joint_front, joint = _encode(model, f"{context} {candidate}", front)
+    cut = len(_encode(model, context, front)[1])
+    before, after = joint[:cut], joint[cut:]
     if not after:
         raise BiasError(
             f"the tokenizer leaves no tokens for {candidate!r} after {context!r}"
         )
-    lead = joint.front or ([start] if bos == "all" else [])
-    alone = pieces(_encode(model, candidate, front), start, bos)
+    lead = joint_front or ([start] if bos == "all" else [])
     return (
-        pieces(Text(joint.front, before), start, bos),
+        pieces(joint_front, before, start, bos),
         [(lead + before, after)],
-        alone,
+        pieces(*_encode(model, candidate, front), start, bos),
     )
 
 

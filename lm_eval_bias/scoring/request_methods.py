@@ -1,7 +1,7 @@
 """Our request types as methods of the harness's models: log-likelihoods of texts, and answers to questions.
 
 The harness's ``hf`` backend mixes up requests that are the same tokens divided at different places (see
-:func:`.token_likelihoods.rounds`); the methods added here ask for them apart. Its backends also return a
+:func:`.token_likelihoods.mixes_up`); the methods added here ask for them apart. Its backends also return a
 continuation's log-likelihood without its length; the count given here comes from the backend's own encoding of the
 pair. Generative models answer questions from log-likelihoods, too.
 """

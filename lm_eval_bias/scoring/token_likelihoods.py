@@ -1,8 +1,8 @@
 """Exact log-likelihoods of token ids on any backend of the harness that has log-likelihoods.
 
 Between our questions and the harness's ``_loglikelihood_tokens``: each distinct pair of context and continuation is
-asked once, ``--use_cache`` is honoured, ranks are evened out, and requests that the ``hf`` backend would mix up go
-separately.
+asked once, ``--use_cache`` is honoured, ranks are evened out, and requests that the ``hf`` backend would mix up run
+apart.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ RunBatch = Callable[[list[int | None]], list[Any]]
 _PORTION = 2000  # requests: enough to keep every device busy
 
 
-def rounds(pairs: Iterable[tuple[T, Sequence[int], Sequence[int]]]) -> list[list[T]]:
-    """Split requests so that no round holds one token string divided at two places.
+def mixes_up(model: LM, pairs: Iterable[tuple[Any, Any]]) -> bool:
+    """Tell whether a backend would give some requests the log-likelihoods of others.
 
     The harness's ``hf`` backend (0.4.13, ``logits_cache``) runs requests together whose context and continuation, the
-    last token aside, are the same tokens; where they are divided differently, the shorter continuation gets the
+    last token aside, are the same tokens; where they are divided at different places, the shorter continuation gets the
     log-likelihood of other tokens.
 
     Args:
-        pairs: ``(key, context ids, continuation ids)``.
+        model: The backend.
+        pairs: Token ids of contexts and continuations.
 
-    Returns:
-        The keys, per round.
-
-    >>> rounds([("a", [1], [2, 3]), ("b", [1, 2], [3]), ("c", [1, 2], [4]), ("d", [5], [6])])
-    [['a', 'd'], ['b', 'c']]
+    >>> from types import SimpleNamespace
+    >>> mixes_up(SimpleNamespace(logits_cache=True), [([1], [2, 3]), ([1, 2], [4])])
+    True
+    >>> mixes_up(SimpleNamespace(logits_cache=True), [([1, 2], [3]), ([1, 2], [4])])
+    False
     """
-    divided: dict[Ids, list[int]] = {}
-    keys: list[list[T]] = []
-    for key, context, continuation in pairs:
-        lengths = divided.setdefault((*context, *continuation[:-1]), [])
-        if len(context) not in lengths:
-            lengths.append(len(context))
-        number = lengths.index(len(context))
-        if number == len(keys):
-            keys.append([])
-        keys[number].append(key)
-    return keys
+    if not getattr(model, "logits_cache", False):
+        return False
+    if getattr(model, "backend", "causal") != "causal":
+        return False
+    divided: dict[Ids, int] = {}
+    for context, continuation in pairs:
+        string = (*context, *continuation[:-1])
+        if divided.setdefault(string, len(context)) != len(context):
+            return True
+    return False
 
 
 def portions(model: LM, items: list[T]) -> list[list[T]]:
@@ -65,14 +65,6 @@ def portions(model: LM, items: list[T]) -> list[list[T]]:
     if internals.derives_from(type(model), "VLLM", "SGLangLM"):
         size = _PORTION
     return [items[start : start + size] for start in range(0, len(items), size)]
-
-
-def shares_forwards(model: LM) -> bool:
-    """Tell whether a backend is one that mixes such requests up."""
-    return (
-        bool(getattr(model, "logits_cache", False))
-        and getattr(model, "backend", "causal") == "causal"
-    )
 
 
 @contextlib.contextmanager
@@ -87,11 +79,8 @@ def precise(model: Any) -> Iterator[None]:
         return
     import torch
 
-    model.softmax_dtype = torch.float32
-    try:
+    with internals.shadowed(model, "softmax_dtype", torch.float32):
         yield
-    finally:
-        model.softmax_dtype = None
 
 
 def everywhere(model: LM, number: int) -> int:
@@ -123,12 +112,14 @@ def in_step(
     """
     answers = servers.kept(model, kind, keys)
     missing = [i for i, answer in enumerate(answers) if answer is None]
-    if tokens is not None and shares_forwards(model):
-        parts = rounds((i, *tokens(i)) for i in missing)
-    else:
-        parts = portions(model, missing)
+    parts = portions(model, missing)
     is_silent = not title or model.rank != 0
-    with tqdm(total=len(missing), desc=title, disable=is_silent) as bar:
+    with (
+        tqdm(total=len(missing), desc=title, disable=is_silent) as bar,
+        contextlib.ExitStack() as stack,
+    ):
+        if tokens is not None and mixes_up(model, map(tokens, missing)):
+            stack.enter_context(internals.shadowed(model, "logits_cache", False))
         for number in range(everywhere(model, len(parts))):
             part = parts[number] if number < len(parts) else []
             lacking = everywhere(model, len(part)) - len(part)
