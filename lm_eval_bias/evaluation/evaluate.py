@@ -7,11 +7,11 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import catalog, redaction
+from lm_eval_bias.core import redaction
 from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.core.files import UNFINISHED, why, writing
 from lm_eval_bias.evaluation import preflight, suites
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("lm_eval.bias")
 
 
-def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> Any:
+def load_tasks(config: EvaluatorConfig, entries: preflight.Entries) -> Any:
     """Put the named tasks into the configuration, ours built, the harness's by name; return their manager."""
     names = preflight.split_tasks(config.tasks)
     folders = linking.missing_folders()
@@ -84,7 +84,7 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
 
 def evaluate(
     config: EvaluatorConfig,
-    entries: Mapping[str, catalog.Entry],
+    entries: preflight.Entries,
     suite: suites.Suite | None,
     ready: Callable[[], None],
     tell: Callable[[Results, Samples | None, bool], None],

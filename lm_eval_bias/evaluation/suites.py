@@ -234,7 +234,7 @@ def _in_languages(suite: Suite, given: str) -> Suite:
 def apply(
     config: EvaluatorConfig,
     name: str,
-    entries: Mapping[str, catalog.Entry],
+    entries: preflight.Entries,
     language: str | None = None,
 ) -> Suite:
     """Name a suite's tasks in a configuration; return the suite.

@@ -196,13 +196,9 @@ def arguments(
         special[name] = config.cache_requests.get(name, False)
     for kind, seed in zip(kinds, config.seed or [None] * 4, strict=True):
         special[f"{kind}_seed"] = seed
-    chosen = {}
-    for name in inspect.signature(function).parameters:
-        if name in special:
-            chosen[name] = special[name]
-        elif hasattr(config, name):
-            chosen[name] = getattr(config, name)
-    return chosen
+    names = inspect.signature(function).parameters
+    chosen = {name: getattr(config, name) for name in names if hasattr(config, name)}
+    return chosen | {name: special[name] for name in names if name in special}
 
 
 def evaluate(

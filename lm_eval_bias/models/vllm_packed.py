@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from lm_eval.models.vllm_causallms import VLLM
 
 from lm_eval_bias.core import Data
@@ -15,7 +14,7 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Plan, PrefixPrompt
 from lm_eval_bias.models.packed import attention_masks
-from lm_eval_bias.models.packed.method_trial import trial
+from lm_eval_bias.models.packed.method_trial import trial, usable_ids
 from lm_eval_bias.models.prefix_trie import Answer, Request, fitted
 from lm_eval_bias.models.text_batches import EncodesAhead
 
@@ -87,9 +86,7 @@ class VLLMPacked(EncodesAhead, VLLM):
     def _trial(self, stem: int) -> str:
         """Say how a small trie's log-likelihoods differ from those of the engine alone; empty if they don't."""
         config = self.model.llm_engine.model_config
-        vocabulary = np.arange(min(len(self.tokenizer), config.get_vocab_size()))
-        special = getattr(self.tokenizer, "all_special_ids", ())
-        usable = np.setdiff1d(vocabulary, special)
+        usable = usable_ids(self.tokenizer, config.get_vocab_size())
         drawn = trial(self.max_length - 3, stem, usable)
         requests = []
         for number, (ids, tail) in enumerate(zip(*drawn, strict=True)):

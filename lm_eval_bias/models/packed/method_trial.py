@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,6 +37,12 @@ class MethodVerdict:
     method: Walk | None
     why: str
     longest: int
+
+
+def usable_ids(tokenizer: Any, vocabulary: int) -> Ints:
+    """Return the ids to draw from: those that both tokenizer and model have, without special tokens."""
+    ids = np.arange(min(len(tokenizer), vocabulary))
+    return np.setdiff1d(ids, getattr(tokenizer, "all_special_ids", ()))
 
 
 def trial(
@@ -93,7 +100,7 @@ def _walked(
     """Return the logits of the last tokens of rows as a walk computes them."""
     trie = Trie(rows)
     nodes = trie.tails(needed)
-    logits = {}
+    logits: dict[int, torch.Tensor] = {}
     # two strands, windows that end within sequences, and places in a row that are never the token's depth
     layout, apart = strands_of(trie, 2, 24), len(trie.nodes)
     for output in walk.outputs(trie, nodes, layout, apart):

@@ -115,10 +115,7 @@ class HFPacked(EncodesAhead, HFLM):
             verdict = method_trial.MethodVerdict(None, unfit, sys.maxsize)
         else:
             network = self.method.network if self.method else self._network()
-            special = np.array(self.tokenizer.all_special_ids, np.int64)
-            usable = np.arange(min(network.vocabulary, len(self.tokenizer)))
-            if len(usable) > len(special) + 1:
-                usable = np.setdiff1d(usable, special)
+            usable = method_trial.usable_ids(self.tokenizer, network.vocabulary)
             if self.method is None:
                 network.find_head(usable[:8])
             logger.info(
