@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     Requests = Sequence[Instance]
     from lm_eval.config.evaluate_config import EvaluatorConfig as EvaluatorConfig
 
-Pair = tuple[list[int], list[int]]  # token ids of a context and a continuation
+Ids = list[int]  # of tokens
+Pair = tuple[Ids, Ids]  # a context and a continuation
 # where the components of the harness's entry-point groups are kept
 REGISTRIES = {
     "lm_eval.models": "model_registry",

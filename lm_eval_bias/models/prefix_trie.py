@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.harness.internals import Pair
+from lm_eval_bias.harness.internals import Ids, Pair
 
 logger = logging.getLogger("lm_eval.bias")
 Ints = npt.NDArray[np.int64]
 # key in the cache, context, continuation
-Request = tuple[tuple[str, str] | None, list[int], list[int]]
+Request = tuple[tuple[str, str] | None, Ids, Ids]
 Answer = tuple[float, bool]  # log-likelihood, and whether the continuation is greedy
 
 

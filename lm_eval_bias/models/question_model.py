@@ -12,6 +12,7 @@ import torch
 import transformers
 from lm_eval.api.model import LM
 from lm_eval.models.huggingface import HFLM
+from torch import Tensor
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError, one_line
@@ -27,14 +28,14 @@ Answers = list[tuple[float, int]]  # scores, each with the number of tokens scor
 Rows = Sequence[Sequence[int]]  # token ids of inputs
 
 
-def padded(rows: Rows, value: int = 0) -> torch.Tensor:
+def padded(rows: Rows, value: int = 0) -> Tensor:
     """Pad rows on the right to the longest."""
     return torch.nn.utils.rnn.pad_sequence(
         list(map(torch.tensor, rows)), batch_first=True, padding_value=value
     )
 
 
-def padded_inputs(rows: Rows, tokenizer: Any) -> dict[str, torch.Tensor]:
+def padded_inputs(rows: Rows, tokenizer: Any) -> dict[str, Tensor]:
     """Make ``input_ids`` and ``attention_mask`` of padded rows."""
     return {
         "input_ids": padded(rows, tokenizer.pad_token_id or 0),
@@ -202,7 +203,7 @@ class QuestionModel(LM):
     def probabilities(
         self,
         rows: Rows,
-        logits: Callable[[list[int]], torch.Tensor],
+        logits: Callable[[list[int]], Tensor],
         label: int,
     ) -> Answers:
         """Return the probability of a class, and the number of tokens, of each input.
@@ -218,7 +219,7 @@ class QuestionModel(LM):
             probabilities[batch] = values.cpu()
         return list(zip(probabilities.tolist(), map(len, rows), strict=True))
 
-    def inputs(self, rows: Rows) -> dict[str, torch.Tensor]:
+    def inputs(self, rows: Rows) -> dict[str, Tensor]:
         """Make ``input_ids`` and ``attention_mask`` of padded rows, on the device."""
         inputs = padded_inputs(rows, self.tokenizer)
         return {name: tensor.to(self._device) for name, tensor in inputs.items()}

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerFast
 
+from lm_eval_bias.harness.internals import Ids
 from lm_eval_bias.models.prefix_trie import Answer
 
 _AT_ONCE = 1000  # texts
@@ -17,7 +18,7 @@ _ENCODING = ("__call__", "_encode_plus", "_batch_encode_plus")
 Key: TypeAlias = "tuple[str, bool | None]"
 
 
-def encoded(tokenizer: Any, texts: list[str], **options: bool) -> list[list[int]]:
+def encoded(tokenizer: Any, texts: list[str], **options: bool) -> list[Ids]:
     """Encode texts as calling the tokenizer does, without the offsets and words that it finds beside the ids."""
     fast: Any = getattr(tokenizer, "backend_tokenizer", None)
     adds_nothing = all(
@@ -45,7 +46,7 @@ def _texts(pairs: Iterable[tuple[str, str]]) -> Iterable[Key]:
 class EncodesAhead:
     """Mixin for a backend of the harness that encodes the texts of many requests ahead of it."""
 
-    _known: dict[Key, list[int]] = {}
+    _known: dict[Key, Ids] = {}
 
     def encode_ahead(self: Any, pairs: Iterable[tuple[str, str]]) -> None:
         """Encode the texts that ``(context, continuation)`` pairs are divided by, and forget other ones.
@@ -82,7 +83,7 @@ class EncodesAhead:
 
     def tok_encode(
         self, string: Any, add_special_tokens: bool | None = None, **options: Any
-    ) -> list[int]:
+    ) -> Ids:
         """Encode a text as the backend does, or look it up."""
         if isinstance(string, str) and not options:
             known = self._known.get((string, add_special_tokens))

@@ -25,7 +25,7 @@ from lm_eval_bias.scoring.questions import (
 if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
 
-    from lm_eval_bias.harness.internals import Pair, Requests
+    from lm_eval_bias.harness.internals import Ids, Pair, Requests
 
 _ENDS = (".", "!", "?")
 _OPTIONS = ("bos", "inter")
@@ -40,7 +40,7 @@ _NEEDED = {
 }
 
 
-def pieces(front: list[int], ids: list[int], start: int, bos: str) -> list[Pair]:
+def pieces(front: Ids, ids: Ids, start: int, bos: str) -> list[Pair]:
     """Split a text into pairs of context and continuation that give its log-likelihood, token by token.
 
     Args:
@@ -59,7 +59,7 @@ def pieces(front: list[int], ids: list[int], start: int, bos: str) -> list[Pair]
     return [([start], ids[:1])] + ([(ids[:1], ids[1:])] if len(ids) > 1 else [])
 
 
-def _encode(model: TemplateLM, text: str, front: list[int]) -> Pair:
+def _encode(model: TemplateLM, text: str, front: Ids) -> Pair:
     """Return what stands in front of a text and its tokens, given what the tokenizer puts in front of every text."""
     ids = token_likelihoods.encode(model, text)
     if front and ids[: len(front)] == front:
@@ -126,7 +126,7 @@ def closed(context: str) -> str:
 
 
 def _split(
-    model: TemplateLM, context: str, candidate: str, bos: str, front: list[int]
+    model: TemplateLM, context: str, candidate: str, bos: str, front: Ids
 ) -> tuple[list[Pair], list[Pair], list[Pair]]:
     """Make requests for the context, the candidate after it, and the candidate alone.
 

@@ -12,12 +12,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.core.answers import ENDLESS
+from lm_eval_bias.core.files import packaged_text
 
 # what stands around an answer that is to be found by a program becomes English words, which all readers know
 _FRAMES = (
@@ -96,11 +96,7 @@ def listed(name: str) -> Any:
     """Read a YAML beside this module."""
     import yaml
 
-    return yaml.safe_load(
-        resources.files("lm_eval_bias.scoring")
-        .joinpath(name)
-        .read_text(encoding="utf-8")
-    )
+    return yaml.safe_load(packaged_text("lm_eval_bias.scoring", name))
 
 
 @cache

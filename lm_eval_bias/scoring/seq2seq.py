@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
     from transformers import PreTrainedTokenizerBase
 
-    from lm_eval_bias.harness.internals import Pair, Requests
+    from lm_eval_bias.harness.internals import Ids, Pair, Requests
 
 SENTINEL = "<extra_id_0>"
 _FAMILY = "an encoder-decoder model (which scores next sentences with inter=gen)"
@@ -43,9 +43,7 @@ def sentinel_id(tokenizer: PreTrainedTokenizerBase) -> int:
     return int(ids[0])
 
 
-def _with_sentinel(
-    tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int
-) -> list[int]:
+def _with_sentinel(tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int) -> Ids:
     """Encode a text with the sentinel in it.
 
     Some tokenizers (mT5's) don't see the sentinel behind letters: there it is put between the parts, encoded apart.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import safetensors.torch
 import torch
 import transformers
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from lm_eval_bias.core import Data
@@ -33,7 +34,7 @@ CONFIG = "nsp_config.json"
 HEAD = "nsp_head.safetensors"
 PREFIX = "binary classification: "
 LABELS = ("0", "1")  # the words of a T5 for "doesn't follow" and "follows"
-Tensors = dict[str, torch.Tensor]
+Tensors = dict[str, Tensor]
 _NO_CLOZE = (
     "--model hf-nsp answers only between-sentence questions: run stereoset_<language>_inter with it, and "
     "stereoset_<language>_intra with --model hf on its base model ('lm-eval-bias stereoset predictions' joins the two)"
@@ -75,9 +76,9 @@ class CausalNetwork(torch.nn.Module):
 
     def forward(
         self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor,
-        labels: torch.Tensor | None = None,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        labels: Tensor | None = None,
     ) -> Tensors:
         """Return the two logits of each pair, ``[pairs, 2]``, and with labels the loss before them."""
         states = self.body(
@@ -94,7 +95,7 @@ class CausalNetwork(torch.nn.Module):
 
 def by_word(
     body: PreTrainedModel, inputs: Tensors, labels: Sequence[int], step: int
-) -> torch.Tensor:
+) -> Tensor:
     """Compute the logits of two tokens at a decoder step of a T5, after the decoder's own words, ``[pairs, 2]``."""
     mask = inputs["attention_mask"]
     encoded = body.get_encoder()(input_ids=inputs["input_ids"], attention_mask=mask)
@@ -274,7 +275,7 @@ class HFNextSentence(QuestionModel):
             self._ids(q.context, q.candidate) for q in asked(NextSentence, requests)
         ]
 
-        def logits(batch: list[int]) -> torch.Tensor:
+        def logits(batch: list[int]) -> Tensor:
             inputs = self.inputs([rows[i] for i in batch])
             if self._is_causal:
                 return self._network(**inputs)["logits"]

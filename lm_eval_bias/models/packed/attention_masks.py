@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 import torch
+from torch import Tensor
 from transformers import PretrainedConfig
 
 FULL, SLIDING = "full_attention", "sliding_attention"
-Mask: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
+Mask: TypeAlias = "Tensor | dict[str, Tensor]"
 _WINDOW_NAME = re.compile(r"window|chunk|local|block_size|block_length")
 
 
@@ -60,8 +61,8 @@ def long_from(config: PretrainedConfig) -> int | None:
 def build(
     config: PretrainedConfig,
     style: str,
-    depths: torch.Tensor,
-    ends: torch.Tensor,
+    depths: Tensor,
+    ends: Tensor,
     dtype: torch.dtype,
     columns: int,
 ) -> Mask:

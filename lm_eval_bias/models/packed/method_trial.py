@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from lm_eval_bias.core.errors import one_line
+from lm_eval_bias.harness.internals import Ids
 from lm_eval_bias.models.packed.packed_forwards import Network
 from lm_eval_bias.models.packed.trie_walk import Walk, strands_of
 from lm_eval_bias.models.prefix_trie import Ints, Trie
@@ -47,7 +49,7 @@ def usable_ids(tokenizer: Any, vocabulary: int) -> Ints:
 
 def trial(
     limit: int, stem: int, usable: Ints, count: int = len(_TAILS)
-) -> tuple[list[list[int]], list[int]]:
+) -> tuple[list[Ids], list[int]]:
     """Draw sequences with common beginnings of up to ``stem`` tokens, and how many last tokens of each count.
 
     If all are drawn, the last one is the beginning of the first. A model that sees what follows gives other logits for
@@ -57,7 +59,7 @@ def trial(
     tails = [min(tail, max(1, limit // 3)) for tail in _TAILS[:count]]
     stem = max(1, min(stem, limit - max(tails)))
 
-    def draw(n: int) -> list[int]:
+    def draw(n: int) -> Ids:
         return [int(i) for i in rng.choice(usable, n)]
 
     common = draw(stem)
@@ -68,16 +70,14 @@ def trial(
     return [*sequences, sequences[0][:-1]], [*tails, 1]
 
 
-def _deviations(logits: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
+def _deviations(logits: Tensor, reference: Tensor) -> Tensor:
     """Return the root mean square difference of each position's logits over their spread, shape (positions,)."""
     expected = reference.double()
     differences = (logits.double() - expected).pow(2).mean(-1).sqrt()
     return (differences / expected.std(-1).clamp_min(1e-12)).nan_to_num(nan=math.inf)
 
 
-def _plain(
-    network: Network, rows: Sequence[list[int]], needed: Sequence[int]
-) -> torch.Tensor:
+def _plain(network: Network, rows: Sequence[Ids], needed: Sequence[int]) -> Tensor:
     """Return the logits of the last tokens of rows that are padded on the right."""
     inputs = padded(rows).to(network.device)
     width = inputs.shape[1]
@@ -94,13 +94,11 @@ def _plain(
     return torch.cat(chosen).float().cpu()
 
 
-def _walked(
-    walk: Walk, rows: Sequence[list[int]], needed: Sequence[int]
-) -> torch.Tensor:
+def _walked(walk: Walk, rows: Sequence[Ids], needed: Sequence[int]) -> Tensor:
     """Return the logits of the last tokens of rows as a walk computes them."""
     trie = Trie(rows)
     nodes = trie.tails(needed)
-    logits: dict[int, torch.Tensor] = {}
+    logits: dict[int, Tensor] = {}
     # two strands, windows that end within sequences, and places in a row that are never the token's depth
     layout, apart = strands_of(trie, 2, 24), len(trie.nodes)
     for output in walk.outputs(trie, nodes, layout, apart):
@@ -109,7 +107,7 @@ def _walked(
     return torch.stack([logits[node] for node in nodes.tolist()])
 
 
-def _size(deviations: torch.Tensor) -> float:
+def _size(deviations: Tensor) -> float:
     return float(deviations.pow(2).mean().sqrt())
 
 

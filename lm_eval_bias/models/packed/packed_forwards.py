@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from lm_eval_bias.models.prefix_trie import Ints
@@ -20,7 +21,7 @@ _COLUMNS = 2048  # of the vocabulary, whose logits are computed together
 _TOGETHER, _FORWARDS = 256, 8
 
 
-def _integers(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
+def _integers(array: np.ndarray[Any, Any], device: torch.device) -> Tensor:
     """Copy an array to a device, as 64-bit integers, without waiting for what a GPU has still to do."""
     integers = torch.from_numpy(array.astype(np.int64, copy=False))
     return integers.to(device, non_blocking=device.type == "cuda")
@@ -48,7 +49,7 @@ class Network:
     vocabulary: int
     head: Any = None
 
-    def tensor(self, array: np.ndarray[Any, Any]) -> torch.Tensor:
+    def tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
         """Copy an array to the device, as 64-bit integers."""
         return _integers(array, self.device)
 
@@ -57,7 +58,7 @@ class Network:
         head = self.model.get_output_embeddings()
         given = []
 
-        def note(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        def note(module: torch.nn.Module, inputs: tuple[Tensor, ...]) -> None:
             given.append(inputs[0])
 
         with contextlib.suppress(Exception):  # heads of other kinds
@@ -75,8 +76,8 @@ class Network:
         picked = []
 
         def pick(
-            module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
-        ) -> tuple[torch.Tensor, ...]:
+            module: torch.nn.Module, inputs: tuple[Tensor, ...]
+        ) -> tuple[Tensor, ...]:
             hidden = inputs[0]
             if hidden.dim() != 3 or hidden.shape[1] != ids.shape[1]:
                 return inputs
@@ -110,12 +111,12 @@ class ForwardOutput:
     """
 
     nodes: Ints
-    states: torch.Tensor
+    states: Tensor
     tokens: int
     head: Any = None
 
     @torch.no_grad()
-    def logits(self, columns: slice = slice(None)) -> torch.Tensor:
+    def logits(self, columns: slice = slice(None)) -> Tensor:
         """Return the logits of each node, or some columns of them."""
         if self.head is None:
             return self.states[:, columns]

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.harness.internals import Ids
 from lm_eval_bias.models.packed import attention_masks, method_trial
 from lm_eval_bias.models.packed.packed_forwards import (
     ForwardOutput,
@@ -177,7 +178,7 @@ class HFPacked(EncodesAhead, HFLM):
     def _walked(
         self,
         requests: Sequence[Request],
-        inputs: Sequence[list[int]],
+        inputs: Sequence[Ids],
         chosen: Sequence[int],
         silent: bool,
     ) -> dict[int, Answer]:
@@ -242,7 +243,7 @@ class _Sums:
         tokens: How many tokens were run, padding aside.
     """
 
-    def __init__(self, inputs: list[list[int]], continuations: list[list[int]]) -> None:
+    def __init__(self, inputs: list[Ids], continuations: list[Ids]) -> None:
         self.trie = Trie(inputs)
         counts = list(map(len, continuations))
         self.needed = self.trie.tails(counts)

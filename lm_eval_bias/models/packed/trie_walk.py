@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
+from torch import Tensor
 from transformers.cache_utils import Cache, DynamicLayer
 
 from lm_eval_bias.models.packed import attention_masks
@@ -135,11 +135,11 @@ class _Layer(DynamicLayer):
 
     def update(
         self,
-        key_states: torch.Tensor,
-        value_states: torch.Tensor,
+        key_states: Tensor,
+        value_states: Tensor,
         *args: Any,
         **kwargs: Any,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             rows, columns = self.paths.size
             self.keys, self.values = (
