@@ -94,18 +94,15 @@ def lay_out(trie: Trie, needed: Ints, method: Walk, budget: int, most: int) -> L
         budget: Most tokens of a forward.
         most: Most needed tokens of a forward.
     """
-    dense = min(1.0, 2 * len(np.unique(needed)) / len(trie))
+    size, deepest = len(trie), int(trie.depths.max())
+    dense = min(1.0, 2 * len(np.unique(needed)) / size)
     layouts = []
     for width in sorted({min(width, budget, most) for width in method.widths}):
-        count = max(1, min(budget, len(trie)) // width)
-        while count:
-            layout = strands_of(trie, count, width, method.network.pair)
-            rows, kept = len(layout.strands), layout.columns + width
-            fits = rows == 1 or rows * kept <= _KEPT_PER_TOKEN * budget
-            if fits and kept <= method.widest and rows * width * dense <= most:
-                layouts.append(layout)
-                break
-            count //= 2
+        kept = deepest + width
+        if not layouts or kept <= method.widest:
+            rows = min(budget, size, int(most / dense)) // width
+            count = max(1, min(rows, _KEPT_PER_TOKEN * budget // kept))
+            layouts.append(strands_of(trie, count, width, method.network.pair))
     return min(layouts, key=lambda layout: layout.price)
 
 
