@@ -240,12 +240,11 @@ class Examination:
 
 def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
     """Answer a task's requests by a model; return the filtered answers by document."""
-    by_kind: dict[str, list[Any]] = {}
+    asked_of = []
     for request in task.instances:
         request.resps, request.filtered_resps = [], {}
-        asked = by_kind.setdefault(request.request_type, [])
-        asked.extend([request] * request.repeats)
-    for kind, asked in by_kind.items():
+        asked_of += [(request.request_type, request)] * request.repeats
+    for kind, asked in grouped(asked_of).items():
         for request, answer in zip(asked, getattr(model, kind)(asked), strict=True):
             request.resps.append(answer)
     task.apply_filters()

@@ -20,12 +20,13 @@ from lm_eval_bias.core.questions import (
     NEXT_SENTENCE,
     Cloze,
     Contrast,
-    NextSentence,
 )
 from lm_eval_bias.models.question_model import Answers, QuestionModel, padded
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.scoring.questions import (
-    asked,
+    clozes,
+    contrasts,
+    next_sentences,
     refuse_foreign,
     reveal,
 )
@@ -187,7 +188,7 @@ class HFMaskedLM(QuestionModel):
 
     def cloze(self, requests: Requests) -> Answers:
         """Score words in blanks: ``(score, number of tokens)``; see the class for the scores."""
-        refuse_foreign(asked(Cloze, requests), ("masked",), "a masked language model")
+        refuse_foreign(clozes(requests), ("masked",), "a masked language model")
         return self.answers(CLOZE, requests, self._fill)
 
     def contrast(self, requests: Requests) -> Answers:
@@ -201,7 +202,7 @@ class HFMaskedLM(QuestionModel):
     def _contrast(self, requests: Requests) -> Answers:
         readings = [
             (shared if question.whole else differing)(self.tokenizer, question)
-            for question in asked(Contrast, requests)
+            for question in contrasts(requests)
         ]
         return [
             (math.fsum(values) if values else math.nan, len(values))
@@ -209,7 +210,7 @@ class HFMaskedLM(QuestionModel):
         ]
 
     def _fill(self, requests: Requests) -> Answers:
-        blanks = asked(Cloze, requests)
+        blanks = clozes(requests)
         methods = [q.options.get("masked", "left_to_right") for q in blanks]
         readings = [
             READERS[method](self.tokenizer, question)
@@ -253,16 +254,13 @@ class HFMaskedLM(QuestionModel):
 
     def next_sentence(self, requests: Requests) -> Answers:
         """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)``."""
-        refuse_foreign(
-            asked(NextSentence, requests), ("masked",), "a masked language model"
-        )
+        refuse_foreign(next_sentences(requests), ("masked",), "a masked language model")
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
     def _follow(self, requests: Requests) -> Answers:
         encoded = [
-            self.tokenizer(q.context, q.candidate)
-            for q in asked(NextSentence, requests)
+            self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)
         ]
         rows = [list(pair["input_ids"]) for pair in encoded]
 

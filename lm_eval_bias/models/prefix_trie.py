@@ -49,30 +49,29 @@ class Trie:
         distinct = sorted(set(keys))
         rank = {key: k for k, key in enumerate(distinct)}
         self.sequence_of = [rank[key] for key in keys]
+        self.starts = np.cumsum([0, *(len(key) // 4 for key in distinct)])
         tokens = np.frombuffer(b"".join(distinct), ">u4")
-        lengths = np.array([len(key) // 4 for key in distinct])
-        self.starts = np.cumsum([0, *lengths])
-        bounds = list(pairwise(self.starts.tolist()))
-        self.shared = np.zeros(len(distinct), np.int64)
-        for k, ((before, start), (_, end)) in enumerate(pairwise(bounds), 1):
+        del keys, distinct, rank  # as large as the tokens
+        self.nodes = np.empty(len(tokens), np.int32)
+        ends = np.full(len(tokens), len(tokens), np.int32)
+        shared, heads, before = [], [0], 0
+        for start, end in pairwise(self.starts.tolist()):
             length = min(start - before, end - start)
             differs = tokens[before : before + length] != tokens[start : start + length]
-            self.shared[k] = np.append(np.flatnonzero(differs), length)[0]
-        fresh = lengths - self.shared
-        self.heads = np.cumsum([0, *fresh])
-        self.depths = np.concatenate(list(map(np.arange, self.shared, lengths)))
-        places = np.repeat(self.starts[:-1], fresh) + self.depths
-        self.tokens = tokens[places].astype(np.int64)
-        self.nodes = np.empty(len(tokens), np.int32)
-        self.ends = np.full(len(self.tokens), len(self.tokens))
-        before = 0
-        for (start, end), common, (head, tip) in zip(
-            bounds, self.shared.tolist(), pairwise(self.heads.tolist()), strict=True
-        ):
-            self.ends[self.nodes[before + common : start]] = head
+            common = int(np.append(np.flatnonzero(differs), length)[0])
+            head, tip = heads[-1], heads[-1] + end - start - common
+            ends[self.nodes[before + common : start]] = head
             self.nodes[start : start + common] = self.nodes[before : before + common]
             self.nodes[start + common : end] = np.arange(head, tip)
+            shared.append(common)
+            heads.append(tip)
             before = start
+        self.shared, self.heads = np.array(shared), np.array(heads)
+        self.ends = np.minimum(ends[: heads[-1]], heads[-1])
+        lengths = np.diff(self.starts)
+        self.depths = np.concatenate(list(map(np.arange, shared, lengths)))
+        places = np.repeat(self.starts[:-1], np.diff(heads)) + self.depths
+        self.tokens = tokens[places].astype(np.int64)
 
     def __len__(self) -> int:
         """Return the number of nodes: the fewest tokens that have to be run."""

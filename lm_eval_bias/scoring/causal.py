@@ -13,12 +13,14 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import Cloze, Contrast, NextSentence
+from lm_eval_bias.core.questions import NextSentence
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.scoring.questions import (
     Answer,
-    asked,
+    clozes,
+    contrasts,
+    next_sentences,
     refuse_foreign,
 )
 
@@ -84,7 +86,7 @@ def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[Answer]:
 
 def cloze(model: TemplateLM, requests: Requests) -> list[Answer]:
     """Score whole sentences: ``(exp of the mean log-likelihood of a token, number of tokens)`` (0..1)."""
-    questions = asked(Cloze, requests)
+    questions = clozes(requests)
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front, start = token_likelihoods.lead(model), model.prefix_token_id
     token_likelihoods.encode_ahead(model, ((q.sentence, "") for q in questions))
@@ -101,7 +103,7 @@ def contrast(model: TemplateLM, requests: Requests) -> list[Answer]:
     Of the whole text, or from the first token in which the two differ to the end. Where one text's tokens begin the
     other's, from the last token that they share, so that both have one.
     """
-    questions = asked(Contrast, requests)
+    questions = contrasts(requests)
     token_likelihoods.encode_ahead(model, ((q.text, "") for q in questions))
     front, start = token_likelihoods.lead(model), model.prefix_token_id
     texts = []
@@ -175,12 +177,12 @@ def sentence_likelihoods(model: TemplateLM, requests: Requests) -> list[Answer]:
         Per request ``(context, its tokens, candidate after it, its tokens, candidate alone, its tokens)``: sums of
         log-likelihoods in nats, each with the number of tokens that it sums over.
     """
-    return _likelihoods(model, asked(NextSentence, requests), needs_all=True)
+    return _likelihoods(model, next_sentences(requests), needs_all=True)
 
 
 def next_sentence(model: TemplateLM, requests: Requests) -> list[Answer]:
     """Score candidates after their context: ``(score, number of the candidate's tokens)``, by the option ``inter``."""
-    questions = asked(NextSentence, requests)
+    questions = next_sentences(requests)
     evidence = _likelihoods(model, questions, needs_all=False)
     answers: list[Answer] = []
     for q, likelihoods in zip(questions, evidence, strict=True):

@@ -10,7 +10,7 @@ within one question's candidates.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import (
@@ -30,14 +30,23 @@ _FOR = {
     "inter": "causal language models",
 }
 Answer = tuple[float, ...]
-Q = TypeVar("Q", Cloze, Contrast, NextSentence)
 # kinds of questions that the present run is going to ask; empty where that is not known
 expected: Sequence[str] = ()
 
 
-def asked(kind: type[Q], requests: Sequence[Any]) -> list[Q]:
-    """Return the questions of a kind that instances carry."""
-    return [kind(*request.args) for request in requests]
+def clozes(requests: Sequence[Any]) -> list[Cloze]:
+    """Return the questions that instances carry."""
+    return [Cloze(*request.args) for request in requests]
+
+
+def next_sentences(requests: Sequence[Any]) -> list[NextSentence]:
+    """Return the questions that instances carry."""
+    return [NextSentence(*request.args) for request in requests]
+
+
+def contrasts(requests: Sequence[Any]) -> list[Contrast]:
+    """Return the questions that instances carry."""
+    return [Contrast(*request.args) for request in requests]
 
 
 def refuse_foreign(

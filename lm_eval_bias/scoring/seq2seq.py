@@ -8,12 +8,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import Cloze, NextSentence
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.causal import closed
 from lm_eval_bias.scoring.questions import (
     Answer,
-    asked,
+    clozes,
+    next_sentences,
     refuse_foreign,
     reveal,
 )
@@ -77,7 +77,7 @@ def cloze(model: TemplateLM, requests: Requests) -> list[Answer]:
 
     The decoder is forced to ``<extra_id_0>``; the word's tokens are revealed one by one in front of the sentinel.
     """
-    questions = asked(Cloze, requests)
+    questions = clozes(requests)
     refuse_foreign(questions, (), _FAMILY)
     sentinel = sentinel_id(model.tokenizer)
     words = [reveal(model.tokenizer, q.context, q.word, SENTINEL) for q in questions]
@@ -100,7 +100,7 @@ def next_sentence(model: TemplateLM, requests: Requests) -> list[Answer]:
 
     Encoder ``<context> <extra_id_0>``, decoder ``<pad> <extra_id_0> <candidate> </s>``; the sentinel is not scored.
     """
-    questions = asked(NextSentence, requests)
+    questions = next_sentences(requests)
     refuse_foreign(questions, (), _FAMILY)
     sentinel = sentinel_id(model.tokenizer)
     pairs = []

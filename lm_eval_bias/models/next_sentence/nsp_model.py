@@ -23,9 +23,9 @@ from transformers import PreTrainedModel
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, whole_folder, writing
-from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE, NextSentence
+from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE
 from lm_eval_bias.models.question_model import Answers, QuestionModel
-from lm_eval_bias.scoring.questions import asked, refuse_foreign
+from lm_eval_bias.scoring.questions import next_sentences, refuse_foreign
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Requests
@@ -265,15 +265,13 @@ class HFNextSentence(QuestionModel):
     def next_sentence(self, requests: Requests) -> Answers:
         """Score candidates after their context: ``(probability that it follows, number of tokens of the pair)``."""
         refuse_foreign(
-            asked(NextSentence, requests), (), "a model with next-sentence training"
+            next_sentences(requests), (), "a model with next-sentence training"
         )
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
     def _follow(self, requests: Requests) -> Answers:
-        rows = [
-            self._ids(q.context, q.candidate) for q in asked(NextSentence, requests)
-        ]
+        rows = [self._ids(q.context, q.candidate) for q in next_sentences(requests)]
 
         def logits(batch: list[int]) -> Tensor:
             inputs = self.inputs([rows[i] for i in batch])
