@@ -53,25 +53,25 @@ class Trie:
         tokens = np.frombuffer(b"".join(distinct), ">u4")
         del keys, distinct, rank  # as large as the tokens
         self.nodes = np.empty(len(tokens), np.int32)
-        ends = np.full(len(tokens), len(tokens), np.int32)
         shared, heads, before = [], [0], 0
-        for start, end in pairwise(self.starts.tolist()):
+        bounds = list(pairwise(self.starts.tolist()))
+        for start, end in bounds:
             length = min(start - before, end - start)
             differs = tokens[before : before + length] != tokens[start : start + length]
             common = int(np.append(np.flatnonzero(differs), length)[0])
-            head, tip = heads[-1], heads[-1] + end - start - common
-            ends[self.nodes[before + common : start]] = head
+            heads.append(heads[-1] + end - start - common)
             self.nodes[start : start + common] = self.nodes[before : before + common]
-            self.nodes[start + common : end] = np.arange(head, tip)
+            self.nodes[start + common : end] = np.arange(*heads[-2:])
             shared.append(common)
-            heads.append(tip)
             before = start
         self.shared, self.heads = np.array(shared), np.array(heads)
-        self.ends = np.minimum(ends[: heads[-1]], heads[-1])
+        self.ends = np.empty(heads[-1], np.int64)
+        for (start, end), tip in zip(bounds, heads[1:], strict=True):
+            self.ends[self.nodes[start:end]] = tip  # the last one that has it counts
         lengths = np.diff(self.starts)
         self.depths = np.concatenate(list(map(np.arange, shared, lengths)))
         places = np.repeat(self.starts[:-1], np.diff(heads)) + self.depths
-        self.tokens = tokens[places].astype(np.int64)
+        self.tokens = tokens[places].astype(np.int32)
 
     def __len__(self) -> int:
         """Return the number of nodes: the fewest tokens that have to be run."""

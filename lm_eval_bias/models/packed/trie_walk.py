@@ -96,7 +96,7 @@ def lay_out(trie: Trie, needed: Ints, method: Walk, budget: int, most: int) -> L
     """
     size, deepest = len(trie), int(trie.depths.max())
     dense = min(1.0, 2 * len(np.unique(needed)) / size)
-    layouts = []
+    layouts: list[Layout] = []
     for width in sorted({min(width, budget, most) for width in method.widths}):
         kept = deepest + width
         if not layouts or kept <= method.widest:
