@@ -31,6 +31,7 @@ from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.soundness import ROUNDING
 
+Answers = dict[int, list[Any]]  # of a task, by document
 DOCUMENTS = 120  # of a task that are answered
 STRENGTH = 0.4  # of the bias that is planted, either way
 _SHARE = 0.25  # of the planted difference that must come back from so few documents
@@ -238,7 +239,7 @@ class Examination:
                 return  # others differ for the same reason
 
 
-def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
+def _answers(task: Any, model: Any) -> Answers:
     """Answer a task's requests by a model; return the filtered answers by document."""
     asked_of = []
     for request in task.instances:
@@ -251,7 +252,7 @@ def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
     return _given(task)
 
 
-def _given(task: Any) -> dict[int, list[Any]]:
+def _given(task: Any) -> Answers:
     """Return the filtered answers to a task's requests by document."""
     requests = sorted(task.instances, key=attrgetter("doc_id", "idx"))
     return grouped(
@@ -259,7 +260,7 @@ def _given(task: Any) -> dict[int, list[Any]]:
     )
 
 
-def _records(task: Any, answers: dict[int, list[Any]]) -> list[Any]:
+def _records(task: Any, answers: Answers) -> list[Any]:
     """Make the records of answered documents."""
     docs = task.eval_docs
     return [

@@ -131,8 +131,9 @@ def evaluate(
         begun = ""
         if config.use_cache:
             # after the model was loaded: only then is it known which commit a name stands for
-            arguments = config.model_args or {}
-            begun = provenance.claim_cache(config.use_cache, config.model, arguments)
+            begun = provenance.claim_cache(
+                config.use_cache, config.model, config.model_args
+            )
         border_facts = _looked_at(model, config, manager)
         ready()
         results = running.evaluate(config, model, manager, tracker)
@@ -189,7 +190,7 @@ def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
             f"--apply_chat_template: this model's template opens a thought ({mark}), in which options would be scored: "
             "add --model_args enable_thinking=False, or run the tasks whose names end in _gen"
         )
-    return border.look_at(model, config.model_args or {}, prompt)
+    return border.look_at(model, config.model_args, prompt)
 
 
 def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:

@@ -282,7 +282,7 @@ def apply(
     samplings = [part.sampling for part in suite.parts.values() if part.sampling]
     repeats = [sampling.repeats for sampling in samplings if sampling.repeats]
     if repeats:
-        config.metadata = {"repeats": max(repeats), **(config.metadata or {})}
+        config.metadata = {"repeats": max(repeats), **config.metadata}
     return replace(suite, left_out=left_out)
 
 

@@ -217,7 +217,7 @@ class BiasTask(ConfigurableTask):
             raise BiasError(
                 f"{self.config.task}: the YAML names no custom_dataset function"
             )
-        splits = build(**(self.config.metadata or {}), **(dataset_kwargs or {}))
+        splits = build(**self.config.metadata, **(dataset_kwargs or {}))
         self.dataset = {split: Documents(docs) for split, docs in splits.items()}
         fields = self.dataset.get(str(self.config.test_split), Documents()).features
         for key in ("doc_to_text", "doc_to_choice"):

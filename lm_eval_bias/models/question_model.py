@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,10 +14,10 @@ from lm_eval.api.model import LM
 from lm_eval.models.huggingface import HFLM
 from torch import Tensor
 
-from lm_eval_bias.core import Data
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.questions import KINDS, SENTENCE_LIKELIHOODS
-from lm_eval_bias.scoring.token_likelihoods import in_step
+from lm_eval_bias.scoring.token_likelihoods import Places, in_step
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Requests
@@ -97,9 +97,7 @@ class QuestionModel(LM):
         )
 
     @classmethod
-    def refusal(
-        cls, arguments: Mapping[str, Any], kinds: Sequence[str]
-    ) -> BiasError | None:
+    def refusal(cls, arguments: Facts, kinds: Sequence[str]) -> BiasError | None:
         """Say why a model made from these arguments can't answer these kinds of requests; ``None`` if it can.
 
         Args:
@@ -182,7 +180,7 @@ class QuestionModel(LM):
     ) -> list[Any]:
         """Answer requests in parts, and keep each part in the cache of ``--use_cache`` as soon as it is done."""
 
-        def run_batch(places: list[int | None]) -> list[Any]:
+        def run_batch(places: Places) -> list[Any]:
             return answer_part([requests[i] for i in places if i is not None])
 
         keys = [request.args for request in requests]

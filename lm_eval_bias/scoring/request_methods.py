@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.questions import EXACT, KINDS, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
-from lm_eval_bias.harness import border, distributed, internals
+from lm_eval_bias.harness import border, distributed, internals, servers
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import Answer
 
@@ -46,7 +46,7 @@ def _exact(self: LM, requests: Requests) -> list[token_likelihoods.Answer]:
     """
     _tell(requests)
 
-    def run_batch(places: list[int | None]) -> list[Any]:
+    def run_batch(places: token_likelihoods.Places) -> list[Any]:
         return self.loglikelihood([requests[i or 0] for i in places])
 
     def tokens(place: int) -> internals.Pair:
@@ -100,11 +100,11 @@ def _generative(kind: str) -> Callable[..., list[Answer]]:
 
 
 # what the harness's model base classes get: any, and those with log-likelihoods of tokens
-METHODS: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, servers.Method] = {
     **{kind: _refuse(kind) for kind in KINDS},
     **{EXACT: _exact, WITH_LENGTH: _without_tokens, WITH_LENGTH_IF_KNOWN: _exact},
 }
-TOKEN_METHODS: dict[str, Callable[..., Any]] = {
+TOKEN_METHODS: dict[str, servers.Method] = {
     **{kind: _generative(kind) for kind in KINDS},
     **{WITH_LENGTH: _with_length, WITH_LENGTH_IF_KNOWN: _with_length},
 }

@@ -274,7 +274,7 @@ def _sampled(model: LM, requests: Requests, filler: Instance) -> list[str]:
 def _greedy(model: LM, requests: Requests, filler: Instance) -> list[str]:
     """Ask for likeliest texts as the harness does."""
 
-    def write(places: list[int | None]) -> list[str]:
+    def write(places: token_likelihoods.Places) -> list[str]:
         return model.generate_until(
             [filler if i is None else requests[i] for i in places]
         )

@@ -23,7 +23,8 @@ T = TypeVar("T")
 Ids = tuple[int, ...]
 Answer = tuple[float, bool]
 Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]
-RunBatch = Callable[[list[int | None]], list[Any]]
+Places = list[int | None]  # of requests; None stands for any of them
+RunBatch = Callable[[Places], list[Any]]
 _PORTION = 2000  # requests: enough to keep every device busy
 
 
@@ -116,6 +117,7 @@ def in_step(
     is_silent = not title or model.rank != 0
     with (
         tqdm(total=len(missing), desc=title, disable=is_silent) as bar,
+        precise(model),
         contextlib.ExitStack() as stack,
     ):
         if tokens is not None and mixes_up(model, map(tokens, missing)):
@@ -123,8 +125,7 @@ def in_step(
         for number in range(everywhere(model, len(parts))):
             part = parts[number] if number < len(parts) else []
             lacking = everywhere(model, len(part)) - len(part)
-            with precise(model):
-                fresh = run_batch([*part, *[None] * lacking])
+            fresh = run_batch([*part, *[None] * lacking])
             for i, answer in zip(part, fresh, strict=False):
                 answers[i] = answer
                 model.cache_hook.add_partial(kind, keys[i], answer)
@@ -224,7 +225,7 @@ def loglikelihoods(model: TemplateLM, pairs: Pairs) -> list[Answer]:
     inputs = list(distinct)
     filler = (model.prefix_token_id,)
 
-    def run_batch(numbers: list[int | None]) -> list[Any]:
+    def run_batch(numbers: Places) -> list[Any]:
         requests = []
         for i in numbers:
             context, continuation = (filler, filler) if i is None else inputs[i]

@@ -20,7 +20,7 @@ import transformers
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from lm_eval_bias.core import Data
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, whole_folder, writing
 from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE
@@ -247,9 +247,7 @@ class HFNextSentence(QuestionModel):
         self.max_length = self._limit(self._model)
 
     @classmethod
-    def refusal(
-        cls, arguments: Mapping[str, Any], kinds: Sequence[str]
-    ) -> BiasError | None:
+    def refusal(cls, arguments: Facts, kinds: Sequence[str]) -> BiasError | None:
         """Say why it can't answer these kinds of questions; ``None`` if it can."""
         problem = super().refusal(arguments, kinds)
         if problem is None and {CLOZE, CONTRAST} & set(kinds):

@@ -72,9 +72,9 @@ def trial(
 
 def _deviations(logits: Tensor, reference: Tensor) -> Tensor:
     """Return the root mean square difference of each position's logits over their spread, shape (positions,)."""
-    expected = reference.double()
-    differences = (logits.double() - expected).pow(2).mean(-1).sqrt()
-    return (differences / expected.std(-1).clamp_min(1e-12)).nan_to_num(nan=math.inf)
+    differences = (logits - reference).pow(2).mean(-1).sqrt()
+    spreads = reference.std(-1).clamp_min(1e-12)
+    return (differences / spreads).nan_to_num(nan=math.inf)
 
 
 def _plain(network: Network, rows: Sequence[Ids], needed: Sequence[int]) -> Tensor:

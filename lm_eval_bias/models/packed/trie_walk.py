@@ -70,12 +70,13 @@ def strands_of(trie: Trie, count: int, width: int, pair: float = 0.0) -> Layout:
     lasts = np.append(firsts[1:], len(shared))
     offsets = trie.heads[firsts] - shared[firsts]
     lengths = trie.heads[lasts] - offsets
-    at = np.arange(trunk, int(lengths.max()), width)[:, None]
+    longest = int(lengths.max())
+    at = np.arange(trunk, longest, width)[:, None]
     depths = trie.depths[np.minimum(offsets + at, size - 1)]
     depths = np.where(at < shared[firsts], at, depths)
     active = at < lengths
     columns = np.where(active, depths, 0).max(1)
-    sizes = np.minimum(width, np.where(active, lengths - at, 0).max(1))
+    sizes = np.minimum(width, longest - at[:, 0])
     price = trunk + float(
         (active.sum(1) * (sizes + pair * (sizes + _COPY) * (columns + sizes))).sum()
     )
