@@ -11,7 +11,7 @@ from lm_eval.api.model import LM
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.planting import choices, uniform
-from lm_eval_bias.scoring.questions import Answer
+from lm_eval_bias.scoring.questions import Answers
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance, Requests
@@ -85,29 +85,29 @@ class ChanceLM(LM):
             texts.append(str(among[int(draw * len(among))]))
         return texts
 
-    def cloze(self, requests: Requests) -> list[Answer]:
+    def cloze(self, requests: Requests) -> Answers:
         """Return a uniform draw from 0 to 1 per candidate, as the score of one token."""
         return [
             (uniform(self._seed, "cloze", *request.args), 1) for request in requests
         ]
 
-    def contrast(self, requests: Requests) -> list[Answer]:
+    def contrast(self, requests: Requests) -> Answers:
         """Return the log of a uniform draw per text, in nats, as that of one token."""
         return [
             (math.log(uniform(self._seed, "contrast", *request.args)), 1)
             for request in requests
         ]
 
-    def next_sentence(self, requests: Requests) -> list[Answer]:
+    def next_sentence(self, requests: Requests) -> Answers:
         """Return a uniform draw from 0 to 1 per candidate, as the score of one token."""
         return [
             (uniform(self._seed, "next_sentence", *request.args), 1)
             for request in requests
         ]
 
-    def sentence_likelihoods(self, requests: Requests) -> list[Answer]:
+    def sentence_likelihoods(self, requests: Requests) -> Answers:
         """Return logs of uniform draws for context, candidate after it and candidate alone, of one token each."""
-        answers: list[Answer] = []
+        answers: Answers = []
         for request in requests:
             context, *candidate = request.args
             keys = (("x", context), ("c", context, *candidate), ("u", *candidate))

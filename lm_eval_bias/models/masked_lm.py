@@ -55,7 +55,10 @@ class Reading(NamedTuple):
     target: int  # the true token there
 
 
-def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
+Readings = list[Reading]
+
+
+def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> Readings:
     """Unmask a word's tokens from left to right, as in the paper; nothing of the word stands behind the mask."""
     mask, readings = tokenizer.mask_token, []
     for text, target in reveal(tokenizer, question.context, question.word, mask):
@@ -77,7 +80,7 @@ def _words(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[Ids, list[Ids
 
 def _masked(
     tokenizer: PreTrainedTokenizerBase, ids: Ids, groups: Iterable[Ids]
-) -> list[Reading]:
+) -> Readings:
     """Unmask each group of places, token by token from left to right."""
     readings = []
     for group in groups:
@@ -96,27 +99,27 @@ def _encode(
     """Return a text's tokens, and the word that each belongs to; ``None``: a special token."""
     encoded = tokenizer(text)
     try:
-        words = list(encoded.word_ids())
+        words = encoded.word_ids()
     except ValueError as error:
         raise BiasError(
             "masked=pll_… and texts of which the differing words are scored need a fast tokenizer, which knows the "
             "words that tokens belong to"
         ) from error
-    return list(encoded["input_ids"]), words
+    return encoded["input_ids"], words
 
 
-def shared(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Reading]:
+def shared(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> Readings:
     """Mask each token that a text shares with the other, one at a time (Nangia et al. 2020)."""
     encoded = tokenizer(question.text, return_special_tokens_mask=True)
-    ids, special = list(encoded["input_ids"]), encoded["special_tokens_mask"]
-    other = list(tokenizer(question.other)["input_ids"])
+    ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
+    other = tokenizer(question.other)["input_ids"]
     places: Ids = []
     for start, _, size in SequenceMatcher(None, ids, other).get_matching_blocks():
         places += range(start, start + size)
     return _masked(tokenizer, ids, [[i] for i in places if not special[i]])
 
 
-def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Reading]:
+def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> Readings:
     """Unmask the words that the other text doesn't have, token by token from left to right.
 
     Where the other has words in addition alone, the word before these, so that both texts have one.
@@ -135,19 +138,19 @@ def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Re
     return _masked(tokenizer, ids, [hidden or before])
 
 
-def _each_token(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
+def _each_token(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> Readings:
     """Mask one token of the sentence at a time (Salazar et al. 2020, Masked language model scoring)."""
     ids, words = _words(tokenizer, question.sentence)
     places = itertools.chain.from_iterable(words)
     return _masked(tokenizer, ids, [[place] for place in places])
 
 
-def _each_word(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
+def _each_word(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> Readings:
     """Mask with each token the rest of its word (Kauf & Ivanova 2023, A better way to do PLL)."""
     return _masked(tokenizer, *_words(tokenizer, question.sentence))
 
 
-READERS: dict[str, Callable[[PreTrainedTokenizerBase, Cloze], list[Reading]]] = {
+READERS: dict[str, Callable[[PreTrainedTokenizerBase, Cloze], Readings]] = {
     "left_to_right": left_to_right,
     "pll_original": _each_token,
     "pll_within_word_l2r": _each_word,
@@ -262,7 +265,7 @@ class HFMaskedLM(QuestionModel):
         encoded = [
             self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)
         ]
-        rows = [list(pair["input_ids"]) for pair in encoded]
+        rows = [pair["input_ids"] for pair in encoded]
 
         def logits(batch: list[int]) -> torch.Tensor:
             inputs = self.inputs([rows[i] for i in batch])

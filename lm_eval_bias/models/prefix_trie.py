@@ -21,6 +21,7 @@ Ints = npt.NDArray[np.int64]
 # key in the cache, context, continuation
 Request = tuple[tuple[str, str] | None, Ids, Ids]
 Answer = tuple[float, bool]  # log-likelihood, and whether the continuation is greedy
+Answers = list[Answer]
 
 
 class Trie:

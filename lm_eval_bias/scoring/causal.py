@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import NextSentence
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.scoring.questions import (
-    Answer,
+    Answers,
     clozes,
     contrasts,
     next_sentences,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from lm_eval_bias.harness.internals import Ids, Pair, Requests
 
+Pairs: TypeAlias = "list[Pair]"
 _ENDS = (".", "!", "?")
 _OPTIONS = ("bos", "inter")
 _FAMILY = "a causal language model"
@@ -42,7 +43,7 @@ _NEEDED = {
 }
 
 
-def pieces(front: Ids, ids: Ids, start: int, bos: str) -> list[Pair]:
+def pieces(front: Ids, ids: Ids, start: int, bos: str) -> Pairs:
     """Split a text into pairs of context and continuation that give its log-likelihood, token by token.
 
     Args:
@@ -73,18 +74,18 @@ def _encode(model: TemplateLM, text: str, front: Ids) -> Pair:
     return front, ids
 
 
-def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[Answer]:
+def _sums(model: TemplateLM, texts: Sequence[Pairs]) -> Answers:
     """Compute log-likelihood and number of tokens per text, from its pieces."""
     flat = [pair for pairs in texts for pair in pairs]
     answers = iter(token_likelihoods.loglikelihoods(model, flat))
-    sums: list[Answer] = []
+    sums: Answers = []
     for pairs in texts:
         values = [value for value, _ in islice(answers, len(pairs))]
         sums.append((math.fsum(values), sum(len(scored) for _, scored in pairs)))
     return sums
 
 
-def cloze(model: TemplateLM, requests: Requests) -> list[Answer]:
+def cloze(model: TemplateLM, requests: Requests) -> Answers:
     """Score whole sentences: ``(exp of the mean log-likelihood of a token, number of tokens)`` (0..1)."""
     questions = clozes(requests)
     refuse_foreign(questions, _OPTIONS, _FAMILY)
@@ -97,7 +98,7 @@ def cloze(model: TemplateLM, requests: Requests) -> list[Answer]:
     return [(math.exp(total / count), count) for total, count in _sums(model, texts)]
 
 
-def contrast(model: TemplateLM, requests: Requests) -> list[Answer]:
+def contrast(model: TemplateLM, requests: Requests) -> Answers:
     """Score texts that differ from another in a few words: ``(log-likelihood in nats, number of tokens)``.
 
     Of the whole text, or from the first token in which the two differ to the end. Where one text's tokens begin the
@@ -129,7 +130,7 @@ def closed(context: str) -> str:
 
 def _split(
     model: TemplateLM, context: str, candidate: str, bos: str, front: Ids
-) -> tuple[list[Pair], list[Pair], list[Pair]]:
+) -> tuple[Pairs, Pairs, Pairs]:
     """Make requests for the context, the candidate after it, and the candidate alone.
 
     Both are encoded together; the candidate's tokens start where the context's own encoding ends.
@@ -154,7 +155,7 @@ def _likelihoods(
     model: TemplateLM,
     questions: Sequence[NextSentence],
     needs_all: bool,
-) -> list[Answer]:
+) -> Answers:
     """Log-likelihoods and token counts of what :func:`_split` gives; 0 for what a question doesn't need."""
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front = token_likelihoods.lead(model)
@@ -170,7 +171,7 @@ def _likelihoods(
     return [(*sums[i], *sums[i + 1], *sums[i + 2]) for i in range(0, len(sums), 3)]
 
 
-def sentence_likelihoods(model: TemplateLM, requests: Requests) -> list[Answer]:
+def sentence_likelihoods(model: TemplateLM, requests: Requests) -> Answers:
     """Compute the evidence behind every generative next-sentence score.
 
     Returns:
@@ -180,11 +181,11 @@ def sentence_likelihoods(model: TemplateLM, requests: Requests) -> list[Answer]:
     return _likelihoods(model, next_sentences(requests), needs_all=True)
 
 
-def next_sentence(model: TemplateLM, requests: Requests) -> list[Answer]:
+def next_sentence(model: TemplateLM, requests: Requests) -> Answers:
     """Score candidates after their context: ``(score, number of the candidate's tokens)``, by the option ``inter``."""
     questions = next_sentences(requests)
     evidence = _likelihoods(model, questions, needs_all=False)
-    answers: list[Answer] = []
+    answers: Answers = []
     for q, likelihoods in zip(questions, evidence, strict=True):
         inter = q.options["inter"]
         count = likelihoods[5 if inter == "gen_orig" else 3]

@@ -30,6 +30,7 @@ _FOR = {
     "inter": "causal language models",
 }
 Answer = tuple[float, ...]
+Answers = list[Answer]
 # kinds of questions that the present run is going to ask; empty where that is not known
 expected: Sequence[str] = ()
 

@@ -17,7 +17,7 @@ from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.questions import EXACT, KINDS, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.harness import border, distributed, internals, servers
 from lm_eval_bias.scoring import token_likelihoods
-from lm_eval_bias.scoring.questions import Answer
+from lm_eval_bias.scoring.questions import Answers
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
@@ -34,7 +34,7 @@ def _tell(requests: Requests) -> None:
         logger.info("%s: %s requests", few(names), f"{len(requests):,}")
 
 
-def _exact(self: LM, requests: Requests) -> list[token_likelihoods.Answer]:
+def _exact(self: LM, requests: Requests) -> token_likelihoods.Answers:
     """Answer ``(context, continuation)`` requests.
 
     Returns:
@@ -77,8 +77,8 @@ def _without_tokens(self: LM, requests: Requests) -> list[tuple[float, bool, int
     )
 
 
-def _refuse(kind: str) -> Callable[..., list[Answer]]:
-    def method(self: LM, requests: Requests) -> list[Answer]:
+def _refuse(kind: str) -> Callable[..., Answers]:
+    def method(self: LM, requests: Requests) -> Answers:
         raise BiasError(
             f"the model type {type(self).__name__} cannot answer {kind!r} questions: it needs a backend with "
             "log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
@@ -87,8 +87,8 @@ def _refuse(kind: str) -> Callable[..., list[Answer]]:
     return method
 
 
-def _generative(kind: str) -> Callable[..., list[Answer]]:
-    def method(self: LM, requests: Requests) -> list[Answer]:
+def _generative(kind: str) -> Callable[..., Answers]:
+    def method(self: LM, requests: Requests) -> Answers:
         from lm_eval_bias.scoring import causal, seq2seq
 
         _tell(requests)

@@ -11,7 +11,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.causal import closed
 from lm_eval_bias.scoring.questions import (
-    Answer,
+    Answers,
     clozes,
     next_sentences,
     refuse_foreign,
@@ -48,11 +48,11 @@ def _with_sentinel(tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int)
 
     Some tokenizers (mT5's) don't see the sentinel behind letters: there it is put between the parts, encoded apart.
     """
-    ids = list(tokenizer.encode(text))
+    ids = tokenizer.encode(text)
     if sentinel in ids:
         return ids
     parts = [
-        list(tokenizer.encode(part, add_special_tokens=False))
+        tokenizer.encode(part, add_special_tokens=False)
         for part in text.split(SENTINEL)
     ]
     joined = parts[0]
@@ -72,7 +72,7 @@ def _behind_sentinel(model: TemplateLM, pairs: list[Pair]) -> list[float]:
     ]
 
 
-def cloze(model: TemplateLM, requests: Requests) -> list[Answer]:
+def cloze(model: TemplateLM, requests: Requests) -> Answers:
     """Score words behind the sentinel: ``(arithmetic mean of their tokens' probabilities, number of tokens)`` (0..1).
 
     The decoder is forced to ``<extra_id_0>``; the word's tokens are revealed one by one in front of the sentinel.
@@ -95,7 +95,7 @@ def cloze(model: TemplateLM, requests: Requests) -> list[Answer]:
     return [(fmean(map(math.exp, islice(values, size))), size) for size in sizes]
 
 
-def next_sentence(model: TemplateLM, requests: Requests) -> list[Answer]:
+def next_sentence(model: TemplateLM, requests: Requests) -> Answers:
     """Score candidates behind the sentinel: ``(Eq. 4 over the candidate's tokens and </s>, their number)`` (0..1).
 
     Encoder ``<context> <extra_id_0>``, decoder ``<pad> <extra_id_0> <candidate> </s>``; the sentinel is not scored.
@@ -122,7 +122,7 @@ def next_sentence(model: TemplateLM, requests: Requests) -> list[Answer]:
     ]
 
 
-def sentence_likelihoods(model: TemplateLM, requests: Requests) -> list[Answer]:
+def sentence_likelihoods(model: TemplateLM, requests: Requests) -> Answers:
     """Refuse: an encoder-decoder model has no likelihood of a context.
 
     Raises:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ids = tuple[int, ...]
-Answer = tuple[float, bool]
+Answers = list[tuple[float, bool]]
 Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]
 Places = list[int | None]  # of requests; None stands for any of them
 RunBatch = Callable[[Places], list[Any]]
@@ -140,7 +140,7 @@ def checked(
     pairs: Sequence[tuple[Any, Any]],
     run_batch: RunBatch,
     tokens: Callable[[int], tuple[Any, Any]],
-) -> list[Answer]:
+) -> Answers:
     """Ask for log-likelihoods, and refuse such as no distribution has.
 
     Args:
@@ -203,7 +203,7 @@ def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
     return "token ids: " + " ".join(map(str, context)), " ".join(map(str, continuation))
 
 
-def loglikelihoods(model: TemplateLM, pairs: Pairs) -> list[Answer]:
+def loglikelihoods(model: TemplateLM, pairs: Pairs) -> Answers:
     """Compute log-likelihoods of continuations given contexts, both as token ids.
 
     Args:

@@ -283,7 +283,7 @@ class HFNextSentence(QuestionModel):
         if self._is_causal:
             return self._encode(context) + self._encode(candidate)
         pair = self.tokenizer(f"{self.config.prefix}{context}", candidate)
-        return list(pair["input_ids"])
+        return pair["input_ids"]
 
     def _encode(self, text: str) -> list[int]:
-        return list(self.tokenizer.encode(text, add_special_tokens=False))
+        return self.tokenizer.encode(text, add_special_tokens=False)

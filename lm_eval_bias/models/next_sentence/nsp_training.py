@@ -81,7 +81,7 @@ class _Classifier:
         """Find the labels' tokens, and the decoder step at which they tell the labels apart."""
         labels = nsp_model.LABELS
         self._targets = [
-            list(self.tokenizer(text_target=word)["input_ids"]) for word in labels
+            self.tokenizer(text_target=word)["input_ids"] for word in labels
         ]
         words = [
             self.tokenizer.encode(word, add_special_tokens=False) for word in labels

@@ -24,7 +24,7 @@ from lm_eval_bias.models.packed.packed_forwards import (
     collected,
 )
 from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
-from lm_eval_bias.models.prefix_trie import Answer, Request, Trie, fitted
+from lm_eval_bias.models.prefix_trie import Answer, Answers, Request, Trie, fitted
 from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")
@@ -151,7 +151,7 @@ class HFPacked(EncodesAhead, HFLM):
         requests: Sequence[Request],
         disable_tqdm: bool = False,
         override_bs: int | None = None,
-    ) -> list[Answer]:
+    ) -> Answers:
         """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
         self.forget()
         pairs = fitted(requests, self.max_length, unread=1)
