@@ -11,10 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
-
-import numpy as np
 
 from lm_eval_bias.harness.internals import Pair
 from lm_eval_bias.models.prefix_trie import Trie
@@ -67,12 +64,10 @@ def plan(pairs: Sequence[Pair], block: int) -> Plan:
     (1, 2, 5) (6,)
     """
     trie = Trie([(*context, *continuation) for context, continuation in pairs])
-    firsts = np.diff(trie.starts).tolist()
+    paths = [path.tolist() for path in trie.paths]
+    firsts = list(map(len, paths))
     for (context, _), k in zip(pairs, trie.sequence_of, strict=True):
         firsts[k] = min(firsts[k], len(context))
-    paths = [
-        trie.nodes[start:end].tolist() for start, end in pairwise(trie.starts.tolist())
-    ]
     covered = bytearray(len(trie))
     # by the last node of a context: the sequences scored behind it, each with its path, the first place that no other
     # sequence scores and how much it shares with a neighbour; and the scored tokens by what stands before them

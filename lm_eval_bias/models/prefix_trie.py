@@ -29,8 +29,7 @@ class Trie:
 
     Attributes:
         sequence_of: Which of the distinct sequences, sorted, each input is.
-        starts: Where each of these begins in ``nodes``, and the end, shape (n + 1,).
-        nodes: Node of each token, one sequence after another, shape (sum of lengths,).
+        paths: Nodes of the tokens of each of these.
         shared: How many first tokens each has in common with the one before it, shape (n,).
         heads: The first new node of each, and the number of nodes, shape (n + 1,).
         tokens: Token of each node, shape (nodes,).
@@ -50,29 +49,26 @@ class Trie:
         distinct = sorted(set(keys))
         rank = {key: k for k, key in enumerate(distinct)}
         self.sequence_of = [rank[key] for key in keys]
-        self.starts = np.cumsum([0, *(len(key) // 4 for key in distinct)])
-        tokens = np.frombuffer(b"".join(distinct), ">u4")
-        del keys, distinct, rank  # as large as the tokens
-        self.nodes = np.empty(len(tokens), np.int32)
-        shared, heads, before = [], [0], 0
-        bounds = list(pairwise(self.starts.tolist()))
-        for start, end in bounds:
-            length = min(start - before, end - start)
-            differs = tokens[before : before + length] != tokens[start : start + length]
-            common = int(np.append(np.flatnonzero(differs), length)[0])
-            heads.append(heads[-1] + end - start - common)
-            self.nodes[start : start + common] = self.nodes[before : before + common]
-            self.nodes[start + common : end] = np.arange(*heads[-2:])
+        path = np.zeros(0, np.int32)
+        paths, tokens, shared, heads = [], [], [], [0]
+        for before, key in pairwise([b"", *distinct]):
+            earlier, ids = (np.frombuffer(each, ">u4") for each in (before, key))
+            length = min(len(earlier), len(ids))
+            differs = np.flatnonzero(earlier[:length] != ids[:length])
+            common = int(np.append(differs, length)[0])
+            heads.append(heads[-1] + len(ids) - common)
+            fresh = np.arange(*heads[-2:], dtype=np.int32)
+            path = np.append(path[:common], fresh)
+            paths.append(path)
+            tokens.append(ids[common:])
             shared.append(common)
-            before = start
-        self.shared, self.heads = np.array(shared), np.array(heads)
-        self.ends = np.empty(heads[-1], np.int64)
-        for (start, end), tip in zip(bounds, heads[1:], strict=True):
-            self.ends[self.nodes[start:end]] = tip  # the last one that has it counts
-        lengths = np.diff(self.starts)
+        self.paths, self.shared, self.heads = paths, np.array(shared), np.array(heads)
+        self.tokens = np.concatenate(tokens).astype(np.int32)
+        lengths = list(map(len, paths))
         self.depths = np.concatenate(list(map(np.arange, shared, lengths)))
-        places = np.repeat(self.starts[:-1], np.diff(heads)) + self.depths
-        self.tokens = tokens[places].astype(np.int32)
+        self.ends = np.empty(heads[-1], np.int64)
+        for path, tip in zip(paths, heads[1:], strict=True):
+            self.ends[path] = tip  # the last one that has it counts
 
     def __len__(self) -> int:
         """Return the number of nodes: the fewest tokens that have to be run."""
@@ -80,18 +76,17 @@ class Trie:
 
     def tails(self, counts: Sequence[int]) -> Ints:
         """Return the nodes of the last ``counts[i]`` tokens of each input ``i``, one input after another."""
-        ends = self.starts[1:][self.sequence_of].tolist()
+        paths = [self.paths[k] for k in self.sequence_of]
         return np.concatenate(
             [
-                self.nodes[end - count : end]
-                for end, count in zip(ends, counts, strict=True)
+                path[len(path) - count :]
+                for path, count in zip(paths, counts, strict=True)
             ]
         )
 
     def strand(self, first: int, last: int) -> Ints:
         """Return the path to the first new node of ``first``, and all new nodes of sequences up to ``last - 1``."""
-        start = self.starts[first]
-        path = self.nodes[start : start + self.shared[first]]
+        path = self.paths[first][: self.shared[first]]
         return np.append(path, np.arange(self.heads[first], self.heads[last]))
 
 

@@ -128,7 +128,7 @@ def test_nodes_are_the_distinct_beginnings_in_order(inputs):
         below = [other[: len(node)] == node for other in nodes]
         assert below == [number <= other < end for other in range(len(nodes))]
     for ids, k in zip(inputs, trie.sequence_of, strict=True):
-        of_ids = trie.nodes[trie.starts[k] : trie.starts[k + 1]].tolist()
+        of_ids = trie.paths[k].tolist()
         assert of_ids == [nodes.index(tuple(ids[: i + 1])) for i in range(len(ids))]
         strand = trie.strand(k, k + 1).tolist()
         assert strand == of_ids

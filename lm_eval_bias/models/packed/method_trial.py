@@ -100,7 +100,7 @@ def _walked(walk: Walk, rows: Sequence[Ids], needed: Sequence[int]) -> Tensor:
     nodes = trie.tails(needed)
     logits: dict[int, Tensor] = {}
     # two strands, windows that end within sequences, and places in a row that are never the token's depth
-    layout, apart = strands_of(trie, 2, 24), len(trie.nodes)
+    layout, apart = strands_of(trie, 2, 24), sum(map(len, trie.paths))
     for output in walk.outputs(trie, nodes, layout, apart):
         of_nodes = output.logits().float().cpu()
         logits.update(zip(output.nodes.tolist(), of_nodes, strict=True))

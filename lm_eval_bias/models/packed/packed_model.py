@@ -132,7 +132,10 @@ class HFPacked(EncodesAhead, HFLM):
         if self.method is None:
             logger.warning("hf-packed: the hf backend's own method (%s)", verdict.why)
             return
-        self.method.limit(attention_masks.windows(self.model.config))
+        # attend over no more than the smallest window that the trial didn't exceed
+        for window in attention_masks.windows(self.model.config):
+            if self.method.attended <= window < self.method.widest:
+                self.method.widest = window
         logger.info("hf-packed: walk (%s)", verdict.why)
 
     def _unfit(self) -> str | None:
@@ -164,7 +167,8 @@ class HFPacked(EncodesAhead, HFLM):
         if self.method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
         # where the length changes the model's positions, sequences can't share a forward
-        reach = min(self.method.reach, attention_masks.long_from(config) or sys.maxsize)
+        widest = self.method.widest - min(self.method.widths)
+        reach = min(widest, attention_masks.long_from(config) or sys.maxsize)
         packed = [i for i, ids in enumerate(inputs) if len(ids) <= reach]
         others = [i for i, ids in enumerate(inputs) if len(ids) > reach]
         answers = self._walked(requests, inputs, packed, disable_tqdm)

@@ -175,21 +175,10 @@ class Walk:
         self.attended = 0
         self.widths = WIDTHS
 
-    @property
-    def reach(self) -> int:
-        """The length of the longest sequence that can be run, in tokens."""
-        return self.widest - min(self.widths)
-
-    def limit(self, windows: list[int]) -> None:
-        """Attend over no more than the model's smallest window that the trial didn't exceed."""
-        self.widest = min(
-            [self.widest, *(window for window in windows if window >= self.attended)]
-        )
-
     def outputs(
         self, trie: Trie, needed: Ints, layout: Layout, apart: int = 0
     ) -> Iterator[ForwardOutput]:
-        """Run each node; none may be deeper than :attr:`reach`.
+        """Run each node; none may be deeper than :attr:`widest`, less a window.
 
         Args:
             trie: Nodes to run.
