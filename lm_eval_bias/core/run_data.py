@@ -131,7 +131,7 @@ class TaskRun:
 
     @property
     def inputs(self) -> Facts:
-        """What it read and asked, as hashes (:class:`lm_eval_bias.harness.run_inputs.Inputs`)."""
+        """What it read and asked, as hashes (:func:`lm_eval_bias.harness.run_inputs.of_task`)."""
         return self.metadata.get("inputs") or {}
 
     def option(self, name: str) -> Any:

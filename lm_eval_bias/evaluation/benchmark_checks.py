@@ -11,7 +11,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from lm_eval_bias.core import Data, Facts, catalog, registry
+from lm_eval_bias.core import Facts, catalog, registry
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     Benchmark,
@@ -31,6 +31,7 @@ from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.soundness import ROUNDING
 
+Answers = dict[int, list[Any]]  # of a task, by document
 DOCUMENTS = 120  # of a task that are answered
 STRENGTH = 0.4  # of the bias that is planted, either way
 _SHARE = 0.25  # of the planted difference that must come back from so few documents
@@ -147,7 +148,7 @@ class Examination:
         if loaded is None:
             return
         task = loaded["tasks"][name]
-        docs: Sequence[Data] = task.eval_docs
+        docs = task.eval_docs
         if entry.items not in (None, len(docs)):
             text = f"n_items is {entry.items}, but there are {len(docs)} documents"
             self.add(str(entry.path), text)
@@ -238,21 +239,20 @@ class Examination:
                 return  # others differ for the same reason
 
 
-def _answers(task: Any, model: Any) -> dict[int, list[Any]]:
+def _answers(task: Any, model: Any) -> Answers:
     """Answer a task's requests by a model; return the filtered answers by document."""
-    by_kind: dict[str, list[Any]] = {}
+    asked_of = []
     for request in task.instances:
         request.resps, request.filtered_resps = [], {}
-        asked = by_kind.setdefault(request.request_type, [])
-        asked.extend([request] * request.repeats)
-    for kind, asked in by_kind.items():
+        asked_of += [(request.request_type, request)] * request.repeats
+    for kind, asked in grouped(asked_of).items():
         for request, answer in zip(asked, getattr(model, kind)(asked), strict=True):
             request.resps.append(answer)
     task.apply_filters()
     return _given(task)
 
 
-def _given(task: Any) -> dict[int, list[Any]]:
+def _given(task: Any) -> Answers:
     """Return the filtered answers to a task's requests by document."""
     requests = sorted(task.instances, key=attrgetter("doc_id", "idx"))
     return grouped(
@@ -260,7 +260,7 @@ def _given(task: Any) -> dict[int, list[Any]]:
     )
 
 
-def _records(task: Any, answers: dict[int, list[Any]]) -> list[Any]:
+def _records(task: Any, answers: Answers) -> list[Any]:
     """Make the records of answered documents."""
     docs = task.eval_docs
     return [

@@ -7,11 +7,11 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import catalog, redaction
+from lm_eval_bias.core import redaction
 from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.core.files import UNFINISHED, why, writing
 from lm_eval_bias.evaluation import preflight, suites
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("lm_eval.bias")
 
 
-def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) -> Any:
+def load_tasks(config: EvaluatorConfig, entries: preflight.Entries) -> Any:
     """Put the named tasks into the configuration, ours built, the harness's by name; return their manager."""
     names = preflight.split_tasks(config.tasks)
     folders = linking.missing_folders()
@@ -84,7 +84,7 @@ def load_tasks(config: EvaluatorConfig, entries: Mapping[str, catalog.Entry]) ->
 
 def evaluate(
     config: EvaluatorConfig,
-    entries: Mapping[str, catalog.Entry],
+    entries: preflight.Entries,
     suite: suites.Suite | None,
     ready: Callable[[], None],
     tell: Callable[[Results, Samples | None, bool], None],
@@ -126,13 +126,14 @@ def evaluate(
             flush=True,
         )
     tracker, dashboards = running.loggers(config)
-    with questions.expecting(preflight.request_kinds(named)):
+    with internals.shadowed(questions, "expected", preflight.request_kinds(named)):
         model = running.build_model(config)
         begun = ""
         if config.use_cache:
             # after the model was loaded: only then is it known which commit a name stands for
-            arguments = config.model_args or {}
-            begun = provenance.claim_cache(config.use_cache, config.model, arguments)
+            begun = provenance.claim_cache(
+                config.use_cache, config.model, config.model_args
+            )
         border_facts = _looked_at(model, config, manager)
         ready()
         with servers.counting_kept() as kept:
@@ -190,7 +191,7 @@ def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
             f"--apply_chat_template: this model's template opens a thought ({mark}), in which options would be scored: "
             "add --model_args enable_thinking=False, or run the tasks whose names end in _gen"
         )
-    return border.look_at(model, config.model_args or {}, prompt)
+    return border.look_at(model, config.model_args, prompt)
 
 
 def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:

@@ -137,7 +137,7 @@ def before_loading(
     ``device`` is the flag as given, ``None`` without one.
     """
     names, ours = split_tasks(config.tasks), named_entries(config, entries)
-    metadata = config.metadata or {}
+    metadata = config.metadata
     if not names:
         raise BiasError(
             "no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')"
@@ -223,14 +223,14 @@ def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) 
     for entry in entries:
         options = entry.definition.options.roles
         known.update(options)
-        for key in config.model_args or {}:
+        for key in config.model_args:
             if key in entry.metadata or key in options:
                 raise BiasError(
                     f"--model_args {key}=: the harness passes it to tasks, too, and {entry.name} has its own (give "
                     "options with --metadata)"
                 )
-    for key in config.metadata or {}:
-        if key in (config.model_args or {}):
+    for key in config.metadata:
+        if key in config.model_args:
             continue
         hint = did_you_mean(key, sorted(known))
         if key not in known and entries and (alone or hint):
@@ -378,10 +378,9 @@ def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
             )
     kind = _model_class(config)
     if hasattr(kind, "refusal"):
-        problem: BiasError | None = kind.refusal(config.model_args, asks)
-        return problem
+        return kind.refusal(config.model_args, asks)
     if derives_from(kind, "HFLM"):
-        return _unfit_architecture(config.model_args or {}, asks)
+        return _unfit_architecture(config.model_args, asks)
     if set(asks) != {"generate_until"} and "Chat" in _asker(kind):
         return no_loglikelihoods(config.model)
     return None

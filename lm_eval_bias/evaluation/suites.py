@@ -234,7 +234,7 @@ def _in_languages(suite: Suite, given: str) -> Suite:
 def apply(
     config: EvaluatorConfig,
     name: str,
-    entries: Mapping[str, catalog.Entry],
+    entries: preflight.Entries,
     language: str | None = None,
 ) -> Suite:
     """Name a suite's tasks in a configuration; return the suite.
@@ -282,7 +282,7 @@ def apply(
     samplings = [part.sampling for part in suite.parts.values() if part.sampling]
     repeats = [sampling.repeats for sampling in samplings if sampling.repeats]
     if repeats:
-        config.metadata = {"repeats": max(repeats), **(config.metadata or {})}
+        config.metadata = {"repeats": max(repeats), **config.metadata}
     return replace(suite, left_out=left_out)
 
 

@@ -73,7 +73,7 @@ def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
     ]
 
 
-def _added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
+def added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
     """Return the tokens that an encoding adds in front of a text and behind it."""
     encoded = encode("a")
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
@@ -88,7 +88,7 @@ def _end(model: Any, tokenizer: Any) -> list[str]:
 
     Questions about sentences (StereoSet) keep it, as their authors' code does.
     """
-    _, behind = _added(model.tok_encode, tokenizer)
+    _, behind = added(model.tok_encode, tokenizer)
     if not behind:
         return []
     pair = getattr(model, internals.ENCODE_PAIR)
@@ -123,7 +123,7 @@ def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> li
     bos = getattr(tokenizer, "bos_token", None)
     if "add_bos_token" in given or (bos and prompt.startswith(bos)):
         return []
-    front, _ = _added(tokenizer.encode, tokenizer)
+    front, _ = added(tokenizer.encode, tokenizer)
     wanted = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token")
     if internals.is_client(model):
         if not front or model.add_bos_token:
@@ -135,7 +135,7 @@ def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> li
     if wanted is True and not front and tokenizer.bos_token_id is not None:
         with contextlib.suppress(Exception):
             tokenizer.add_bos_token = True
-        front, _ = _added(tokenizer.encode, tokenizer)
+        front, _ = added(tokenizer.encode, tokenizer)
         if not front:
             raise BiasError(
                 "the tokenizer's configuration says add_bos_token=true, but it puts no start token in front of a text: "

@@ -29,8 +29,12 @@ from lm_eval_bias.core.errors import BiasError, one_line
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance as Instance
+
+    Requests = Sequence[Instance]
     from lm_eval.config.evaluate_config import EvaluatorConfig as EvaluatorConfig
 
+Ids = list[int]  # of tokens
+Pair = tuple[Ids, Ids]  # a context and a continuation
 # where the components of the harness's entry-point groups are kept
 REGISTRIES = {
     "lm_eval.models": "model_registry",
@@ -55,8 +59,7 @@ def as_logged(doc: Any, answers: Any) -> list[Any]:
     from lm_eval.utils import handle_non_serializable, sanitize_list
 
     sample = [doc, sanitize_list(answers)]
-    made: list[Any] = json.loads(json.dumps(sample, default=handle_non_serializable))
-    return made
+    return json.loads(json.dumps(sample, default=handle_non_serializable))
 
 
 @contextlib.contextmanager
@@ -115,18 +118,13 @@ def loglikelihood_tokens(
     return list(getattr(model, LOGLIKELIHOOD_TOKENS)(requests))
 
 
-def encode_pair(
-    model: Any, context: str, continuation: str
-) -> tuple[list[int], list[int]]:
+def encode_pair(model: Any, context: str, continuation: str) -> Pair:
     """Encode a context and its continuation as the model's own ``loglikelihood`` does."""
     if not context:
         return [model.prefix_token_id], model.tok_encode(
             continuation, add_special_tokens=False
         )
-    pair: tuple[list[int], list[int]] = getattr(model, ENCODE_PAIR)(
-        context, continuation
-    )
-    return pair
+    return getattr(model, ENCODE_PAIR)(context, continuation)
 
 
 def concurrency(model: Any) -> int:
@@ -245,8 +243,7 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
     commands = outer.add_subparsers(dest="command", parser_class=type(outer))
     Run.create(commands)
-    parser: argparse.ArgumentParser = commands.choices["run"]
-    return parser
+    return commands.choices["run"]
 
 
 def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.harness import internals
+from lm_eval_bias.harness import internals, servers
 
 logger = logging.getLogger("lm_eval.bias")
 # lowest supported and highest tested release
@@ -74,7 +72,7 @@ def register() -> None:
             setattr(base, name, method)
 
 
-def requests() -> list[tuple[type, str, Callable[..., Any]]]:
+def requests() -> list[tuple[type, str, servers.Method]]:
     """List our request types as methods: the harness's base class that gets one, its name, and the method."""
     from lm_eval.api.model import LM, TemplateLM
 

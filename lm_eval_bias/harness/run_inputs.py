@@ -8,9 +8,9 @@ import os
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
-from lm_eval_bias.core import Facts, catalog, content_hashes, registry
+from lm_eval_bias.core import Data, Facts, catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import DATA, Benchmark, folder_of, options_for
 from lm_eval_bias.core.files import expanded, tasks_path
 from lm_eval_bias.data import sources
@@ -23,39 +23,23 @@ _ASKING = (
 )  # fmt: skip
 
 
-class Inputs(TypedDict, total=False):
-    """``inputs`` in a task's metadata.
-
-    Attributes:
-        documents: One SHA-256 of all documents of the data set and what is asked of each, in whatever order they come,
-            without examples, chat template and system instruction; only where all were run.
-        scored: The same of the documents that were run, where they are a part.
-        files: SHA-256 of each file of the user's that was read, by the name that an option gives it, and of the pinned
-            files.
-        package_content: One SHA-256 of what the YAMLs and data files in the benchmark's folder hold.
-        package_code: One SHA-256 of the Python files that the benchmark's documents and scores come from.
-        changed: In what the task isn't the packaged one of its name; only where it isn't.
-        num_fewshot: Examples in a prompt; only where there are some.
-        chat_template: Whether prompts were put into one; only where they were.
-    """
-
-    documents: str
-    scored: str
-    files: dict[str, str]
-    package_content: str
-    package_code: str
-    changed: list[str]
-    num_fewshot: int
-    chat_template: bool
-
-
 def of_task(
     benchmark: Benchmark,
     yaml: Facts,
     metadata: Facts,
     read: Mapping[str, str],
-) -> Inputs:
-    """Collect the facts about a task's inputs that are known once it is built.
+) -> Data:
+    """Collect the facts about a task's inputs that are known once it is built, and are ``inputs`` in its metadata.
+
+    These are ``files``: the SHA-256 of each file of the user's that was read, by the name that an option gives it, and
+    of the pinned files; ``package_content``: one SHA-256 of what the YAMLs and data files in the benchmark's folder
+    hold; ``package_code``: one of the Python files that its documents and scores come from; ``changed``: in what the
+    task isn't the packaged one of its name, only where it isn't.
+
+    The task adds, when its documents are asked, ``documents``: one SHA-256 of all documents of the data set and what is
+    asked of each, in whatever order they come, without examples, chat template and system instruction, or ``scored``,
+    the same of the documents that were run, where they are a part; and ``chat_template``, where prompts were put into
+    one.
 
     Args:
         benchmark: Its benchmark.
@@ -71,7 +55,7 @@ def of_task(
     files = {names.get(path, path): digest for path, digest in read.items()}
     if not any(metadata.get(option) for option in options_for(benchmark, DATA)):
         files |= sources.hashes(metadata.get("data"))
-    inputs: Inputs = {
+    inputs: Data = {
         "files": files,
         "package_content": content_hashes.of_data_files(folder_of(benchmark)),
         "package_code": code_hash(benchmark),

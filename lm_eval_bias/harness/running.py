@@ -95,7 +95,7 @@ def build_model(config: EvaluatorConfig) -> Any:
         for name in ("batch_size", "max_batch_size", "device")
     }
     seeds = (random.seed, np.random.seed, torch.manual_seed)
-    arguments = config.model_args or {}
+    arguments = config.model_args
     try:
         for seed, value in zip(seeds, config.seed or (), strict=False):
             if value is not None:
@@ -127,7 +127,7 @@ def _why_not_loaded(error: Exception, config: EvaluatorConfig) -> str:
             "models, hf for causal and encoder-decoder ones, hf-multimodal for those that see"
         )
     is_client = internals.is_client(internals.model_class(config.model))
-    if is_client and "tokenizer" not in (config.model_args or {}):
+    if is_client and "tokenizer" not in config.model_args:
         return f"the tokenizer is looked for under the model's name: add tokenizer=NAME_OR_FOLDER ({text:.200})"
     return text
 
@@ -140,7 +140,7 @@ def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
     except BiasError:
         raise
     except Exception as error:
-        message, given = one_line(error), config.model_args or {}
+        message, given = one_line(error), config.model_args
         if internals.NO_DOCUMENTS in message:
             text = "a process got no items of one of the harness's tasks: use fewer processes or a larger --limit"
             raise BiasError(text) from error
@@ -196,13 +196,9 @@ def arguments(
         special[name] = config.cache_requests.get(name, False)
     for kind, seed in zip(kinds, config.seed or [None] * 4, strict=True):
         special[f"{kind}_seed"] = seed
-    chosen = {}
-    for name in inspect.signature(function).parameters:
-        if name in special:
-            chosen[name] = special[name]
-        elif hasattr(config, name):
-            chosen[name] = getattr(config, name)
-    return chosen
+    names = inspect.signature(function).parameters
+    chosen = {name: getattr(config, name) for name in names if hasattr(config, name)}
+    return chosen | {name: special[name] for name in names if name in special}
 
 
 def evaluate(
@@ -216,7 +212,7 @@ def evaluate(
     from lm_eval import simple_evaluate
 
     with _answering(model, config), servers.asking(model):
-        results: Results | None = simple_evaluate(
+        results = simple_evaluate(
             **arguments(config, simple_evaluate, model, manager, tracker)
         )
     if results is not None:

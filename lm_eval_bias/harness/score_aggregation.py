@@ -7,6 +7,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import fault, kind_of
 from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
 
@@ -18,7 +19,6 @@ class CarriedRecord(float):
     the harness puts one rank's documents behind another's. For a document that can't be scored it has the reason.
     """
 
-    __slots__ = ("record", "place", "failure")
     record: Record
     place: int
     failure: str
@@ -26,7 +26,7 @@ class CarriedRecord(float):
     def __new__(
         cls,
         contribution: float | None,
-        record: Record,
+        record: Any = None,
         place: int = 0,
         failure: str = "",
     ) -> CarriedRecord:
@@ -36,60 +36,48 @@ class CarriedRecord(float):
         carrier.record, carrier.place, carrier.failure = record, place, failure
         return carrier
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CarriedRecord, (float(self), self.record, self.place, self.failure)
-
-
-class TaskRecords:
-    """The records of all documents of a task, which its scores share."""
-
-    def __init__(self) -> None:
-        """Start without records."""
-        self.sound: list[Record] = []
-        self.failed: list[str] = []
-
-    def take(self, values: Sequence[Any]) -> None:
-        """Take the records from the values of the metric that carries them, in the documents' order."""
-        carriers = [value for value in values if isinstance(value, CarriedRecord)]
-        carriers.sort(key=operator.attrgetter("place"))
-        if carriers:
-            self.sound = [value.record for value in carriers if not value.failure]
-            self.failed = [value.failure for value in carriers if value.failure]
-
 
 class Aggregation:
     """A score's value and standard error over all documents, as two functions for the harness.
 
-    The harness gives each function the values of its metric; the records come with the first metric of all.
+    The harness gives each function the values of its metric; the records come with the first metric of all, and are
+    kept in a list that a task's scores share.
     """
 
     def __init__(
-        self, score: Score, records: TaskRecords, task: str, entry: dict[str, Any]
+        self,
+        score: Score,
+        carriers: list[CarriedRecord],
+        task: str,
+        entry: Data,
     ) -> None:
         """Aggregate ``score``; add its reason, intervals and degrees of freedom to its entry in the result file."""
         self._score = score
-        self._records = records
+        self._carriers = carriers
         self._task = task
         self._entry = entry
         self._stderr = math.nan
 
     def _computed(self) -> Estimate:
         """Estimate the score; ``nan`` where a document has no record, or the score fails on the records."""
-        sound, failed = self._records.sound, self._records.failed
+        failed = [carrier.failure for carrier in self._carriers if carrier.failure]
         if failed:
             more = f", and {len(failed) - 1} more documents" if failed[1:] else ""
-            return undefined(f"{failed[0]}{more}", len(sound) + len(failed))
+            return undefined(f"{failed[0]}{more}", len(self._carriers))
+        records = [carrier.record for carrier in self._carriers]
         try:
-            return self._score.compute(sound)
+            return self._score.compute(records)
         except Exception as error:
             # other people's code must not lose the run's answers
             text = f"the score {self._score.name} failed ({kind_of(error)})"
             fault(f"{self._task}: {text}")
-            return undefined(text, len(sound))
+            return undefined(text, len(records))
 
     def value(self, values: Sequence[Any]) -> float:
         """Return the score."""
-        self._records.take(values)
+        carriers = [value for value in values if isinstance(value, CarriedRecord)]
+        if carriers:  # of all ranks, one behind another
+            self._carriers[:] = sorted(carriers, key=operator.attrgetter("place"))
         estimate = self._computed()
         self._stderr = estimate.stderr
         self._entry["n"] = estimate.n

@@ -65,6 +65,7 @@ _MEANINGS = {
 _prompts: ContextVar[Sequence[Any]] = ContextVar("prompts")
 # by a server about the request
 _said: ContextVar[str] = ContextVar("said", default="")
+Method = Callable[..., Any]  # of a model
 Answers = Iterable[tuple[Hashable, Any, float]]  # context, continuation, log-likelihood
 
 
@@ -196,7 +197,7 @@ class _Checks:
 
     def model_call(
         self,
-        call: Callable[..., Any],
+        call: Method,
         messages: Sequence[Any],
         *,
         generate: bool,
@@ -213,7 +214,7 @@ class _Checks:
             return reply
 
     async def amodel_call(
-        self, call: Callable[..., Any], messages: Sequence[Any], **options: Any
+        self, call: Method, messages: Sequence[Any], **options: Any
     ) -> Any:
         _prompts.set(messages)
         with self._explained():
@@ -255,9 +256,7 @@ class _Checks:
         )
         return True
 
-    def parse_logprobs(
-        self, parse: Callable[..., Any], outputs: Any, **options: Any
-    ) -> Any:
+    def parse_logprobs(self, parse: Method, outputs: Any, **options: Any) -> Any:
         prompts = _prompts.get(None)
         if prompts is not None:  # else the reply was checked before
             self._check(outputs, prompts, "ctxlens" not in options)

@@ -30,11 +30,7 @@ from lm_eval_bias.core.questions import (
 )
 from lm_eval_bias.custom_metrics.score import Record, Score
 from lm_eval_bias.harness import distributed, internals, registration, run_inputs
-from lm_eval_bias.harness.score_aggregation import (
-    Aggregation,
-    CarriedRecord,
-    TaskRecords,
-)
+from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord
 
 UNITS = (
     "percent",
@@ -184,7 +180,7 @@ class BiasTask(ConfigurableTask):
         self._add_metrics()
 
     def _add_metrics(self) -> None:
-        records = TaskRecords()
+        carriers: list[CarriedRecord] = []
         self._aggregations: dict[str, Callable[[Sequence[Any]], float]] = {}
         self._directions: dict[str, bool | None] = {}
         self.config.metric_list = []
@@ -192,7 +188,7 @@ class BiasTask(ConfigurableTask):
             entry = {"metric": score.name, **score.describe()}
             del entry["name"]
             self.config.metric_list.append(entry)
-            aggregation = Aggregation(score, records, str(self.config.task), entry)
+            aggregation = Aggregation(score, carriers, str(self.config.task), entry)
             self._aggregations[score.name] = aggregation.value
             self._directions[score.name] = score.higher_is_better
             if score.has_stderr:  # what the harness shows in its Stderr column
@@ -221,7 +217,7 @@ class BiasTask(ConfigurableTask):
             raise BiasError(
                 f"{self.config.task}: the YAML names no custom_dataset function"
             )
-        splits = build(**(self.config.metadata or {}), **(dataset_kwargs or {}))
+        splits = build(**self.config.metadata, **(dataset_kwargs or {}))
         self.dataset = {split: Documents(docs) for split, docs in splits.items()}
         fields = self.dataset.get(str(self.config.test_split), Documents()).features
         for key in ("doc_to_text", "doc_to_choice"):
@@ -380,8 +376,7 @@ class BiasTask(ConfigurableTask):
         functions = {
             key: value for key, value in values.items() if inspect.isfunction(value)
         }
-        content: Data = _by_name({**dumped, **functions})
-        return content
+        return _by_name({**dumped, **functions})
 
     def construct_requests(self, doc: Doc, ctx: Any, **kwargs: Any) -> Any:
         """Override: make requests of the document's questions, if its benchmark asks any."""

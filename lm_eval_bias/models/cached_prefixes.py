@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lm_eval_bias.models.prefix_trie import arrange
+from lm_eval_bias.harness.internals import Pair
+from lm_eval_bias.models.prefix_trie import Trie
 
 Ids = tuple[int, ...]
 MOST_CHILDREN = 128  # next tokens that vLLM gives log-probabilities of at a time
@@ -50,7 +51,7 @@ class Plan(NamedTuple):
     scored: list[list[int]]
 
 
-def plan(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], block: int) -> Plan:
+def plan(pairs: Sequence[Pair], block: int) -> Plan:
     """Plan the prompts that answer requests.
 
     Args:
@@ -62,34 +63,25 @@ def plan(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], block: int) -> Pl
     (1, 2) (3, 4, 5)
     (1, 2, 5) (6,)
     """
-    trie, sequence_of = arrange(
-        [(*context, *continuation) for context, continuation in pairs]
-    )
-    places = sequence_of.tolist()
-    firsts = trie.lengths.tolist()
-    for (context, _), k in zip(pairs, places, strict=True):
+    trie = Trie([(*context, *continuation) for context, continuation in pairs])
+    paths = [path.tolist() for path in trie.paths]
+    firsts = list(map(len, paths))
+    for (context, _), k in zip(pairs, trie.sequence_of, strict=True):
         firsts[k] = min(firsts[k], len(context))
-    shared, heads, path = trie.shared.tolist(), trie.heads.tolist(), list[int]()
-    paths, covered = [], bytearray(trie.trie_size)
+    covered = bytearray(len(trie))
     # by the last node of a context: the sequences scored behind it, each with its path, the first place that no other
     # sequence scores and how much it shares with a neighbour; and the scored tokens by what stands before them
-    sequences: dict[int, list[tuple[Ids, list[int], int, int]]] = defaultdict(list)
+    sequences = defaultdict(list)
     branches: dict[int, dict[Ids, dict[int, int]]] = defaultdict(
         lambda: defaultdict(dict)
     )
-    for k, (first, common, after, head) in enumerate(
-        zip(firsts, shared, [*shared[1:], 0], heads, strict=True)
+    for path, first, *neighbours in zip(
+        paths, firsts, trie.shared.tolist(), [*trie.shared[1:].tolist(), 0], strict=True
     ):
-        tokens = tuple(trie.ids(k).tolist())
-        path = [*path[:common], *range(head, head + len(tokens) - common)]
-        paths.append(path)
-        fresh = [
-            place for place in range(first, len(tokens)) if not covered[path[place]]
-        ]
+        tokens = tuple(trie.tokens[path].tolist())
+        fresh = [place for place in range(first, len(path)) if not covered[path[place]]]
         if fresh:
-            sequences[path[first - 1]].append(
-                (tokens, path, fresh[0], max(common, after))
-            )
+            sequences[path[first - 1]].append((tokens, path, fresh[0], max(neighbours)))
             for place in fresh:
                 branches[path[first - 1]][tokens[:place]][tokens[place]] = path[place]
                 covered[path[place]] = True
@@ -114,6 +106,7 @@ def plan(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], block: int) -> Pl
             asked = slice(start, start + MOST_CHILDREN)
             prompts.append(PrefixPrompt(prefix, nodes[asked], tokens[asked]))
     scored = [
-        paths[k][len(given) :] for (given, _), k in zip(pairs, places, strict=True)
+        paths[k][len(context) :]
+        for (context, _), k in zip(pairs, trie.sequence_of, strict=True)
     ]
     return Plan([*prompts, *sorted(rows)], scored)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lm_eval.api.model import LM
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.planting import choices, uniform
+from lm_eval_bias.scoring.questions import Answers
 
 if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Instance, Requests
 
 
-def samples(requests: Sequence[Instance]) -> Iterator[tuple[Instance, int]]:
+def samples(requests: Requests) -> Iterator[tuple[Instance, int]]:
     """Yield each request with the number of its sample: its seed, or else its turn among those of the same prompt."""
     turns: Counter[str] = Counter()
     for request in requests:
@@ -46,7 +47,7 @@ class ChanceLM(LM):
         super().__init__()
         self._seed = seed
 
-    def loglikelihood(self, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
+    def loglikelihood(self, requests: Requests) -> list[tuple[float, bool]]:
         """Return the log of a uniform draw from 0 to 1/1000 per request, in nats; never greedy.
 
         The draws are so small that those of a list of words never sum to more than 1.
@@ -59,14 +60,14 @@ class ChanceLM(LM):
             answers.append(answer)
         return answers
 
-    def loglikelihood_rolling(self, requests: Sequence[Instance]) -> list[float]:
+    def loglikelihood_rolling(self, requests: Requests) -> list[float]:
         """Return the log of a uniform draw per string, in nats."""
         return [
             math.log(uniform(self._seed, "rolling", *request.args))
             for request in requests
         ]
 
-    def generate_until(self, requests: Sequence[Instance]) -> list[str]:
+    def generate_until(self, requests: Requests) -> list[str]:
         """Draw one of the texts that the document's benchmark names, such as its choices; a letter without a benchmark.
 
         Each sample of a prompt is a draw of its own, by its seed or else by its turn.
@@ -84,31 +85,29 @@ class ChanceLM(LM):
             texts.append(str(among[int(draw * len(among))]))
         return texts
 
-    def cloze(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
+    def cloze(self, requests: Requests) -> Answers:
         """Return a uniform draw from 0 to 1 per candidate, as the score of one token."""
         return [
             (uniform(self._seed, "cloze", *request.args), 1) for request in requests
         ]
 
-    def contrast(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
+    def contrast(self, requests: Requests) -> Answers:
         """Return the log of a uniform draw per text, in nats, as that of one token."""
         return [
             (math.log(uniform(self._seed, "contrast", *request.args)), 1)
             for request in requests
         ]
 
-    def next_sentence(self, requests: Sequence[Instance]) -> list[tuple[float, int]]:
+    def next_sentence(self, requests: Requests) -> Answers:
         """Return a uniform draw from 0 to 1 per candidate, as the score of one token."""
         return [
             (uniform(self._seed, "next_sentence", *request.args), 1)
             for request in requests
         ]
 
-    def sentence_likelihoods(
-        self, requests: Sequence[Instance]
-    ) -> list[tuple[float | int, ...]]:
+    def sentence_likelihoods(self, requests: Requests) -> Answers:
         """Return logs of uniform draws for context, candidate after it and candidate alone, of one token each."""
-        answers: list[tuple[float | int, ...]] = []
+        answers: Answers = []
         for request in requests:
             context, *candidate = request.args
             keys = (("x", context), ("c", context, *candidate), ("u", *candidate))

@@ -11,7 +11,7 @@ from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.models.chance import ChanceLM, samples
 
 if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 
 class DialLM(ChanceLM):
@@ -43,7 +43,7 @@ class DialLM(ChanceLM):
         super().__init__(seed=seed)
         self._dial = Dial(strength, competence, noise, refusals, seed)
 
-    def cloze(self, requests: Sequence[Instance]) -> list[Any]:
+    def cloze(self, requests: Requests) -> list[Any]:
         """Give each request the answer that its benchmark plants.
 
         Raises:
@@ -53,7 +53,7 @@ class DialLM(ChanceLM):
 
     contrast = next_sentence = sentence_likelihoods = loglikelihood_rolling = cloze
 
-    def loglikelihood(self, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
+    def loglikelihood(self, requests: Requests) -> list[tuple[float, bool]]:
         """Give the planted log-likelihood of each choice, nats; never greedy."""
         answers = self.cloze(requests)
         for request, answer in zip(requests, answers, strict=True):
@@ -61,12 +61,12 @@ class DialLM(ChanceLM):
         return answers
 
     def loglikelihood_with_length(
-        self, requests: Sequence[Instance]
+        self, requests: Requests
     ) -> list[tuple[float, bool, int]]:
         """Give the planted log-likelihoods, each as that of one token."""
         return [(*answer, 1) for answer in self.loglikelihood(requests)]
 
-    def generate_until(self, requests: Sequence[Instance]) -> list[str]:
+    def generate_until(self, requests: Requests) -> list[str]:
         """Write the planted text; each sample of a prompt is a draw of its own, by its seed or else by its turn."""
         return [
             str(_answers(request.doc, self._dial.for_text(n))[0])

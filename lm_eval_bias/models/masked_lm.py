@@ -5,21 +5,27 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import transformers
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE, Cloze, Contrast
-from lm_eval_bias.models.question_model import Answers, QuestionModel
+from lm_eval_bias.core.questions import (
+    CLOZE,
+    CONTRAST,
+    NEXT_SENTENCE,
+    Cloze,
+    Contrast,
+)
+from lm_eval_bias.models.question_model import Answers, QuestionModel, padded
+from lm_eval_bias.scoring import questions
 from lm_eval_bias.scoring.questions import (
     clozes,
     contrasts,
-    expected,
     next_sentences,
     refuse_foreign,
     reveal,
@@ -28,9 +34,10 @@ from lm_eval_bias.scoring.questions import (
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 _HEAD = "seq_relationship"
+Ids = list[int]
 
 
 def _no_head(where: str) -> BiasError:
@@ -48,7 +55,10 @@ class Reading(NamedTuple):
     target: int  # the true token there
 
 
-def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[Reading]:
+Readings = list[Reading]
+
+
+def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> Readings:
     """Unmask a word's tokens from left to right, as in the paper; nothing of the word stands behind the mask."""
     mask, readings = tokenizer.mask_token, []
     for text, target in reveal(tokenizer, question.context, question.word, mask):
@@ -61,17 +71,26 @@ def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> list[R
     return readings
 
 
-def _words(
-    tokenizer: PreTrainedTokenizerBase, text: str
-) -> tuple[list[int], list[list[int]], list[tuple[int, ...]]]:
-    """Return a text's tokens, and for each of its words the places of its tokens and the tokens themselves."""
+def _words(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[Ids, list[Ids]]:
+    """Return a text's tokens, and for each of its words the places of its tokens."""
     ids, word_ids = _encode(tokenizer, text)
-    places: dict[int, list[int]] = {}
-    for place, word in enumerate(word_ids):
-        if word is not None:
-            places.setdefault(word, []).append(place)
-    words = [tuple(ids[i] for i in its_places) for its_places in places.values()]
-    return ids, list(places.values()), words
+    runs = itertools.groupby(range(len(ids)), word_ids.__getitem__)
+    return ids, [list(run) for word, run in runs if word is not None]
+
+
+def _masked(
+    tokenizer: PreTrainedTokenizerBase, ids: Ids, groups: Iterable[Ids]
+) -> Readings:
+    """Unmask each group of places, token by token from left to right."""
+    readings = []
+    for group in groups:
+        masked = ids.copy()
+        for place in group:
+            masked[place] = tokenizer.mask_token_id
+        for place in group:
+            readings.append(Reading(tuple(masked), place, ids[place]))
+            masked[place] = ids[place]
+    return readings
 
 
 def _encode(
@@ -80,81 +99,61 @@ def _encode(
     """Return a text's tokens, and the word that each belongs to; ``None``: a special token."""
     encoded = tokenizer(text)
     try:
-        words = list(encoded.word_ids())
+        words = encoded.word_ids()
     except ValueError as error:
         raise BiasError(
             "masked=pll_… and texts of which the differing words are scored need a fast tokenizer, which knows the "
             "words that tokens belong to"
         ) from error
-    return list(encoded["input_ids"]), words
+    return encoded["input_ids"], words
 
 
-def shared(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Reading]:
+def shared(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> Readings:
     """Mask each token that a text shares with the other, one at a time (Nangia et al. 2020)."""
     encoded = tokenizer(question.text, return_special_tokens_mask=True)
-    ids, special = list(encoded["input_ids"]), encoded["special_tokens_mask"]
-    other = list(tokenizer(question.other)["input_ids"])
-    readings = []
+    ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
+    other = tokenizer(question.other)["input_ids"]
+    places: Ids = []
     for start, _, size in SequenceMatcher(None, ids, other).get_matching_blocks():
-        for position in range(start, start + size):
-            if not special[position]:
-                masked = ids.copy()
-                masked[position] = tokenizer.mask_token_id
-                readings.append(Reading(tuple(masked), position, ids[position]))
-    return readings
+        places += range(start, start + size)
+    return _masked(tokenizer, ids, [[i] for i in places if not special[i]])
 
 
-def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> list[Reading]:
+def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> Readings:
     """Unmask the words that the other text doesn't have, token by token from left to right.
 
     Where the other has words in addition alone, the word before these, so that both texts have one.
     """
-    ids, places, words = _words(tokenizer, question.text)
-    _, _, others = _words(tokenizer, question.other)
-    hidden: list[int] = []
-    before: list[int] = []
+    ids, places = _words(tokenizer, question.text)
+    other_ids, other_places = _words(tokenizer, question.other)
+    words = [tuple(ids[i] for i in word) for word in places]
+    others = [tuple(other_ids[i] for i in word) for word in other_places]
+    hidden: Ids = []
+    before: Ids = []
     for tag, start, end, _, _ in SequenceMatcher(None, words, others).get_opcodes():
         if tag == "insert":
             before = before or places[max(start - 1, 0)]
         elif tag != "equal":
             hidden += itertools.chain.from_iterable(places[start:end])
-    hidden = hidden or before
-    readings = []
-    for number, position in enumerate(hidden):
-        masked = ids.copy()
-        for later in hidden[number:]:
-            masked[later] = tokenizer.mask_token_id
-        readings.append(Reading(tuple(masked), position, ids[position]))
-    return readings
+    return _masked(tokenizer, ids, [hidden or before])
 
 
-def _pll(
-    tokenizer: PreTrainedTokenizerBase,
-    question: Cloze,
-    hide: Callable[[int, int], bool],
-) -> list[Reading]:
-    """Mask every token of the sentence in turn, and with it those of its word that ``hide`` names."""
-    ids, words = _encode(tokenizer, question.sentence)
-    readings = []
-    for position, word in enumerate(words):
-        if word is None:
-            continue
-        hidden = [
-            tokenizer.mask_token_id
-            if other == position or (words[other] == word and hide(position, other))
-            else token
-            for other, token in enumerate(ids)
-        ]
-        readings.append(Reading(tuple(hidden), position, ids[position]))
-    return readings
+def _each_token(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> Readings:
+    """Mask one token of the sentence at a time (Salazar et al. 2020, Masked language model scoring)."""
+    ids, words = _words(tokenizer, question.sentence)
+    places = itertools.chain.from_iterable(words)
+    return _masked(tokenizer, ids, [[place] for place in places])
 
 
-# Salazar et al. 2020 (Masked language model scoring) mask one token of the sentence at a time, Kauf & Ivanova 2023
-# (A better way to do PLL) the rest of its word with it
-READERS: dict[str, Callable[[PreTrainedTokenizerBase, Cloze], list[Reading]]] = {
+def _each_word(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> Readings:
+    """Mask with each token the rest of its word (Kauf & Ivanova 2023, A better way to do PLL)."""
+    return _masked(tokenizer, *_words(tokenizer, question.sentence))
+
+
+READERS: dict[str, Callable[[PreTrainedTokenizerBase, Cloze], Readings]] = {
     "left_to_right": left_to_right,
-    "pll_original": partial(_pll, hide=lambda position, other: False),
-    "pll_within_word_l2r": partial(_pll, hide=lambda position, other: other > position),
+    "pll_original": _each_token,
+    "pll_within_word_l2r": _each_word,
 }
 
 
@@ -187,18 +186,15 @@ class HFMaskedLM(QuestionModel):
                 f"--model hf-mlm pretrained={pretrained}: the checkpoint has no masked-LM head ({head[0]} is missing)"
             )
         self.max_length = self._limit(self._model)
-        if NEXT_SENTENCE in expected():
+        if NEXT_SENTENCE in questions.expected:
             _ = self._with_head
 
-    def _answering(self) -> transformers.PreTrainedModel:
-        return self._model
-
-    def cloze(self, requests: Sequence[Instance]) -> Answers:
+    def cloze(self, requests: Requests) -> Answers:
         """Score words in blanks: ``(score, number of tokens)``; see the class for the scores."""
         refuse_foreign(clozes(requests), ("masked",), "a masked language model")
         return self.answers(CLOZE, requests, self._fill)
 
-    def contrast(self, requests: Sequence[Instance]) -> Answers:
+    def contrast(self, requests: Requests) -> Answers:
         """Score texts beside others: ``(sum of log-probabilities in nats, number of tokens)``; nan where none differs.
 
         Of the tokens that both texts share, each masked alone, or of the words that differ, unmasked from left to
@@ -206,55 +202,47 @@ class HFMaskedLM(QuestionModel):
         """
         return self.answers(CONTRAST, requests, self._contrast)
 
-    def _contrast(self, requests: list[Instance]) -> Answers:
+    def _contrast(self, requests: Requests) -> Answers:
         readings = [
             (shared if question.whole else differing)(self.tokenizer, question)
             for question in contrasts(requests)
         ]
-        logprobs = self._logprobs(readings)
-        answers: Answers = []
-        for of_text in readings:
-            values = [logprobs[reading] for reading in of_text]
-            answers.append((math.fsum(values) if values else math.nan, len(values)))
-        return answers
-
-    def _fill(self, requests: list[Instance]) -> Answers:
-        methods = [
-            question.options.get("masked", "left_to_right")
-            for question in clozes(requests)
+        return [
+            (math.fsum(values) if values else math.nan, len(values))
+            for values in self._logprobs(readings)
         ]
+
+    def _fill(self, requests: Requests) -> Answers:
+        blanks = clozes(requests)
+        methods = [q.options.get("masked", "left_to_right") for q in blanks]
         readings = [
             READERS[method](self.tokenizer, question)
-            for method, question in zip(methods, clozes(requests), strict=True)
+            for method, question in zip(methods, blanks, strict=True)
         ]
-        logprobs = self._logprobs(readings)
-        answers: Answers = []
-        for method, of_word in zip(methods, readings, strict=True):
-            values = [logprobs[reading] for reading in of_word]
+        answers = []
+        for method, values in zip(methods, self._logprobs(readings), strict=True):
+            score = math.fsum(values)
             if method == "left_to_right":
                 score = math.fsum(map(math.exp, values)) / len(values)
-            else:
-                score = math.fsum(values)
             answers.append((score, len(values)))
         return answers
 
     @torch.inference_mode()
-    def _logprobs(self, readings: Sequence[Sequence[Reading]]) -> dict[Reading, float]:
+    def _logprobs(self, readings: Sequence[Sequence[Reading]]) -> list[list[float]]:
         """Compute the log-probability of each reading; inputs often recur, and each is run once."""
-        wanted: dict[tuple[int, ...], set[Reading]] = defaultdict(set)
+        wanted = defaultdict(set)
         for reading in itertools.chain.from_iterable(readings):
             wanted[reading.ids].add(reading)
-        logprobs: dict[Reading, float] = {}
+        logprobs = {}
         rows = list(wanted)
-        self.check_rows(rows)
-        for batch in self.batches([len(row) for row in rows]):
+        for batch in self.batches(rows):
             logits = self._model(**self.inputs([rows[i] for i in batch])).logits
             for place, i in enumerate(batch):
                 for reading in wanted[rows[i]]:
                     at_position = logits[place, reading.position].float()
                     logprob = at_position.log_softmax(-1)[reading.target]
                     logprobs[reading] = logprob.item()
-        return logprobs
+        return [[logprobs[reading] for reading in of_text] for of_text in readings]
 
     @cached_property
     def _with_head(self) -> transformers.PreTrainedModel:
@@ -267,23 +255,23 @@ class HFMaskedLM(QuestionModel):
             raise _no_head(self._pretrained)
         return model
 
-    def next_sentence(self, requests: Sequence[Instance]) -> Answers:
+    def next_sentence(self, requests: Requests) -> Answers:
         """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)``."""
         refuse_foreign(next_sentences(requests), ("masked",), "a masked language model")
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
-    def _follow(self, requests: list[Instance]) -> Answers:
+    def _follow(self, requests: Requests) -> Answers:
         encoded = [
             self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)
         ]
-        rows = [list(pair["input_ids"]) for pair in encoded]
+        rows = [pair["input_ids"] for pair in encoded]
 
         def logits(batch: list[int]) -> torch.Tensor:
             inputs = self.inputs([rows[i] for i in batch])
             if "token_type_ids" in encoded[0]:
-                types = [encoded[i]["token_type_ids"] for i in batch]
-                inputs["token_type_ids"] = self.pad(types)
+                types = padded([encoded[i]["token_type_ids"] for i in batch])
+                inputs["token_type_ids"] = types.to(self._device)
             return self._with_head(**inputs).logits
 
         return self.probabilities(rows, logits, 0)

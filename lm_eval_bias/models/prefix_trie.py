@@ -8,99 +8,89 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.harness.internals import Ids, Pair
 
 logger = logging.getLogger("lm_eval.bias")
 Ints = npt.NDArray[np.int64]
 # key in the cache, context, continuation
-Request = tuple[tuple[str, str] | None, list[int], list[int]]
+Request = tuple[tuple[str, str] | None, Ids, Ids]
 Answer = tuple[float, bool]  # log-likelihood, and whether the continuation is greedy
+Answers = list[Answer]
 
 
-@dataclass(frozen=True)
-class Sequences:
-    """Distinct token sequences, sorted.
+class Trie:
+    """The nodes of token sequences: each is a beginning that some of them have in common.
 
     Attributes:
-        tokens: All ids, one sequence after another, shape (sum of lengths,).
-        starts: Where each begins, and the end, shape (n + 1,).
+        sequence_of: Which of the distinct sequences, sorted, each input is.
+        paths: Nodes of the tokens of each of these.
+        shared: How many first tokens each has in common with the one before it, shape (n,).
+        heads: The first new node of each, and the number of nodes, shape (n + 1,).
+        tokens: Token of each node, shape (nodes,).
+        depths: Number of its ancestors, same shape.
+        ends: One past its last descendant, same shape.
     """
 
-    tokens: npt.NDArray[np.int32]
-    starts: Ints
+    def __init__(self, inputs: Iterable[Sequence[int]]) -> None:
+        """Sort the distinct sequences; time and memory are linear in the number of tokens, sorting aside.
+
+        >>> trie = Trie([[5, 7], [5, 6, 9], [5, 7], [5]])
+        >>> trie.tokens.tolist(), trie.depths.tolist(), trie.ends.tolist(), trie.sequence_of
+        ([5, 6, 9, 7], [0, 1, 2, 1], [4, 3, 3, 4], [2, 1, 2, 0])
+        """
+        # big-endian bytes sort as the numbers do, a beginning before its continuations
+        keys = [struct.pack(f">{len(ids)}I", *ids) for ids in inputs]
+        distinct = sorted(set(keys))
+        rank = {key: k for k, key in enumerate(distinct)}
+        self.sequence_of = [rank[key] for key in keys]
+        path = np.zeros(0, np.int32)
+        paths, tokens, shared, heads = [], [], [], [0]
+        for before, key in pairwise([b"", *distinct]):
+            earlier, ids = (np.frombuffer(each, ">u4") for each in (before, key))
+            length = min(len(earlier), len(ids))
+            differs = np.flatnonzero(earlier[:length] != ids[:length])
+            common = int(np.append(differs, length)[0])
+            heads.append(heads[-1] + len(ids) - common)
+            fresh = np.arange(*heads[-2:], dtype=np.int32)
+            path = np.append(path[:common], fresh)
+            paths.append(path)
+            tokens.append(ids[common:])
+            shared.append(common)
+        self.paths, self.shared, self.heads = paths, np.array(shared), np.array(heads)
+        self.tokens = np.concatenate(tokens).astype(np.int32)
+        lengths = list(map(len, paths))
+        self.depths = np.concatenate(list(map(np.arange, shared, lengths)))
+        self.ends = np.empty(heads[-1], np.int64)
+        for path, tip in zip(paths, heads[1:], strict=True):
+            self.ends[path] = tip  # the last one that has it counts
 
     def __len__(self) -> int:
-        """Return the number of sequences."""
-        return len(self.starts) - 1
+        """Return the number of nodes: the fewest tokens that have to be run."""
+        return len(self.tokens)
 
-    @cached_property
-    def lengths(self) -> Ints:
-        """Tokens of each, shape (n,)."""
-        return np.diff(self.starts)
+    def tails(self, counts: Sequence[int]) -> Ints:
+        """Return the nodes of the last ``counts[i]`` tokens of each input ``i``, one input after another."""
+        paths = [self.paths[k] for k in self.sequence_of]
+        return np.concatenate(
+            [
+                path[len(path) - count :]
+                for path, count in zip(paths, counts, strict=True)
+            ]
+        )
 
-    @cached_property
-    def shared(self) -> Ints:
-        """How many first tokens each has in common with the one before it, shape (n,)."""
-        shared = np.zeros(len(self), np.int64)
-        for k in range(1, len(self)):
-            length = min(self.lengths[k - 1], self.lengths[k])
-            differs = np.flatnonzero(self.ids(k - 1)[:length] != self.ids(k)[:length])
-            shared[k] = differs[0] if len(differs) else length
-        return shared
-
-    @cached_property
-    def fresh(self) -> Ints:
-        """How many new nodes each adds to the trie, shape (n,)."""
-        return self.lengths - self.shared
-
-    @cached_property
-    def heads(self) -> Ints:
-        """The first new node of each, shape (n,)."""
-        return np.cumsum(self.fresh) - self.fresh
-
-    @property
-    def trie_size(self) -> int:
-        """Number of the trie's nodes: the fewest tokens that have to be run."""
-        return int(self.fresh.sum())
-
-    def depths(self, nodes: Ints) -> Ints:
-        """Count the ancestors of each of some nodes, an array of any shape."""
-        sequence = np.searchsorted(self.heads, nodes, side="right") - 1
-        return nodes - self.heads[sequence] + self.shared[sequence]
-
-    def ids(self, k: int) -> npt.NDArray[np.int32]:
-        """Return the tokens of sequence ``k``."""
-        return self.tokens[self.starts[k] : self.starts[k + 1]]
+    def strand(self, first: int, last: int) -> Ints:
+        """Return the path to the first new node of ``first``, and all new nodes of sequences up to ``last - 1``."""
+        path = self.paths[first][: self.shared[first]]
+        return np.append(path, np.arange(self.heads[first], self.heads[last]))
 
 
-def arrange(inputs: Iterable[Sequence[int]]) -> tuple[Sequences, Ints]:
-    """Sort the distinct token sequences, and tell which of them each input is.
-
-    Time and memory are linear in the number of tokens, sorting aside.
-
-    >>> sequences, of = arrange([[5, 7], [5, 6, 9], [5, 7], [5]])
-    >>> [sequences.ids(k).tolist() for k in range(len(sequences))], sequences.shared.tolist(), of.tolist()
-    ([[5], [5, 6, 9], [5, 7]], [0, 1, 1], [2, 1, 2, 0])
-    """
-    # big-endian bytes sort as the numbers do, a beginning before its continuations
-    keys = [struct.pack(f">{len(ids)}I", *ids) for ids in inputs]
-    distinct = sorted(set(keys))
-    rank = {key: k for k, key in enumerate(distinct)}
-    sequence_of = np.fromiter((rank[key] for key in keys), np.int64, len(keys))
-    starts = np.cumsum([0, *(len(key) // 4 for key in distinct)])
-    flat = np.frombuffer(b"".join(distinct), ">u4").astype(np.int32)
-    return Sequences(flat, starts), sequence_of
-
-
-def fitted(
-    requests: Sequence[Request], limit: int, unread: int = 0
-) -> list[tuple[list[int], list[int]]]:
+def fitted(requests: Sequence[Request], limit: int, unread: int = 0) -> list[Pair]:
     """Cut the beginnings of contexts that, with their continuations, are longer than a model's limit, and warn of it.
 
     Args:

@@ -5,27 +5,42 @@ from __future__ import annotations
 import logging
 import math
 import os
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
 from lm_eval.api.model import LM
 from lm_eval.models.huggingface import HFLM
-from tqdm import tqdm
+from torch import Tensor
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.questions import KINDS, SENTENCE_LIKELIHOODS
-from lm_eval_bias.harness import servers
+from lm_eval_bias.scoring.token_likelihoods import Places, in_step
 
 if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 logger = logging.getLogger("lm_eval.bias")
 _PARTS = 16  # answers are kept (--use_cache) after so many batches
 Answers = list[tuple[float, int]]  # scores, each with the number of tokens scored
 Rows = Sequence[Sequence[int]]  # token ids of inputs
+
+
+def padded(rows: Rows, value: int = 0) -> Tensor:
+    """Pad rows on the right to the longest."""
+    return torch.nn.utils.rnn.pad_sequence(
+        list(map(torch.tensor, rows)), batch_first=True, padding_value=value
+    )
+
+
+def padded_inputs(rows: Rows, tokenizer: Any) -> dict[str, Tensor]:
+    """Make ``input_ids`` and ``attention_mask`` of padded rows."""
+    return {
+        "input_ids": padded(rows, tokenizer.pad_token_id or 0),
+        "attention_mask": padded([[1] * len(row) for row in rows]),
+    }
 
 
 class QuestionModel(LM):
@@ -34,6 +49,7 @@ class QuestionModel(LM):
     kind = ""
     max_length = math.inf
     vocabulary = math.inf
+    _model: transformers.PreTrainedModel  # which answers
 
     def __init__(
         self,
@@ -72,6 +88,7 @@ class QuestionModel(LM):
                 f"--model_args dtype={dtype}: not a torch dtype; try float32, bfloat16 or auto"
             )
         self.batch_size = int(batch_size)
+        self.portion = self.batch_size * _PARTS
         self._pretrained = pretrained
         self._from = {"revision": str(revision), "trust_remote_code": trust_remote_code}
         self._set_device(device)
@@ -80,9 +97,7 @@ class QuestionModel(LM):
         )
 
     @classmethod
-    def refusal(
-        cls, arguments: Mapping[str, Any], kinds: Sequence[str]
-    ) -> BiasError | None:
+    def refusal(cls, arguments: Facts, kinds: Sequence[str]) -> BiasError | None:
         """Say why a model made from these arguments can't answer these kinds of requests; ``None`` if it can.
 
         Args:
@@ -143,12 +158,8 @@ class QuestionModel(LM):
             positions -= 0 if padding is None else padding + 1
         return float(min(positions, self.tokenizer.model_max_length))
 
-    def check_rows(self, rows: Rows) -> None:
-        """Refuse inputs that are too long for the model, or whose tokens it doesn't have.
-
-        Raises:
-            BiasError: The longest input is too long, or the tokenizer is another model's.
-        """
+    def _check_rows(self, rows: Rows) -> None:
+        """Refuse inputs that are too long for the model, or whose tokens it doesn't have."""
         highest = max((max(row) for row in rows), default=0)
         if highest >= self.vocabulary:
             raise BiasError(
@@ -164,38 +175,33 @@ class QuestionModel(LM):
     def answers(
         self,
         kind: str,
-        requests: Sequence[Instance],
-        answer_part: Callable[[list[Instance]], list[Any]],
+        requests: Requests,
+        answer_part: Callable[[Requests], list[Any]],
     ) -> list[Any]:
         """Answer requests in parts, and keep each part in the cache of ``--use_cache`` as soon as it is done."""
-        answers = servers.kept(self, kind, (request.args for request in requests))
-        unanswered = [i for i, answer in enumerate(answers) if answer is None]
-        size = self.batch_size * _PARTS
-        with tqdm(
-            total=len(unanswered),
-            desc=f"Answering {kind} questions",
-            disable=self.rank != 0,
-        ) as bar:
-            for start in range(0, len(unanswered), size):
-                part = unanswered[start : start + size]
-                fresh = answer_part([requests[i] for i in part])
-                for i, answer in zip(part, fresh, strict=True):
-                    answers[i] = answer
-                    self.cache_hook.add_partial(kind, requests[i].args, answer)
-                servers.commit(self)
-                bar.update(len(part))
-        return answers
 
-    def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Group indices by similar length, longest first, so that too little memory shows at once."""
-        order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+        def run_batch(places: Places) -> list[Any]:
+            return answer_part([requests[i] for i in places if i is not None])
+
+        keys = [request.args for request in requests]
+        title = f"Answering {kind} questions"
+        return in_step(self, kind, keys, run_batch, title=title)
+
+    def batches(self, rows: Rows) -> Iterator[list[int]]:
+        """Group indices of inputs by similar length, longest first, so that too little memory shows at once.
+
+        Raises:
+            BiasError: The longest input is too long, or the tokenizer is another model's.
+        """
+        self._check_rows(rows)
+        order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
         for start in range(0, len(order), self.batch_size):
             yield order[start : start + self.batch_size]
 
     def probabilities(
         self,
         rows: Rows,
-        logits: Callable[[list[int]], torch.Tensor],
+        logits: Callable[[list[int]], Tensor],
         label: int,
     ) -> Answers:
         """Return the probability of a class, and the number of tokens, of each input.
@@ -205,29 +211,16 @@ class QuestionModel(LM):
             logits: Computes the logits of a batch, given the indices of its inputs.
             label: The class.
         """
-        self.check_rows(rows)
-        lengths = list(map(len, rows))
         probabilities = torch.zeros(len(rows))
-        for batch in self.batches(lengths):
+        for batch in self.batches(rows):
             values = logits(batch).float().softmax(-1)[:, label]
             probabilities[batch] = values.cpu()
-        return list(zip(probabilities.tolist(), lengths, strict=True))
+        return list(zip(probabilities.tolist(), map(len, rows), strict=True))
 
-    def pad(self, rows: Rows, value: int = 0) -> torch.Tensor:
-        """Pad rows on the right to the longest, as a tensor on the device."""
-        width = max(map(len, rows))
-        return torch.tensor(
-            [[*row, *[value] * (width - len(row))] for row in rows], device=self._device
-        )
-
-    def inputs(self, rows: Rows) -> dict[str, torch.Tensor]:
-        """Make ``input_ids`` and ``attention_mask`` of padded rows."""
-        pad = self.tokenizer.pad_token_id
-        mask = self.pad([[1] * len(row) for row in rows])
-        return {
-            "input_ids": self.pad(rows, 0 if pad is None else pad),
-            "attention_mask": mask,
-        }
+    def inputs(self, rows: Rows) -> dict[str, Tensor]:
+        """Make ``input_ids`` and ``attention_mask`` of padded rows, on the device."""
+        inputs = padded_inputs(rows, self.tokenizer)
+        return {name: tensor.to(self._device) for name, tensor in inputs.items()}
 
     @classmethod
     def _no_plain_requests(cls) -> BiasError:
@@ -243,12 +236,12 @@ class QuestionModel(LM):
             "them with --model hf, or run tasks whose names end in _inter"
         )
 
-    def _refuse_plain(self, requests: Sequence[Instance]) -> list[Any]:
+    def _refuse_plain(self, requests: Requests) -> list[Any]:
         raise self._no_plain_requests()
 
     loglikelihood = loglikelihood_rolling = generate_until = _refuse_plain
 
-    def sentence_likelihoods(self, requests: Sequence[Instance]) -> list[Any]:
+    def sentence_likelihoods(self, requests: Requests) -> list[Any]:
         """Refuse: the model has no likelihoods of sentences."""
         raise self._no_likelihoods()
 
@@ -258,16 +251,11 @@ class QuestionModel(LM):
     gather_object = HFLM.gather_object
     barrier = HFLM.barrier
 
-    def get_model_info(self) -> dict[str, Any]:
+    def get_model_info(self) -> Data:
         """Describe the model for a result file, with the ``hf`` backend's names."""
-        model = self._answering()
         return {
-            "model_num_parameters": sum(p.numel() for p in model.parameters()),
-            "model_dtype": str(model.dtype),
+            "model_num_parameters": self._model.num_parameters(),
+            "model_dtype": str(self._model.dtype),
             "model_revision": self._from["revision"],
-            "model_sha": getattr(model.config, "_commit_hash", None) or "",
+            "model_sha": getattr(self._model.config, "_commit_hash", None) or "",
         }
-
-    @abstractmethod
-    def _answering(self) -> transformers.PreTrainedModel:
-        """Return the network that answers."""

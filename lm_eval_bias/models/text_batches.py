@@ -9,13 +9,16 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerFast
 
+from lm_eval_bias.harness.internals import Ids
+from lm_eval_bias.models.prefix_trie import Answers
+
 _AT_ONCE = 1000  # texts
 _ENCODING = ("__call__", "_encode_plus", "_batch_encode_plus")
 # a text, and whether special tokens were asked for with it
 Key: TypeAlias = "tuple[str, bool | None]"
 
 
-def encoded(tokenizer: Any, texts: list[str], **options: bool) -> list[list[int]]:
+def encoded(tokenizer: Any, texts: list[str], **options: bool) -> list[Ids]:
     """Encode texts as calling the tokenizer does, without the offsets and words that it finds beside the ids."""
     fast: Any = getattr(tokenizer, "backend_tokenizer", None)
     adds_nothing = all(
@@ -24,8 +27,7 @@ def encoded(tokenizer: Any, texts: list[str], **options: bool) -> list[list[int]
         for name in _ENCODING
     )
     if not adds_nothing or not hasattr(fast, "encode_batch_fast"):
-        ids: list[list[int]] = tokenizer(texts, **options)["input_ids"]
-        return ids
+        return tokenizer(texts, **options)["input_ids"]
     tokenizer(texts[:1], **options)  # ends truncation and padding of earlier calls
     return [encoding.ids for encoding in fast.encode_batch_fast(texts, **options)]
 
@@ -44,7 +46,7 @@ def _texts(pairs: Iterable[tuple[str, str]]) -> Iterable[Key]:
 class EncodesAhead:
     """Mixin for a backend of the harness that encodes the texts of many requests ahead of it."""
 
-    _known: dict[Key, list[int]] = {}
+    _known: dict[Key, Ids] = {}
 
     def encode_ahead(self: Any, pairs: Iterable[tuple[str, str]]) -> None:
         """Encode the texts that ``(context, continuation)`` pairs are divided by, and forget other ones.
@@ -81,21 +83,17 @@ class EncodesAhead:
 
     def tok_encode(
         self, string: Any, add_special_tokens: bool | None = None, **options: Any
-    ) -> list[int]:
+    ) -> Ids:
         """Encode a text as the backend does, or look it up."""
         if isinstance(string, str) and not options:
             known = self._known.get((string, add_special_tokens))
             if known is not None:
                 return known
-        encode: Any = super().tok_encode  # type: ignore[misc]
-        ids: list[int] = encode(string, add_special_tokens, **options)
-        return ids
+        return super().tok_encode(string, add_special_tokens, **options)  # type: ignore[misc]
 
     def loglikelihood(
         self, requests: Sequence[Any], disable_tqdm: bool = False
-    ) -> list[tuple[float, bool]]:
+    ) -> Answers:
         """Return log-likelihoods of continuations given contexts, and whether each is greedy."""
         self.encode_ahead(request.args for request in requests)
-        answer: Any = super().loglikelihood  # type: ignore[misc]
-        answers: list[tuple[float, bool]] = answer(requests, disable_tqdm)
-        return answers
+        return super().loglikelihood(requests, disable_tqdm)  # type: ignore[misc]

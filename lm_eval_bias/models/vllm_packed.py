@@ -7,15 +7,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from lm_eval.models.vllm_causallms import VLLM
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Plan, PrefixPrompt
 from lm_eval_bias.models.packed import attention_masks
-from lm_eval_bias.models.packed.method_trial import trial
-from lm_eval_bias.models.prefix_trie import Answer, Request, fitted
+from lm_eval_bias.models.packed.method_trial import trial, usable_ids
+from lm_eval_bias.models.prefix_trie import Answer, Answers, Request, fitted
 from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")
@@ -86,11 +86,9 @@ class VLLMPacked(EncodesAhead, VLLM):
     def _trial(self, stem: int) -> str:
         """Say how a small trie's log-likelihoods differ from those of the engine alone; empty if they don't."""
         config = self.model.llm_engine.model_config
-        vocabulary = np.arange(min(len(self.tokenizer), config.get_vocab_size()))
-        special = getattr(self.tokenizer, "all_special_ids", ())
-        usable = np.setdiff1d(vocabulary, special)
+        usable = usable_ids(self.tokenizer, config.get_vocab_size())
         drawn = trial(self.max_length - 3, stem, usable)
-        requests: list[Request] = []
+        requests = []
         for number, (ids, tail) in enumerate(zip(*drawn, strict=True)):
             # long continuations, and short ones of one token and of three
             requests += [
@@ -120,7 +118,7 @@ class VLLMPacked(EncodesAhead, VLLM):
 
     def _loglikelihood_tokens(
         self, requests: Sequence[Request], disable_tqdm: bool = False
-    ) -> list[Answer]:
+    ) -> Answers:
         """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
         self.forget()
         config = self.model.llm_engine.model_config.hf_config
@@ -144,7 +142,7 @@ class VLLMPacked(EncodesAhead, VLLM):
                 self.cache_hook.add_partial("loglikelihood", key, answer)
         return answers
 
-    def _answers(self, plan: Plan, silent: bool) -> tuple[list[Answer], int]:
+    def _answers(self, plan: Plan, silent: bool) -> tuple[Answers, int]:
         """Answer a plan's requests, and count the tokens that came from the cache."""
         answer_by_node: dict[int, Answer] = {}
         cached = 0
@@ -185,7 +183,7 @@ class VLLMPacked(EncodesAhead, VLLM):
             return []
         parameters = []
         for prompt in prompts:
-            wanted: dict[str, Any] = {"prompt_logprobs": 1}
+            wanted: Data = {"prompt_logprobs": 1}
             if prompt.children:
                 wanted = {"logprob_token_ids": list(prompt.children)}
             parameters.append(
@@ -209,7 +207,7 @@ class VLLMPacked(EncodesAhead, VLLM):
             self.batch_size = batch_size
 
 
-def _read(prompt: PrefixPrompt, output: Any) -> list[Answer]:
+def _read(prompt: PrefixPrompt, output: Any) -> Answers:
     """Read the log-likelihood of each node of a prompt, and whether the node is greedy.
 
     Raises:

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import NextSentence
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.scoring.questions import (
-    Answer,
+    Answers,
     clozes,
     contrasts,
     next_sentences,
@@ -28,9 +27,9 @@ from lm_eval_bias.scoring.questions import (
 if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
 
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Ids, Pair, Requests
 
-Pair = tuple[list[int], list[int]]
+Pairs: TypeAlias = "list[Pair]"
 _ENDS = (".", "!", "?")
 _OPTIONS = ("bos", "inter")
 _FAMILY = "a causal language model"
@@ -44,37 +43,27 @@ _NEEDED = {
 }
 
 
-@dataclass(frozen=True)
-class Text:
-    """A text's tokens.
-
-    Attributes:
-        front: Start tokens that the tokenizer puts in front by itself: always context, never scored.
-        ids: The tokens, with an end token where the tokenizer appends one.
-    """
-
-    front: list[int]
-    ids: list[int]
-
-
-def pieces(text: Text, start: int, bos: str) -> list[Pair]:
+def pieces(front: Ids, ids: Ids, start: int, bos: str) -> Pairs:
     """Split a text into pairs of context and continuation that give its log-likelihood, token by token.
 
-    The start token is used where the tokenizer puts none.
+    Args:
+        front: Start tokens that the tokenizer puts in front by itself: always context, never scored.
+        ids: The text's tokens, with an end token where the tokenizer appends one.
+        start: The start token, which is used where the tokenizer puts none.
+        bos: ``first`` or ``all``.
 
-    >>> pieces(Text([], [5, 6, 7]), 0, "first"), pieces(Text([], [5, 6, 7]), 0, "all")
+    >>> pieces([], [5, 6, 7], 0, "first"), pieces([], [5, 6, 7], 0, "all")
     ([([0], [5]), ([5], [6, 7])], [([0], [5, 6, 7])])
-    >>> pieces(Text([1], [5, 6]), 0, "first")
+    >>> pieces([1], [5, 6], 0, "first")
     [([1], [5, 6])]
     """
-    ids = text.ids
-    if text.front or bos == "all":
-        return [(text.front or [start], ids)]
+    if front or bos == "all":
+        return [(front or [start], ids)]
     return [([start], ids[:1])] + ([(ids[:1], ids[1:])] if len(ids) > 1 else [])
 
 
-def _encode(model: TemplateLM, text: str, front: list[int]) -> Text:
-    """Encode a text, given what the tokenizer puts in front of every text."""
+def _encode(model: TemplateLM, text: str, front: Ids) -> Pair:
+    """Return what stands in front of a text and its tokens, given what the tokenizer puts in front of every text."""
     ids = token_likelihoods.encode(model, text)
     if front and ids[: len(front)] == front:
         ids = ids[len(front) :]
@@ -82,34 +71,34 @@ def _encode(model: TemplateLM, text: str, front: list[int]) -> Text:
         front, ids = ids[:1], ids[1:]
     if not ids:
         raise BiasError(f"the tokenizer makes no tokens of {text!r}")
-    return Text(front, ids)
+    return front, ids
 
 
-def _sums(model: TemplateLM, texts: Sequence[list[Pair]]) -> list[tuple[float, int]]:
+def _sums(model: TemplateLM, texts: Sequence[Pairs]) -> Answers:
     """Compute log-likelihood and number of tokens per text, from its pieces."""
     flat = [pair for pairs in texts for pair in pairs]
     answers = iter(token_likelihoods.loglikelihoods(model, flat))
-    sums = []
+    sums: Answers = []
     for pairs in texts:
         values = [value for value, _ in islice(answers, len(pairs))]
         sums.append((math.fsum(values), sum(len(scored) for _, scored in pairs)))
     return sums
 
 
-def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def cloze(model: TemplateLM, requests: Requests) -> Answers:
     """Score whole sentences: ``(exp of the mean log-likelihood of a token, number of tokens)`` (0..1)."""
     questions = clozes(requests)
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front, start = token_likelihoods.lead(model), model.prefix_token_id
     token_likelihoods.encode_ahead(model, ((q.sentence, "") for q in questions))
     texts = [
-        pieces(_encode(model, q.sentence, front), start, q.options["bos"])
+        pieces(*_encode(model, q.sentence, front), start, q.options["bos"])
         for q in questions
     ]
     return [(math.exp(total / count), count) for total, count in _sums(model, texts)]
 
 
-def contrast(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def contrast(model: TemplateLM, requests: Requests) -> Answers:
     """Score texts that differ from another in a few words: ``(log-likelihood in nats, number of tokens)``.
 
     Of the whole text, or from the first token in which the two differ to the end. Where one text's tokens begin the
@@ -118,17 +107,16 @@ def contrast(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     questions = contrasts(requests)
     token_likelihoods.encode_ahead(model, ((q.text, "") for q in questions))
     front, start = token_likelihoods.lead(model), model.prefix_token_id
-    texts: list[list[Pair]] = []
+    texts = []
     for q in questions:
-        text, cut = _encode(model, q.text, front), 0
+        (lead, ids), cut = _encode(model, q.text, front), 0
         if not q.whole:
-            other = _encode(model, q.other, front).ids
-            shorter = min(len(text.ids), len(other))
-            same = (text.ids[i] == other[i] for i in range(shorter))
+            _, other = _encode(model, q.other, front)
+            shorter = min(len(ids), len(other))
+            same = (ids[i] == other[i] for i in range(shorter))
             cut = min(sum(takewhile(bool, same)), shorter - 1)
-        before = (text.front or [start]) + text.ids[:cut]
-        texts.append([(before, text.ids[cut:])])
-    return [*_sums(model, texts)]
+        texts.append([((lead or [start]) + ids[:cut], ids[cut:])])
+    return _sums(model, texts)
 
 
 def closed(context: str) -> str:
@@ -141,67 +129,63 @@ def closed(context: str) -> str:
 
 
 def _split(
-    model: TemplateLM, context: str, candidate: str, bos: str, front: list[int]
-) -> tuple[list[Pair], list[Pair], list[Pair]]:
+    model: TemplateLM, context: str, candidate: str, bos: str, front: Ids
+) -> tuple[Pairs, Pairs, Pairs]:
     """Make requests for the context, the candidate after it, and the candidate alone.
 
     Both are encoded together; the candidate's tokens start where the context's own encoding ends.
     """
     start = model.prefix_token_id
-    joint = _encode(model, f"{context} {candidate}", front)
-    cut = len(_encode(model, context, front).ids)
-    before, after = joint.ids[:cut], joint.ids[cut:]
+    joint_front, joint = _encode(model, f"{context} {candidate}", front)
+    cut = len(_encode(model, context, front)[1])
+    before, after = joint[:cut], joint[cut:]
     if not after:
         raise BiasError(
             f"the tokenizer leaves no tokens for {candidate!r} after {context!r}"
         )
-    lead = joint.front or ([start] if bos == "all" else [])
-    alone = pieces(_encode(model, candidate, front), start, bos)
+    lead = joint_front or ([start] if bos == "all" else [])
     return (
-        pieces(Text(joint.front, before), start, bos),
+        pieces(joint_front, before, start, bos),
         [(lead + before, after)],
-        alone,
+        pieces(*_encode(model, candidate, front), start, bos),
     )
 
 
 def _likelihoods(
     model: TemplateLM,
     questions: Sequence[NextSentence],
-    needed: Sequence[Sequence[int]],
-) -> list[Answer]:
+    needs_all: bool,
+) -> Answers:
     """Log-likelihoods and token counts of what :func:`_split` gives; 0 for what a question doesn't need."""
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front = token_likelihoods.lead(model)
     joint = [(f"{closed(q.context)} ", q.candidate) for q in questions]
     alone = [(q.candidate, "") for q in questions]
     token_likelihoods.encode_ahead(model, [*joint, *alone])
-    texts: list[list[Pair]] = []
-    for q, part_numbers in zip(questions, needed, strict=True):
+    texts = []
+    for q in questions:
         parts = _split(model, closed(q.context), q.candidate, q.options["bos"], front)
-        texts += [part if i in part_numbers else [] for i, part in enumerate(parts)]
+        needed = _NEEDED["gen_full_ratio" if needs_all else q.options["inter"]]
+        texts += [part if i in needed else [] for i, part in enumerate(parts)]
     sums = _sums(model, texts)
     return [(*sums[i], *sums[i + 1], *sums[i + 2]) for i in range(0, len(sums), 3)]
 
 
-def sentence_likelihoods(
-    model: TemplateLM, requests: Sequence[Instance]
-) -> list[Answer]:
+def sentence_likelihoods(model: TemplateLM, requests: Requests) -> Answers:
     """Compute the evidence behind every generative next-sentence score.
 
     Returns:
         Per request ``(context, its tokens, candidate after it, its tokens, candidate alone, its tokens)``: sums of
         log-likelihoods in nats, each with the number of tokens that it sums over.
     """
-    return _likelihoods(model, next_sentences(requests), [(0, 1, 2)] * len(requests))
+    return _likelihoods(model, next_sentences(requests), needs_all=True)
 
 
-def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def next_sentence(model: TemplateLM, requests: Requests) -> Answers:
     """Score candidates after their context: ``(score, number of the candidate's tokens)``, by the option ``inter``."""
     questions = next_sentences(requests)
-    evidence = _likelihoods(
-        model, questions, [_NEEDED[q.options["inter"]] for q in questions]
-    )
-    answers: list[Answer] = []
+    evidence = _likelihoods(model, questions, needs_all=False)
+    answers: Answers = []
     for q, likelihoods in zip(questions, evidence, strict=True):
         inter = q.options["inter"]
         count = likelihoods[5 if inter == "gen_orig" else 3]

@@ -1,7 +1,8 @@
 """Which of several options a free answer takes: by its letter, or by its text.
 
 Every letter and text of an option is first replaced by one character, so that the rule reads both alike. The rule
-itself stands in docs/chat_models.md, the words of each language in ``choice_words.yaml``.
+itself stands in docs/chat_models.md, its expressions in ``choice_rules.yaml``, the words of each language in
+``choice_words.yaml``.
 """
 
 from __future__ import annotations
@@ -41,33 +42,6 @@ class Option(NamedTuple):
     texts: tuple[str, ...]
 
 
-# regular expressions for lines in which private characters ({named}) stand for the options; {gap} is what is between
-# words, and the other names are kinds of words in the languages' lists
-_RULES = {
-    # of letters: lower case where it can be no word; a bare A before another word is an article, or a grade
-    "lower": r"(^\W*|\(|{answer}\W+(?:\w+\W+)?)({lower})(?=[).:,\]가-힣]|\W*$)",
-    "letter": r"(?<![{latin}'])(?<![Nn]/)(?:[(\[]({letter})[)\]]|"
-    r"({letter})(?!(?<=A)\s+(?!{is}|{right}|{answer}|{or}|{but})(?:{named}|[^\W\d_]))){end}(?![{latin}'])",
-    # "A" for "answer": "A: Male", "A) C"; the characters are those that stand for the first option, too
-    "sign": r"^A(?:\s*:\s*(?![\ue001\ue003\ue005\ue007])|[.)]\s*(?=[(\[]?{letter}{gap}$))",
-    "joined": r"{named}(?:(?:,\s*{named})*(?:,?\s*{or}\s*(?:\w{{1,4}}\s+)?|\s*[/&+>]\s*|\s+){named})+",
-    # of lines: items of a list or table, what begins with an option, and another question
-    "item": r"(?:\s*(?:[-–—•|+]|\(?\d+[.)]|{lettered_item}))*\s*",
-    "begins": r"(?:{answer}\s+)?{gap}({named}|{letter}(?![\w']))",
-    "question": r"{gap}{question}\s*:",
-    "none": r"{gap}{none}",
-    # of parts of sentences
-    "but": r"{but}",
-    "part": r",(?!\s*{that})|[;!?…()|]|[.。](?!\w)|\s[-–—]+\s|[-–—]+$",
-    "against": r"{against}",
-    "stated": r"[:=→]{gap}{named}{gap}$|{answer}{gap}{is}{gap}{named}",
-    "reason": r"{gap}{reason}",
-    "answer": r"{answer}",
-    "right": r"{gap}(?:\w+\W+){{0,3}}?(?:{right}|{answer})",
-    "copula": r"{is}{gap}(?:\w{{1,4}}\s+)?$",
-}
-# what may be written onto a letter; a Korean one that is the object is an option where one is chosen, else a grade
-_ENDS = {"tr": r"(?:'\w+)?", "ko": r"번?(?![를을](?!\s*{answer}))"}
 _NOTHING = "(?!)"
 
 
@@ -95,6 +69,7 @@ def _phrases(language: str, kind: str) -> str:
 @lru_cache
 def _patterns(language: str, letters: str) -> Mapping[str, re.Pattern[str]]:
     """Compile the rules for a language and the letters of some options."""
+    rules = listed("choice_rules.yaml")
     letter = f"[{letters}]" if letters else _NOTHING
     parts = {kind: _phrases(language, kind) for kind in listed(_WORDS)[_ENGLISH]}
     parts |= {
@@ -105,8 +80,11 @@ def _patterns(language: str, letters: str) -> Mapping[str, re.Pattern[str]]:
         "lower": letter.lower(),
     }
     parts["lettered_item"] = _NOTHING if letters else "[A-Z][.:)]"
-    parts["end"] = _ENDS.get(language, "").format_map(parts)
-    return {name: re.compile(rule.format_map(parts)) for name, rule in _RULES.items()}
+    parts["end"] = rules["ends"].get(language, "").format_map(parts)
+    return {
+        name: re.compile(rule.format_map(parts))
+        for name, rule in rules["rules"].items()
+    }
 
 
 def _bits(named: str) -> int:
@@ -340,7 +318,5 @@ class ChoiceReader:
         return SEVERAL if taken or named.bit_count() > 1 else UNREADABLE
 
 
-@lru_cache(maxsize=256)
-def reader(options: tuple[Option, ...], language: str) -> ChoiceReader:
-    """Make the reader of a question's answers, or take it from the last answer."""
-    return ChoiceReader(options, language)
+# of a question like the last ones, whose reader is at hand
+reader = lru_cache(maxsize=256)(ChoiceReader)

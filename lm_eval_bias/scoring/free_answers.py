@@ -7,35 +7,18 @@ gives what an answer says or one of :data:`lm_eval_bias.core.answers.UNANSWERED`
 from __future__ import annotations
 
 import html
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.core.answers import ENDLESS
+from lm_eval_bias.core.files import packaged_text
 
-# what stands around a model's thoughts; templates may put the first into the prompt
-_THOUGHTS = (
-    ("<think>", "</think>"),  # DeepSeek, Qwen, Granite 3.3 and many more
-    ("<|channel|>analysis", "<|channel|>final<|message|>"),  # gpt-oss
-    (
-        "analysis",
-        "assistantfinal",
-    ),  # the same without its special tokens, from logs and servers that drop them
-    ("<|channel>thought", "<channel|>"),  # Gemma 4
-    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Cohere
-    ("Here is my thought process:", "Here is my response:"),  # Granite 3.2
-    ("[THINK]", "[/THINK]"),  # Mistral, Magistral
-    ("<seed:think>", "</seed:think>"),
-    ("◁think▷", "◁/think▷"),  # Kimi
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-)
 # what stands around an answer that is to be found by a program becomes English words, which all readers know
 _FRAMES = (
     (r"\\boxed\s*\{", "\nAnswer: "),
@@ -50,6 +33,7 @@ _CIRCLED = {
     first + place: 65 + place for first in (0x1F150, 0x1F170) for place in range(26)
 }
 _APOSTROPHES = str.maketrans("’‘ʼ´`‐‑", "'''''--")
+_THOUGHTS = "thoughts.yaml"
 _BEGINNING = 160  # characters in which a refusal begins
 
 
@@ -61,10 +45,11 @@ def without_thoughts(text: str) -> str:
     >>> without_thoughts("<think>A nurse")
     '[unfinished thoughts]'
     """
-    ends = [text.rfind(end) + len(end) for _, end in _THOUGHTS if end in text]
+    marks = listed(_THOUGHTS)
+    ends = [text.rfind(end) + len(end) for end in marks.values() if end in text]
     if ends:
         return text[max(ends) :].strip()
-    is_begun = text.lstrip().startswith(tuple(start for start, _ in _THOUGHTS))
+    is_begun = text.lstrip().startswith(tuple(marks))
     return ENDLESS if is_begun else text
 
 
@@ -75,14 +60,10 @@ def opening_of_thoughts(prompt: Any) -> str:
     ('<think>', '')
     """
     text = prompt.rstrip() if isinstance(prompt, str) else ""
-    return next(
-        (
-            start
-            for start, _ in _THOUGHTS
-            if not start.isalpha() and text.endswith(start)
-        ),
-        "",
-    )
+    for start in listed(_THOUGHTS):
+        if not start.isalpha() and text.endswith(start):
+            return str(start)
+    return ""
 
 
 def marks_thoughts(text: str) -> bool:
@@ -91,7 +72,8 @@ def marks_thoughts(text: str) -> bool:
     >>> marks_thoughts("<|END_THINKING|>Female"), marks_thoughts("<|message|>"), marks_thoughts("<|im_end|>")
     (True, True, False)
     """
-    return any(mark in text or text in mark for pair in _THOUGHTS for mark in pair)
+    marks = itertools.chain(*listed(_THOUGHTS).items())
+    return any(mark in text or text in mark for mark in marks)
 
 
 def plain_lines(text: str) -> list[str]:
@@ -114,11 +96,7 @@ def listed(name: str) -> Any:
     """Read a YAML beside this module."""
     import yaml
 
-    return yaml.safe_load(
-        resources.files("lm_eval_bias.scoring")
-        .joinpath(name)
-        .read_text(encoding="utf-8")
-    )
+    return yaml.safe_load(packaged_text("lm_eval_bias.scoring", name))
 
 
 @cache

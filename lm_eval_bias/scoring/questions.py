@@ -9,8 +9,7 @@ within one question's candidates.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.errors import BiasError
@@ -31,23 +30,9 @@ _FOR = {
     "inter": "causal language models",
 }
 Answer = tuple[float, ...]
-_expected: tuple[str, ...] = ()
-
-
-@contextlib.contextmanager
-def expecting(kinds: Sequence[str]) -> Iterator[None]:
-    """Tell model types which kinds of questions a run is going to ask, while it lasts."""
-    global _expected
-    before, _expected = _expected, tuple(kinds)
-    try:
-        yield
-    finally:
-        _expected = before
-
-
-def expected() -> tuple[str, ...]:
-    """Return the kinds of questions that the present run is going to ask; empty where that is not known."""
-    return _expected
+Answers = list[Answer]
+# kinds of questions that the present run is going to ask; empty where that is not known
+expected: Sequence[str] = ()
 
 
 def clozes(requests: Sequence[Any]) -> list[Cloze]:

@@ -1,7 +1,7 @@
 """Our request types as methods of the harness's models: log-likelihoods of texts, and answers to questions.
 
 The harness's ``hf`` backend mixes up requests that are the same tokens divided at different places (see
-:func:`.token_likelihoods.rounds`); the methods added here ask for them apart. Its backends also return a
+:func:`.token_likelihoods.mixes_up`); the methods added here ask for them apart. Its backends also return a
 continuation's log-likelihood without its length; the count given here comes from the backend's own encoding of the
 pair. Generative models answer questions from log-likelihoods, too.
 """
@@ -9,7 +9,7 @@ pair. Generative models answer questions from log-likelihoods, too.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.errors import BiasError
@@ -17,24 +17,24 @@ from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.questions import EXACT, KINDS, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.harness import border, distributed, internals, servers
 from lm_eval_bias.scoring import token_likelihoods
-from lm_eval_bias.scoring.questions import Answer
+from lm_eval_bias.scoring.questions import Answers
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
 
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 logger = logging.getLogger("lm_eval.bias")
 
 
-def _tell(requests: Sequence[Instance]) -> None:
+def _tell(requests: Requests) -> None:
     """Say whose requests come next: the bars below don't."""
     names = list(dict.fromkeys(str(request.task_name) for request in requests))
     if names and distributed.first():
         logger.info("%s: %s requests", few(names), f"{len(requests):,}")
 
 
-def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
+def _exact(self: LM, requests: Requests) -> token_likelihoods.Answers:
     """Answer ``(context, continuation)`` requests.
 
     Returns:
@@ -46,31 +46,18 @@ def _exact(self: LM, requests: Sequence[Instance]) -> list[tuple[float, bool]]:
     """
     _tell(requests)
 
-    def run_batch(places: list[int | None]) -> list[Any]:
+    def run_batch(places: token_likelihoods.Places) -> list[Any]:
         return self.loglikelihood([requests[i or 0] for i in places])
 
-    def divide(places: list[int]) -> list[list[int]]:
-        return token_likelihoods.rounds(
-            (i, *internals.encode_pair(self, *requests[i].args)) for i in places
-        )
+    def tokens(place: int) -> internals.Pair:
+        return internals.encode_pair(self, *requests[place].args)
 
     keys = [request.args for request in requests]
     border.look_at(self, prompt=str(requests[0].args[0]) if requests else "")
-    with servers.asking(self):
-        split = divide if token_likelihoods.shares_forwards(self) else None
-        answers = token_likelihoods.in_step(
-            self, "loglikelihood", keys, run_batch, split
-        )
-    values = (
-        (*key, float(answer[0])) for key, answer in zip(keys, answers, strict=True)
-    )
-    servers.refuse(self, keys, values)
-    return [(float(answer[0]), bool(answer[1])) for answer in answers]
+    return token_likelihoods.checked(self, keys, keys, run_batch, tokens)
 
 
-def _with_length(
-    self: TemplateLM, requests: Sequence[Instance]
-) -> list[tuple[float, bool, int]]:
+def _with_length(self: TemplateLM, requests: Requests) -> list[tuple[float, bool, int]]:
     """Answer ``(context, continuation)`` requests.
 
     Returns:
@@ -83,17 +70,15 @@ def _with_length(
     return [(*answer, n) for answer, n in zip(answers, lengths, strict=True)]
 
 
-def _without_tokens(
-    self: LM, requests: Sequence[Instance]
-) -> list[tuple[float, bool, int]]:
+def _without_tokens(self: LM, requests: Requests) -> list[tuple[float, bool, int]]:
     raise BiasError(
         f"the model type {type(self).__name__} doesn't say how many tokens a word has, which the task's options need: "
         "use a backend with log-likelihoods and a tokenizer (hf, vllm)"
     )
 
 
-def _refuse(kind: str) -> Callable[..., list[Answer]]:
-    def method(self: LM, requests: Sequence[Instance]) -> list[Answer]:
+def _refuse(kind: str) -> Callable[..., Answers]:
+    def method(self: LM, requests: Requests) -> Answers:
         raise BiasError(
             f"the model type {type(self).__name__} cannot answer {kind!r} questions: it needs a backend with "
             "log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
@@ -102,8 +87,8 @@ def _refuse(kind: str) -> Callable[..., list[Answer]]:
     return method
 
 
-def _generative(kind: str) -> Callable[..., list[Answer]]:
-    def method(self: LM, requests: Sequence[Instance]) -> list[Answer]:
+def _generative(kind: str) -> Callable[..., Answers]:
+    def method(self: LM, requests: Requests) -> Answers:
         from lm_eval_bias.scoring import causal, seq2seq
 
         _tell(requests)
@@ -115,11 +100,11 @@ def _generative(kind: str) -> Callable[..., list[Answer]]:
 
 
 # what the harness's model base classes get: any, and those with log-likelihoods of tokens
-METHODS: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, servers.Method] = {
     **{kind: _refuse(kind) for kind in KINDS},
     **{EXACT: _exact, WITH_LENGTH: _without_tokens, WITH_LENGTH_IF_KNOWN: _exact},
 }
-TOKEN_METHODS: dict[str, Callable[..., Any]] = {
+TOKEN_METHODS: dict[str, servers.Method] = {
     **{kind: _generative(kind) for kind in KINDS},
     **{WITH_LENGTH: _with_length, WITH_LENGTH_IF_KNOWN: _with_length},
 }

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from lm_eval_bias.core import Data
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.questions import GENERATED
 from lm_eval_bias.harness import internals, servers
 from lm_eval_bias.harness.internals import shadowed
@@ -33,7 +35,7 @@ from lm_eval_bias.scoring.free_answers import marks_thoughts, opening_of_thought
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
 
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Instance, Requests
 
 _PLAIN = "generate_until"
 # the harness's whose requests carry a seed, those of servers and all; classes derived from them may refuse one
@@ -62,7 +64,7 @@ class TextPart:
 
     places: tuple[int, ...]
     context: Any
-    options: dict[str, Any]
+    options: Data
     start: int
     base: int | None
     beside: tuple[Any, ...] = ()
@@ -86,6 +88,7 @@ class TextPart:
         )
 
 
+Batch = list[TextPart]
 PartTexts = tuple[TextPart, list[str]]
 
 
@@ -96,7 +99,7 @@ def seeded(kind: Any) -> bool:
     )
 
 
-def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPart]:
+def parts(requests: Requests, size: int, run_seed: int) -> list[TextPart]:
     """Divide the samples of each prompt into parts of ``size``, in the order of the requests.
 
     Args:
@@ -104,30 +107,19 @@ def parts(requests: Sequence[Instance], size: int, run_seed: int) -> list[TextPa
         size: Samples that are drawn together.
         run_seed: Taken where the options name no ``seed``.
     """
-    places_by_key: dict[str, list[int]] = {}
-    for i, request in enumerate(requests):
-        places_by_key.setdefault(
-            internals.request_key(GENERATED, request.args), []
-        ).append(i)
+    keys = (internals.request_key(GENERATED, request.args) for request in requests)
     all_parts = []
-    for places in places_by_key.values():
+    for places in grouped(zip(keys, itertools.count(), strict=False)).values():
         context, request_options = requests[places[0]].args
-        options = {
-            key: value for key, value in request_options.items() if key != "seed"
-        }
-        base = request_options.get("seed", run_seed)
+        options = dict(request_options)
+        base = options.pop("seed", run_seed)
         for start in range(0, len(places), size):
-            all_parts.append(
-                TextPart(
-                    tuple(places[start : start + size]), context, options, start, base
-                )
-            )
+            drawn = tuple(places[start : start + size])
+            all_parts.append(TextPart(drawn, context, options, start, base))
     return all_parts
 
 
-def batches(
-    alone: Sequence[TextPart], requests: Sequence[Instance], size: int
-) -> list[list[TextPart]]:
+def batches(alone: Sequence[TextPart], requests: Requests, size: int) -> list[Batch]:
     """Group parts to draw together: up to ``size`` samples, of a task's neighbouring prompts with equal options.
 
     Args:
@@ -135,8 +127,8 @@ def batches(
         requests: Those that the parts answer.
         size: Samples that are drawn together.
     """
-    joined: list[list[TextPart]] = []
-    last: Any = None
+    joined: list[Batch] = []
+    last = None
     room = 0
     for part in alone:
         kind = requests[part.places[0]].task_name, part.options, part.base
@@ -162,10 +154,6 @@ def _size(model: LM) -> int | None:
     )
 
 
-def _write(model: Any, requests: list[Instance]) -> list[str]:
-    return internals.generate_silently(model, requests)
-
-
 @contextlib.contextmanager
 def _detecting_once(model: Any) -> Iterator[None]:
     """Let ``batch_size=auto`` look for the largest batch once, not before every part."""
@@ -179,25 +167,26 @@ def _detecting_once(model: Any) -> Iterator[None]:
         yield
 
 
+def _request(
+    requests: Requests, part: TextPart, place: int, **options: Any
+) -> Instance:
+    """Make a part's request to the backend for the text at a place, with further options."""
+    arguments = (part.context, {**part.options, **options})
+    return dataclasses.replace(requests[place], arguments=arguments)
+
+
 def _seeded_texts(
-    model: Any, batched: list[list[TextPart]], requests: Sequence[Instance], _: Instance
+    model: Any, batched: list[Batch], requests: Requests, _: Instance
 ) -> Iterator[PartTexts]:
     """Draw samples from a backend that takes a seed with every request: as many at once as it can take."""
     missing = [part for (part,) in batched]
 
-    def write(batch: list[TextPart]) -> list[PartTexts]:
-        instances = []
-        for part in batch:
-            arguments = (part.context, {**part.options, "seed": part.seed})
-            instances.append(
-                dataclasses.replace(
-                    requests[part.places[0]], arguments=arguments, resps=[]
-                )
-            )
-        return [
-            (part, [text])
-            for part, text in zip(batch, _write(model, instances), strict=True)
+    def write(batch: Batch) -> list[PartTexts]:
+        asked = [
+            _request(requests, part, part.places[0], seed=part.seed) for part in batch
         ]
+        texts = internals.generate_silently(model, asked)
+        return [(part, [text]) for part, text in zip(batch, texts, strict=True)]
 
     if type(model).__name__ not in _SERVED:
         for batch in token_likelihoods.portions(model, missing):
@@ -214,8 +203,8 @@ def _seeded_texts(
 
 def _torch_texts(
     model: Any,
-    batched: list[list[TextPart]],
-    requests: Sequence[Instance],
+    batched: list[Batch],
+    requests: Requests,
     filler: Instance,
 ) -> Iterator[PartTexts]:
     """Draw samples from a backend that draws with torch here, or that is to get no seed."""
@@ -223,32 +212,23 @@ def _torch_texts(
 
     # a server may want to be told that there is none; other backends would not know the option
     unseeded = {"seed": None} if internals.is_client(model) else {}
-    for number in range(
-        token_likelihoods.everywhere(model, len(batched))
-    ):  # sharded models have to run in step
-        batch = batched[number] if number < len(batched) else []
-        if not batch:
-            _write(model, [filler])
+    # sharded models have to run in step
+    for number in range(token_likelihoods.everywhere(model, len(batched))):
+        if number >= len(batched):
+            internals.generate_silently(model, [filler])
             continue
+        batch = batched[number]
         torch.manual_seed(batch[0].seed)
-        asked = [
-            dataclasses.replace(
-                requests[i],
-                arguments=(
-                    part.context,
-                    {**part.options, **(unseeded if part.base is None else {})},
-                ),
-            )
-            for part in batch
-            for i in part.places
-        ]
-        texts = iter(_write(model, asked))
-        yield from [
-            (part, list(itertools.islice(texts, len(part.places)))) for part in batch
-        ]
+        asked = []
+        for part in batch:
+            more = unseeded if part.base is None else {}
+            asked += [_request(requests, part, i, **more) for i in part.places]
+        texts = iter(internals.generate_silently(model, asked))
+        for part in batch:
+            yield part, list(itertools.islice(texts, len(part.places)))
 
 
-def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
+def _sampled(model: LM, requests: Requests, filler: Instance) -> list[str]:
     """Draw samples; the filler keeps step with ranks that have more parts to draw."""
     import torch
 
@@ -258,25 +238,19 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
     texts: list[Any] = [None] * len(requests)
     size = 1 if takes_seeds else _size(model)
     alone = parts(requests, size or len(requests), torch.initial_seed())
-    batched = (
-        [[part] for part in alone]
-        if takes_seeds or size is None
-        else batches(alone, requests, size)
-    )
-    missing = []
-    for batch in batched:
-        cached = [
-            (
-                part,
-                servers.kept(model, GENERATED, map(part.key, range(len(part.places)))),
-            )
-            for part in batch
-        ]
-        if any(None in kept for _, kept in cached):
-            missing.append(batch)
-        for part, kept in cached:
-            for place, text in zip(part.places, kept, strict=True):
-                texts[place] = text
+    batched = batches(alone, requests, size) if size else [[part] for part in alone]
+    for part in itertools.chain.from_iterable(batched):
+        keys = map(part.key, range(len(part.places)))
+        kept = servers.kept(model, GENERATED, keys)
+        for place, text in zip(part.places, kept, strict=True):
+            texts[place] = text
+    lacking = {place for place, text in enumerate(texts) if text is None}
+    missing = [
+        batch
+        for batch in batched
+        if any(not lacking.isdisjoint(part.places) for part in batch)
+    ]
+    draw = _seeded_texts if takes_seeds else _torch_texts
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
     with (
         torch.random.fork_rng(devices=devices),
@@ -288,9 +262,7 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
             disable=model.rank != 0,
         ) as bar,
     ):
-        for part, part_texts in (_seeded_texts if takes_seeds else _torch_texts)(
-            model, missing, requests, filler
-        ):
+        for part, part_texts in draw(model, missing, requests, filler):
             for i, text in enumerate(part_texts):
                 texts[part.places[i]] = text
                 model.cache_hook.add_partial(GENERATED, part.key(i), text)
@@ -299,10 +271,10 @@ def _sampled(model: LM, requests: Sequence[Instance], filler: Instance) -> list[
     return texts
 
 
-def _greedy(model: LM, requests: Sequence[Instance], filler: Instance) -> list[str]:
+def _greedy(model: LM, requests: Requests, filler: Instance) -> list[str]:
     """Ask for likeliest texts as the harness does."""
 
-    def write(places: list[int | None]) -> list[str]:
+    def write(places: token_likelihoods.Places) -> list[str]:
         return model.generate_until(
             [filler if i is None else requests[i] for i in places]
         )
@@ -331,10 +303,10 @@ def _keeping_marks(model: Any) -> Iterator[None]:
     decode = model.tok_decode
 
     def decode_with_marks(tokens: Any, skip_special_tokens: bool = True) -> str:
-        text: str = decode(tokens, skip_special_tokens=skip_special_tokens)
+        text = decode(tokens, skip_special_tokens=skip_special_tokens)
         if not skip_special_tokens:
             return text
-        marked: str = decode(tokens, skip_special_tokens=False)
+        marked = decode(tokens, skip_special_tokens=False)
         for token in others:
             marked = marked.replace(token, "")
         return marked if marks_thoughts(marked) else text
@@ -343,7 +315,7 @@ def _keeping_marks(model: Any) -> Iterator[None]:
         yield
 
 
-def _generated(self: LM, requests: Sequence[Instance]) -> list[str]:
+def _generated(self: LM, requests: Requests) -> list[str]:
     """Answer ``(context, options)`` requests; equal ones that sample (``do_sample``) are further samples.
 
     Returns:

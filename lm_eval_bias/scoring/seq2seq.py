@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import islice
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.causal import closed
 from lm_eval_bias.scoring.questions import (
-    Answer,
+    Answers,
     clozes,
     next_sentences,
     refuse_foreign,
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from lm_eval.api.model import TemplateLM
     from transformers import PreTrainedTokenizerBase
 
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Ids, Pair, Requests
 
 SENTINEL = "<extra_id_0>"
 _FAMILY = "an encoder-decoder model (which scores next sentences with inter=gen)"
@@ -44,18 +43,16 @@ def sentinel_id(tokenizer: PreTrainedTokenizerBase) -> int:
     return int(ids[0])
 
 
-def _with_sentinel(
-    tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int
-) -> list[int]:
+def _with_sentinel(tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int) -> Ids:
     """Encode a text with the sentinel in it.
 
     Some tokenizers (mT5's) don't see the sentinel behind letters: there it is put between the parts, encoded apart.
     """
-    ids = list(tokenizer.encode(text))
+    ids = tokenizer.encode(text)
     if sentinel in ids:
         return ids
     parts = [
-        list(tokenizer.encode(part, add_special_tokens=False))
+        tokenizer.encode(part, add_special_tokens=False)
         for part in text.split(SENTINEL)
     ]
     joined = parts[0]
@@ -64,9 +61,7 @@ def _with_sentinel(
     return [*joined, tokenizer.eos_token_id]
 
 
-def _behind_sentinel(
-    model: TemplateLM, pairs: list[tuple[list[int], list[int]]]
-) -> list[float]:
+def _behind_sentinel(model: TemplateLM, pairs: list[Pair]) -> list[float]:
     """Score what the decoder says after the sentinel; pairs of encoder and decoder ids, with sentinel."""
     queries = [
         pair for ids, decoded in pairs for pair in ((ids, decoded[:1]), (ids, decoded))
@@ -77,7 +72,7 @@ def _behind_sentinel(
     ]
 
 
-def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def cloze(model: TemplateLM, requests: Requests) -> Answers:
     """Score words behind the sentinel: ``(arithmetic mean of their tokens' probabilities, number of tokens)`` (0..1).
 
     The decoder is forced to ``<extra_id_0>``; the word's tokens are revealed one by one in front of the sentinel.
@@ -100,7 +95,7 @@ def cloze(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
     return [(fmean(map(math.exp, islice(values, size))), size) for size in sizes]
 
 
-def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answer]:
+def next_sentence(model: TemplateLM, requests: Requests) -> Answers:
     """Score candidates behind the sentinel: ``(Eq. 4 over the candidate's tokens and </s>, their number)`` (0..1).
 
     Encoder ``<context> <extra_id_0>``, decoder ``<pad> <extra_id_0> <candidate> </s>``; the sentinel is not scored.
@@ -108,7 +103,7 @@ def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answe
     questions = next_sentences(requests)
     refuse_foreign(questions, (), _FAMILY)
     sentinel = sentinel_id(model.tokenizer)
-    pairs: list[tuple[list[int], list[int]]] = []
+    pairs = []
     for q in questions:
         context = _with_sentinel(
             model.tokenizer, f"{closed(q.context)} {SENTINEL}", sentinel
@@ -127,9 +122,7 @@ def next_sentence(model: TemplateLM, requests: Sequence[Instance]) -> list[Answe
     ]
 
 
-def sentence_likelihoods(
-    model: TemplateLM, requests: Sequence[Instance]
-) -> list[Answer]:
+def sentence_likelihoods(model: TemplateLM, requests: Requests) -> Answers:
     """Refuse: an encoder-decoder model has no likelihood of a context.
 
     Raises:

@@ -1,8 +1,8 @@
 """Exact log-likelihoods of token ids on any backend of the harness that has log-likelihoods.
 
 Between our questions and the harness's ``_loglikelihood_tokens``: each distinct pair of context and continuation is
-asked once, ``--use_cache`` is honoured, ranks are evened out, and requests that the ``hf`` backend would mix up go
-separately.
+asked once, ``--use_cache`` is honoured, ranks are evened out, and requests that the ``hf`` backend would mix up run
+apart.
 """
 
 from __future__ import annotations
@@ -11,45 +11,50 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tqdm import tqdm
+
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.harness import internals, servers
+from lm_eval_bias.harness import border, internals, servers
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
 
 T = TypeVar("T")
 Ids = tuple[int, ...]
-Answer = tuple[float, bool]
+Answers = list[tuple[float, bool]]
+Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]
+Places = list[int | None]  # of requests; None stands for any of them
+RunBatch = Callable[[Places], list[Any]]
 _PORTION = 2000  # requests: enough to keep every device busy
 
 
-def rounds(pairs: Iterable[tuple[T, Sequence[int], Sequence[int]]]) -> list[list[T]]:
-    """Split requests so that no round holds one token string divided at two places.
+def mixes_up(model: LM, pairs: Iterable[tuple[Any, Any]]) -> bool:
+    """Tell whether a backend would give some requests the log-likelihoods of others.
 
     The harness's ``hf`` backend (0.4.13, ``logits_cache``) runs requests together whose context and continuation, the
-    last token aside, are the same tokens; where they are divided differently, the shorter continuation gets the
+    last token aside, are the same tokens; where they are divided at different places, the shorter continuation gets the
     log-likelihood of other tokens.
 
     Args:
-        pairs: ``(key, context ids, continuation ids)``.
+        model: The backend.
+        pairs: Token ids of contexts and continuations.
 
-    Returns:
-        The keys, per round.
-
-    >>> rounds([("a", [1], [2, 3]), ("b", [1, 2], [3]), ("c", [1, 2], [4]), ("d", [5], [6])])
-    [['a', 'd'], ['b', 'c']]
+    >>> from types import SimpleNamespace
+    >>> mixes_up(SimpleNamespace(logits_cache=True), [([1], [2, 3]), ([1, 2], [4])])
+    True
+    >>> mixes_up(SimpleNamespace(logits_cache=True), [([1, 2], [3]), ([1, 2], [4])])
+    False
     """
-    divided: dict[Ids, list[int]] = {}
-    keys: list[list[T]] = []
-    for key, context, continuation in pairs:
-        lengths = divided.setdefault((*context, *continuation[:-1]), [])
-        if len(context) not in lengths:
-            lengths.append(len(context))
-        number = lengths.index(len(context))
-        if number == len(keys):
-            keys.append([])
-        keys[number].append(key)
-    return keys
+    if not getattr(model, "logits_cache", False):
+        return False
+    if getattr(model, "backend", "causal") != "causal":
+        return False
+    divided: dict[Ids, int] = {}
+    for context, continuation in pairs:
+        string = (*context, *continuation[:-1])
+        if divided.setdefault(string, len(context)) != len(context):
+            return True
+    return False
 
 
 def portions(model: LM, items: list[T]) -> list[list[T]]:
@@ -57,20 +62,10 @@ def portions(model: LM, items: list[T]) -> list[list[T]]:
 
     A run that is stopped loses no more than the call that was under way.
     """
-    size = (
-        _PORTION
-        if internals.derives_from(type(model), "VLLM", "SGLangLM")
-        else max(1, len(items))
-    )
+    size = getattr(model, "portion", None) or max(1, len(items))
+    if internals.derives_from(type(model), "VLLM", "SGLangLM"):
+        size = _PORTION
     return [items[start : start + size] for start in range(0, len(items), size)]
-
-
-def shares_forwards(model: LM) -> bool:
-    """Tell whether a backend is one that mixes such requests up."""
-    return (
-        bool(getattr(model, "logits_cache", False))
-        and getattr(model, "backend", "causal") == "causal"
-    )
 
 
 @contextlib.contextmanager
@@ -85,11 +80,8 @@ def precise(model: Any) -> Iterator[None]:
         return
     import torch
 
-    model.softmax_dtype = torch.float32
-    try:
+    with internals.shadowed(model, "softmax_dtype", torch.float32):
         yield
-    finally:
-        model.softmax_dtype = None
 
 
 def everywhere(model: LM, number: int) -> int:
@@ -105,8 +97,9 @@ def in_step(
     model: LM,
     kind: str,
     keys: Sequence[Any],
-    run_batch: Callable[[list[int | None]], list[Any]],
-    divide: Callable[[list[int]], list[list[int]]] | None = None,
+    run_batch: RunBatch,
+    tokens: Callable[[int], tuple[Any, Any]] | None = None,
+    title: str = "",
 ) -> list[Any]:
     """Take answers from the cache of ``--use_cache``, ask for the others, and keep them at once.
 
@@ -115,21 +108,58 @@ def in_step(
         kind: As which answers are kept.
         keys: How each request is named in the cache.
         run_batch: Gives the answers to the requests at some places; ``None`` stands for any request, to fill up.
-        divide: What is asked with each call, from the places that are asked; by default what suits the backend.
+        tokens: Gives context and continuation of the request at a place, as token ids, for backends that mix up some.
+        title: Of a progress bar; none without it.
     """
     answers = servers.kept(model, kind, keys)
     missing = [i for i, answer in enumerate(answers) if answer is None]
-    parts = divide(missing) if divide else portions(model, missing)
-    for number in range(everywhere(model, len(parts))):
-        part = parts[number] if number < len(parts) else []
-        lacking = everywhere(model, len(part)) - len(part)
-        with precise(model):
+    parts = portions(model, missing)
+    is_silent = not title or model.rank != 0
+    with (
+        tqdm(total=len(missing), desc=title, disable=is_silent) as bar,
+        precise(model),
+        contextlib.ExitStack() as stack,
+    ):
+        if tokens is not None and mixes_up(model, map(tokens, missing)):
+            stack.enter_context(internals.shadowed(model, "logits_cache", False))
+        for number in range(everywhere(model, len(parts))):
+            part = parts[number] if number < len(parts) else []
+            lacking = everywhere(model, len(part)) - len(part)
             fresh = run_batch([*part, *[None] * lacking])
-        for i, answer in zip(part, fresh, strict=False):
-            answers[i] = answer
-            model.cache_hook.add_partial(kind, keys[i], answer)
-        servers.commit(model)
+            for i, answer in zip(part, fresh, strict=False):
+                answers[i] = answer
+                model.cache_hook.add_partial(kind, keys[i], answer)
+            servers.commit(model)
+            bar.update(len(part))
     return answers
+
+
+def checked(
+    model: LM,
+    keys: Sequence[Any],
+    pairs: Sequence[tuple[Any, Any]],
+    run_batch: RunBatch,
+    tokens: Callable[[int], tuple[Any, Any]],
+) -> Answers:
+    """Ask for log-likelihoods, and refuse such as no distribution has.
+
+    Args:
+        model: The model.
+        keys: How each request is named in the cache.
+        pairs: Context and continuation of each, as texts or tuples of token ids.
+        run_batch: As for :func:`in_step`.
+        tokens: As for :func:`in_step`.
+
+    Raises:
+        BiasError: No distribution has such log-likelihoods.
+    """
+    with servers.asking(model):
+        answers = in_step(model, "loglikelihood", keys, run_batch, tokens)
+    values = (
+        (*pair, float(answer[0])) for pair, answer in zip(pairs, answers, strict=True)
+    )
+    servers.refuse(model, keys, values)
+    return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
 def encode_ahead(model: Any, pairs: Iterable[tuple[str, str]]) -> None:
@@ -163,18 +193,9 @@ def lead(model: TemplateLM) -> list[int]:
     """
     tokenizer = getattr(model, "tokenizer", None)
     try:
-        encoded = list(tokenizer("a")["input_ids"])  # type: ignore[misc]
-        bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])  # type: ignore[misc]
+        return border.added(tokenizer.encode, tokenizer)[0]  # type: ignore[union-attr]
     except (TypeError, KeyError, AttributeError, NotImplementedError):
         return []
-    return next(
-        (
-            encoded[:i]
-            for i in range(len(encoded))
-            if bare and encoded[i : i + len(bare)] == bare
-        ),
-        [],
-    )
 
 
 def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
@@ -182,9 +203,7 @@ def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
     return "token ids: " + " ".join(map(str, context)), " ".join(map(str, continuation))
 
 
-def loglikelihoods(
-    model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
-) -> list[Answer]:
+def loglikelihoods(model: TemplateLM, pairs: Pairs) -> Answers:
     """Compute log-likelihoods of continuations given contexts, both as token ids.
 
     Args:
@@ -204,42 +223,25 @@ def loglikelihoods(
         distinct.setdefault((tuple(c), tuple(k)), len(distinct)) for c, k in pairs
     ]
     inputs = list(distinct)
-    keys = [_key(*pair) for pair in inputs]
     filler = (model.prefix_token_id,)
 
-    def request(i: int | None) -> tuple[tuple[str, str], list[int], list[int]]:
-        if i is None:
-            return _key(filler, filler), [*filler], [*filler]
-        context, continuation = inputs[i]
-        return keys[i], list(context), list(continuation)
+    def run_batch(numbers: Places) -> list[Any]:
+        requests = []
+        for i in numbers:
+            context, continuation = (filler, filler) if i is None else inputs[i]
+            key = _key(context, continuation)
+            requests.append((key, list(context), list(continuation)))
+        return internals.loglikelihood_tokens(model, requests)
 
-    def run_batch(numbers: list[int | None]) -> list[Any]:
-        return internals.loglikelihood_tokens(model, list(map(request, numbers)))
-
-    def divide(numbers: list[int]) -> list[list[int]]:
-        return rounds((i, *inputs[i]) for i in numbers)
-
+    keys = [_key(*pair) for pair in inputs]
     try:
-        with servers.asking(model):
-            answers = in_step(
-                model,
-                "loglikelihood",
-                keys,
-                run_batch,
-                divide if shares_forwards(model) else None,
-            )
+        answers = checked(model, keys, inputs, run_batch, inputs.__getitem__)
     except NotImplementedError as error:
         raise no_loglikelihoods(type(model).__name__) from error
-    values = (
-        (*pair, float(answer[0])) for pair, answer in zip(inputs, answers, strict=True)
-    )
-    servers.refuse(model, keys, values)
-    return [(float(answers[i][0]), bool(answers[i][1])) for i in places]
+    return [answers[i] for i in places]
 
 
-def _refuse_long(
-    model: TemplateLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
-) -> None:
+def _refuse_long(model: TemplateLM, pairs: Pairs) -> None:
     """Refuse a text that the model would read only the end of: its likelihood would be another text's."""
     limit = getattr(model, "max_length", None)
     if not isinstance(limit, int):

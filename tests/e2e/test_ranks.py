@@ -188,7 +188,7 @@ def model_of(kind, folder):
             folder.with_name("nsp"),
         )
         torch.manual_seed(20261122)
-        head = nsp_model.make_head(body.config.hidden_size)
+        head = nsp_model.CausalNetwork(body).head
         nsp_model.save(
             made, body, tiny.gpt2_tokenizer(), nsp_model.NSPConfig("causal"), head
         )

@@ -221,7 +221,7 @@ def table(report: dict[str, Any]) -> str:
 
 def plan_only(count: int, length: int) -> str:
     """How long the layout of so many requests takes: four one-token answers to a prompt, half of which is shared."""
-    from lm_eval_bias.models.prefix_trie import arrange
+    from lm_eval_bias.models.prefix_trie import Trie
 
     rng = random.Random(1)  # noqa: S311
     shots = [[rng.randrange(50_000) for _ in range(length // 2)] for _ in range(50)]
@@ -233,10 +233,10 @@ def plan_only(count: int, length: int) -> str:
         inputs += [[*prompt, letter] for letter in range(4)]
     before, started = measuring.peak(), time.perf_counter()
     measuring.peak(start=True)
-    sequences, _ = arrange(inputs)
+    trie = Trie(inputs)
     seconds, more = time.perf_counter() - started, (measuring.peak() - before) / 1024
     return (
-        f"{len(inputs):,} requests, {sum(map(len, inputs)):,} tokens, {sequences.trie_size:,} in the trie: laid out in "
+        f"{len(inputs):,} requests, {sum(map(len, inputs)):,} tokens, {len(trie):,} in the trie: laid out in "
         f"{seconds:.1f} s with {more:.2f} GiB beside the {before / 1024:.1f} GiB of the requests"
     )
 
@@ -283,7 +283,7 @@ def main() -> int:
     from transformers import AutoTokenizer
 
     from lm_eval_bias.harness.registration import register
-    from lm_eval_bias.models.prefix_trie import arrange
+    from lm_eval_bias.models.prefix_trie import Trie
 
     measuring.quiet()
     register()
@@ -343,7 +343,7 @@ def main() -> int:
             "likeness": form.likeness if form else workload,
             "requests": len(requests),
             "asked": sum(len(ids) for ids, _ in pairs),
-            "trie": arrange([ids for ids, _ in pairs])[0].trie_size,
+            "trie": len(Trie([ids for ids, _ in pairs])),
             "models": facts[workload],
             "compared": compared(answers[workload]),
         }

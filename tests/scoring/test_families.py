@@ -19,9 +19,9 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import registration
 from lm_eval_bias.models.masked_lm import HFMaskedLM
 from lm_eval_bias.models.next_sentence.nsp_model import (
+    CausalNetwork,
     HFNextSentence,
     NSPConfig,
-    make_head,
     save,
 )
 from lm_eval_bias.tasks.stereoset import hooks
@@ -457,7 +457,7 @@ def causal_nsp(models, tmp_path_factory):
     body = transformers.AutoModel.from_pretrained(models("gpt2")).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(models("gpt2"))
     torch.manual_seed(7)
-    head = make_head(32)
+    head = CausalNetwork(body).head
     with torch.no_grad():
         head[2].weight.mul_(40)
     folder = tmp_path_factory.mktemp("nsp") / "model"

@@ -101,7 +101,7 @@ def test_one_token_string_divided_at_two_places(gpt2):
         assert [
             value for value, _ in loglikelihoods(hf(gpt2, **options), pairs)
         ] == pytest.approx(expected, rel=1e-5)
-    # the harness itself gets them wrong: if this fails, the bug is mended and rounds() can go
+    # the harness itself gets them wrong: if this fails, the bug is mended and mixes_up() can go
     wrong = internals.loglikelihood_tokens(
         hf(gpt2), [(None, *map(list, pair)) for pair in pairs]
     )

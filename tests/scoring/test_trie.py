@@ -12,7 +12,7 @@ from transformers import DynamicCache, PretrainedConfig
 from lm_eval_bias.models import prefix_trie
 from lm_eval_bias.models.packed import packed_forwards
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
-from lm_eval_bias.models.packed.trie_walk import Walk
+from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
 
 NO_LIMIT = 1 << 30
 few = st.lists(
@@ -75,18 +75,23 @@ def walk(*widths, widest=8192):
 def test_each_needed_token_is_answered_once_from_its_own_beginning(
     width, inputs, shots, last, budget, most
 ):
-    sequences, _ = prefix_trie.arrange([[1] * shots + ids for ids in inputs])
-    needed = np.minimum(sequences.lengths, last)
+    given = [[1] * shots + ids for ids in inputs]
+    counts = [min(len(ids), last) for ids in given]
+    trie = prefix_trie.Trie(given)
+    needed = trie.tails(counts)
     wanted = []
-    for k, count in enumerate(needed):
-        sums = TABLE[sequences.ids(k).tolist(), range(sequences.lengths[k])].cumsum(0)
-        wanted.extend(sums[-count:])
-    answered = []
-    for output in walk(width).outputs(sequences, needed, budget, most):
-        for slot, row in zip(output.slots.tolist(), output.rows.tolist(), strict=True):
-            answered.append(slot)
-            assert torch.allclose(output.states[row], wanted[slot])
-    assert sorted(answered) == list(range(len(wanted)))
+    for ids, count in zip(given, counts, strict=True):
+        wanted.extend(TABLE[ids, range(len(ids))].cumsum(0)[-count:])
+    answered = {}
+    method = walk(width)
+    layout = lay_out(trie, needed, method, budget, most)
+    for output in method.outputs(trie, needed, layout):
+        for node, states in zip(output.nodes.tolist(), output.states, strict=True):
+            assert node not in answered
+            answered[node] = states
+    assert answered.keys() == set(needed.tolist())
+    for node, sums in zip(needed.tolist(), wanted, strict=True):
+        assert torch.allclose(answered[node], sums)
 
 
 # 300 tokens are more than a forward takes
@@ -96,14 +101,13 @@ def test_shared_tokens_run_once(shots):
     prompts = [
         [1] * shots + [i % 4, *rng.integers(0, 4, 25).tolist()] for i in range(60)
     ]
-    sequences, _ = prefix_trie.arrange(
-        [prompt + [word, word] for prompt in prompts for word in range(4)]
-    )
-    needed = np.full(len(sequences), 2)
-    run = sum(
-        output.tokens for output in walk(16).outputs(sequences, needed, 128, NO_LIMIT)
-    )
-    assert sequences.trie_size <= run <= 1.05 * sequences.trie_size
+    inputs = [prompt + [word, word] for prompt in prompts for word in range(4)]
+    trie = prefix_trie.Trie(inputs)
+    needed = trie.tails([2] * len(inputs))
+    method = walk(16)
+    layout = lay_out(trie, needed, method, 128, NO_LIMIT)
+    run = sum(output.tokens for output in method.outputs(trie, needed, layout))
+    assert len(trie) <= run <= 1.05 * len(trie)
 
 
 @given(
@@ -115,16 +119,22 @@ def test_shared_tokens_run_once(shots):
         ),
     )
 )
-def test_arranged_sequences_are_the_distinct_inputs_in_order(inputs):
-    found, of = prefix_trie.arrange(inputs)
-    as_lists = [found.ids(k).tolist() for k in range(len(found))]
-    assert as_lists == sorted(list(ids) for ids in {tuple(ids) for ids in inputs})
-    assert [as_lists[k] for k in of] == inputs
+def test_nodes_are_the_distinct_beginnings_in_order(inputs):
+    trie = prefix_trie.Trie(inputs)
     nodes = sorted({tuple(ids[: i + 1]) for ids in inputs for i in range(len(ids))})
-    assert found.trie_size == len(nodes)
-    assert found.depths(np.arange(len(nodes))).tolist() == [
-        len(node) - 1 for node in nodes
-    ]
+    assert trie.tokens.tolist() == [node[-1] for node in nodes]
+    assert trie.depths.tolist() == [len(node) - 1 for node in nodes]
+    for number, (node, end) in enumerate(zip(nodes, trie.ends.tolist(), strict=True)):
+        below = [other[: len(node)] == node for other in nodes]
+        assert below == [number <= other < end for other in range(len(nodes))]
+    for ids, k in zip(inputs, trie.sequence_of, strict=True):
+        of_ids = trie.paths[k].tolist()
+        assert of_ids == [nodes.index(tuple(ids[: i + 1])) for i in range(len(ids))]
+        strand = trie.strand(k, k + 1).tolist()
+        assert strand == of_ids
+    counts = [len(ids) // 2 + 1 for ids in inputs]
+    tails = [ids[-count:] for ids, count in zip(inputs, counts, strict=True)]
+    assert trie.tokens[trie.tails(counts)].tolist() == sum(tails, [])
 
 
 @pytest.mark.parametrize("projects", [True, False])
@@ -139,15 +149,15 @@ def test_scores_in_parts_of_a_vocabulary_are_those_of_all_logits(projects, monke
         logits = head(states)
     places, targets = np.repeat(np.arange(12), 30), np.tile(np.arange(30), 12)
     outputs = [
-        ForwardOutput(at, at % 6, states[at], 6, head)
+        ForwardOutput(at, states[at], 6, head)
         if projects
-        else ForwardOutput(at, at % 6, logits[at], 6)
+        else ForwardOutput(at, logits[at], 6)
         for at in (np.arange(6), np.arange(6, 12))
     ]
     joined = list(packed_forwards.collected(outputs))
     assert len(joined) == (1 if projects else 2)
     if not projects:
-        joined = [ForwardOutput(places, places, logits, 12)]
+        joined = [ForwardOutput(np.arange(12), logits, 12)]
     found, greedy = joined[0].score(places, targets)
     wanted = logits.log_softmax(-1)[places, targets]
     assert np.allclose(found, wanted.numpy(), atol=1e-5)

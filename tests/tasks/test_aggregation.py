@@ -1,17 +1,14 @@
 """What the harness's task class keeps of a run's documents."""
 
 import math
+import pickle
 import warnings
 
 import pytest
 
 from lm_eval_bias.core import errors
 from lm_eval_bias.custom_metrics.score import Estimate, Score
-from lm_eval_bias.harness.score_aggregation import (
-    Aggregation,
-    CarriedRecord,
-    TaskRecords,
-)
+from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord
 
 
 def test_a_document_without_a_record_and_a_score_that_fails_are_nan_with_a_reason():
@@ -42,9 +39,14 @@ def test_a_document_without_a_record_and_a_score_that_fails_are_nan_with_a_reaso
         entry = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            assert Aggregation(score, TaskRecords(), "t", entry).value(
-                values
-            ) == pytest.approx(value, nan_ok=True)
+            given = Aggregation(score, [], "t", entry).value(values)
+            assert given == pytest.approx(value, nan_ok=True)
         assert entry.get("note") == reason
     assert len(errors.FAULTS) == 1
     errors.FAULTS.clear()
+
+
+def test_a_carried_record_can_be_pickled():
+    carrier = CarriedRecord(0.5, {"item": 1}, 3, "why")
+    again = pickle.loads(pickle.dumps(carrier))  # noqa: S301
+    assert (again, vars(again)) == (0.5, vars(carrier))

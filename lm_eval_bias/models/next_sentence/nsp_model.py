@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 import safetensors.torch
 import torch
 import transformers
+from torch import Tensor
 from transformers import PreTrainedModel
 
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, whole_folder, writing
 from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE
@@ -26,13 +28,13 @@ from lm_eval_bias.models.question_model import Answers, QuestionModel
 from lm_eval_bias.scoring.questions import next_sentences, refuse_foreign
 
 if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import Instance
+    from lm_eval_bias.harness.internals import Requests
 
 CONFIG = "nsp_config.json"
 HEAD = "nsp_head.safetensors"
 PREFIX = "binary classification: "
 LABELS = ("0", "1")  # the words of a T5 for "doesn't follow" and "follows"
-Tensors = dict[str, torch.Tensor]
+Tensors = dict[str, Tensor]
 _NO_CLOZE = (
     "--model hf-nsp answers only between-sentence questions: run stereoset_<language>_inter with it, and "
     "stereoset_<language>_intra with --model hf on its base model ('lm-eval-bias stereoset predictions' joins the two)"
@@ -47,7 +49,7 @@ class NSPConfig:
     prefix: str = ""  # before the context (T5)
     read_step: int = 2  # at which decoder step the labels' probabilities are read, 1 or 2 (the authors' is 2)
     # what it was trained on and how, for people
-    training: dict[str, Any] = field(default_factory=dict)
+    training: Data = field(default_factory=dict)
 
 
 def body_class(is_encoder_decoder: bool) -> Any:
@@ -57,29 +59,43 @@ def body_class(is_encoder_decoder: bool) -> Any:
     return transformers.AutoModel
 
 
-def make_head(hidden_size: int) -> torch.nn.Sequential:
-    """Make the paper's head: ``hidden_size`` to 300 to 300 to 2 logits, all linear."""
-    return torch.nn.Sequential(
-        torch.nn.Linear(hidden_size, 300),
-        torch.nn.Linear(300, 300),
-        torch.nn.Linear(300, 2),
-    )
+class CausalNetwork(torch.nn.Module):
+    """A decoder, the mean of its last hidden states over real tokens, and the paper's head of three linear layers."""
 
+    def __init__(self, body: PreTrainedModel) -> None:
+        """Make a head of ``hidden_size`` to 300 to 300 to 2 logits, in float32."""
+        super().__init__()
+        self.body = body
+        self.head = torch.nn.Sequential(
+            torch.nn.Linear(body.config.hidden_size, 300),
+            torch.nn.Linear(300, 300),
+            torch.nn.Linear(300, 2),
+        )
+        # for the Trainer
+        self.gradient_checkpointing_enable = body.gradient_checkpointing_enable
 
-def by_head(
-    head: torch.nn.Module, states: torch.Tensor, mask: torch.Tensor
-) -> torch.Tensor:
-    """Compute the two logits of a head from the mean of the last hidden states over real tokens, ``[pairs, 2]``.
-
-    The head is in float32; the mask, ``[pairs, tokens]``, is 1 for real tokens.
-    """
-    real = mask.unsqueeze(-1).float()
-    return head((states.float() * real).sum(1) / real.sum(1))
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        labels: Tensor | None = None,
+    ) -> Tensors:
+        """Return the two logits of each pair, ``[pairs, 2]``, and with labels the loss before them."""
+        states = self.body(
+            input_ids=input_ids, attention_mask=attention_mask, use_cache=False
+        ).last_hidden_state
+        with torch.autocast(states.device.type, enabled=False):
+            real = attention_mask.unsqueeze(-1).float()
+            logits = self.head((states.float() * real).sum(1) / real.sum(1))
+            if labels is None:
+                return {"logits": logits}
+            loss = torch.nn.functional.cross_entropy(logits, labels)
+            return {"loss": loss, "logits": logits}
 
 
 def by_word(
     body: PreTrainedModel, inputs: Tensors, labels: Sequence[int], step: int
-) -> torch.Tensor:
+) -> Tensor:
     """Compute the logits of two tokens at a decoder step of a T5, after the decoder's own words, ``[pairs, 2]``."""
     mask = inputs["attention_mask"]
     encoded = body.get_encoder()(input_ids=inputs["input_ids"], attention_mask=mask)
@@ -133,10 +149,7 @@ def save(
             json.dumps(dataclasses.asdict(config), indent=2), encoding="utf-8"
         )
         if head is not None:
-            weights = {
-                name: value.contiguous() for name, value in head.state_dict().items()
-            }
-            safetensors.torch.save_file(weights, temporary / HEAD)
+            safetensors.torch.save_model(head, str(temporary / HEAD))
         for name, text in (texts or {}).items():
             (temporary / name).write_text(text, encoding="utf-8")
 
@@ -161,8 +174,8 @@ def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:
             "save only its model_state_dict"
         ) from error
     raw = raw.get("model_state_dict", raw) if isinstance(raw, dict) else {}
-    body: Tensors = {}
-    head: Tensors = {}
+    body = {}
+    head = {}
     for name, value in raw.items():
         part, _, rest = str(name).removeprefix("module.").partition(".")
         if part == "nsp_head":
@@ -211,18 +224,18 @@ class HFNextSentence(QuestionModel):
             self.config = NSPConfig(family, prefix=prefix)
         self._is_causal = self.config.family == "causal"
         kind = body_class(not self._is_causal)
-        self._body: PreTrainedModel = self.load(kind)[0]
+        self._model = self.load(kind)[0]
         rows = len(body.get("wte.weight", ()))
         # the authors' script added a padding token
-        if rows > self._body.get_input_embeddings().num_embeddings:
-            self._body.resize_token_embeddings(rows, mean_resizing=False)
+        if rows > self._model.get_input_embeddings().num_embeddings:
+            self._model.resize_token_embeddings(rows, mean_resizing=False)
         try:
             if body:
-                self._body.load_state_dict(body)
+                self._model.load_state_dict(body)
             if self._is_causal:
-                made = make_head(self._body.config.hidden_size)
-                made.load_state_dict(head)
-                self._head = made.to(self._device, torch.float32).eval()
+                self._network = CausalNetwork(self._model).eval()
+                self._network.head.load_state_dict(head)
+                self._network.head.to(self._device)
             else:
                 # some tokenizers put an empty token in front of the word's
                 self._labels = [self._encode(word)[-1] for word in LABELS]
@@ -231,28 +244,23 @@ class HFNextSentence(QuestionModel):
             raise BiasError(
                 f"{where}: doesn't fit the body of {pretrained}: {one_line(error)[:200]}"
             ) from error
-        self.max_length = self._limit(self._body)
+        self.max_length = self._limit(self._model)
 
     @classmethod
-    def refusal(
-        cls, arguments: Mapping[str, Any], kinds: Sequence[str]
-    ) -> BiasError | None:
+    def refusal(cls, arguments: Facts, kinds: Sequence[str]) -> BiasError | None:
         """Say why it can't answer these kinds of questions; ``None`` if it can."""
         problem = super().refusal(arguments, kinds)
         if problem is None and {CLOZE, CONTRAST} & set(kinds):
             return BiasError(_NO_CLOZE)
         return problem
 
-    def _answering(self) -> PreTrainedModel:
-        return self._body
-
-    def cloze(self, requests: Sequence[Instance]) -> list[Any]:
+    def cloze(self, requests: Requests) -> list[Any]:
         """Refuse: the model was trained for whole sentences."""
         raise BiasError(_NO_CLOZE)
 
     contrast = cloze
 
-    def next_sentence(self, requests: Sequence[Instance]) -> Answers:
+    def next_sentence(self, requests: Requests) -> Answers:
         """Score candidates after their context: ``(probability that it follows, number of tokens of the pair)``."""
         refuse_foreign(
             next_sentences(requests), (), "a model with next-sentence training"
@@ -260,15 +268,14 @@ class HFNextSentence(QuestionModel):
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
-    def _follow(self, requests: list[Instance]) -> Answers:
+    def _follow(self, requests: Requests) -> Answers:
         rows = [self._ids(q.context, q.candidate) for q in next_sentences(requests)]
 
-        def logits(batch: list[int]) -> torch.Tensor:
+        def logits(batch: list[int]) -> Tensor:
             inputs = self.inputs([rows[i] for i in batch])
             if self._is_causal:
-                states = self._body(**inputs).last_hidden_state
-                return by_head(self._head, states, inputs["attention_mask"])
-            return by_word(self._body, inputs, self._labels, self.config.read_step)
+                return self._network(**inputs)["logits"]
+            return by_word(self._model, inputs, self._labels, self.config.read_step)
 
         return self.probabilities(rows, logits, 1)
 
@@ -276,7 +283,7 @@ class HFNextSentence(QuestionModel):
         if self._is_causal:
             return self._encode(context) + self._encode(candidate)
         pair = self.tokenizer(f"{self.config.prefix}{context}", candidate)
-        return list(pair["input_ids"])
+        return pair["input_ids"]
 
     def _encode(self, text: str) -> list[int]:
-        return list(self.tokenizer.encode(text, add_special_tokens=False))
+        return self.tokenizer.encode(text, add_special_tokens=False)

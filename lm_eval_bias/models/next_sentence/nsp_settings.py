@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded
 
@@ -57,7 +58,7 @@ class TrainingSettings:
     )
     seed: int = 0  # of the pairs, their order and the head
     # further transformers.TrainingArguments
-    trainer: dict[str, Any] = dataclasses.field(default_factory=dict)
+    trainer: Data = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a bad language code, a path where nothing is, and numbers that aren't greater than 0."""
@@ -84,7 +85,7 @@ class TrainingSettings:
 
         path = expanded(self.corpus)
         kind = self.corpus
-        options: dict[str, Any] = {"name": self.config}
+        options: Data = {"name": self.config}
         options["revision"] = self.corpus_revision
         if files := sorted(map(str, path.rglob("*.txt"))):
             kind, options = "text", {"data_files": files, "sample_by": "document"}

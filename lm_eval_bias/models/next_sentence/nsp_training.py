@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,14 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from transformers.models.auto import modeling_auto
 
-from lm_eval_bias.core import __version__
+from lm_eval_bias.core import Data, __version__
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 from lm_eval_bias.models.next_sentence import nsp_model, sentence_pairs
 from lm_eval_bias.models.next_sentence.nsp_model import Tensors
 from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
+from lm_eval_bias.models.question_model import padded_inputs
 
 PLOTTED = (  # columns of the training's log, in two plots
     {"loss": "loss, training", "eval_loss": "loss, held out"},
@@ -43,34 +43,6 @@ PAPER = {"causal": (4, 5e-6), "seq2seq": (8, 1e-4)}
 _PAIRS_AN_UPDATE = 64
 _GAIN = 0.002  # the smallest improvement in held-out accuracy that counts
 _MASKED = ("bert", "roberta", "electra")  # which transformers can also use as decoders
-
-
-class _CausalNetwork(torch.nn.Module):
-    """A decoder, the mean of its last hidden states over real tokens, and three linear layers."""
-
-    def __init__(self, body: transformers.PreTrainedModel) -> None:
-        super().__init__()
-        self.body = body
-        self.head = nsp_model.make_head(body.config.hidden_size)
-        # for the Trainer
-        self.gradient_checkpointing_enable = body.gradient_checkpointing_enable
-
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor,
-        labels: torch.Tensor,
-    ) -> Tensors:
-        """Return the loss, and the two logits of each pair, ``[pairs, 2]``."""
-        states = self.body(
-            input_ids=input_ids, attention_mask=attention_mask, use_cache=False
-        ).last_hidden_state
-        with torch.autocast(states.device.type, enabled=False):
-            logits = nsp_model.by_head(self.head, states, attention_mask)
-            return {
-                "loss": torch.nn.functional.cross_entropy(logits, labels),
-                "logits": logits,
-            }
 
 
 class _Classifier:
@@ -97,7 +69,7 @@ class _Classifier:
             config.model_type in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
             and config.model_type not in _MASKED
         ):
-            self.network = _CausalNetwork(self.body)
+            self.network = nsp_model.CausalNetwork(self.body)
             self.head = self.network.head
             self.config = nsp_model.NSPConfig("causal")
         else:
@@ -109,7 +81,7 @@ class _Classifier:
         """Find the labels' tokens, and the decoder step at which they tell the labels apart."""
         labels = nsp_model.LABELS
         self._targets = [
-            list(self.tokenizer(text_target=word)["input_ids"]) for word in labels
+            self.tokenizer(text_target=word)["input_ids"] for word in labels
         ]
         words = [
             self.tokenizer.encode(word, add_special_tokens=False) for word in labels
@@ -140,26 +112,19 @@ class _Classifier:
     def collate(self, pairs: Sequence[SentencePair]) -> Tensors:
         """Make a batch, padded on the right; labels are 0 or 1, or the tokens of a T5's answer."""
         encoded, labels = zip(*map(self._encode, pairs), strict=True)
-        ids = list(map(torch.tensor, encoded))
-        masks = list(map(torch.ones_like, ids))
-        pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
-        return {
-            "input_ids": pad(ids, padding_value=self.tokenizer.pad_token_id or 0),
-            "attention_mask": pad(masks),
-            "labels": torch.tensor(labels),
-        }
+        inputs = padded_inputs(encoded, self.tokenizer)
+        return {**inputs, "labels": torch.tensor(labels)}
 
     def optimizer(
         self, arguments: transformers.TrainingArguments, head_rate: float
     ) -> torch.optim.Optimizer:
         """Make the optimizer that the arguments name; the head has a learning rate of its own."""
         kind, options = transformers.Trainer.get_optimizer_cls_and_kwargs(arguments)
-        groups: list[dict[str, Any]] = [{"params": list(self.body.parameters())}]
+        groups: list[Data] = [{"params": list(self.body.parameters())}]
         if self.head is not None:
             groups.append({"params": list(self.head.parameters()), "lr": head_rate})
         options = {"weight_decay": arguments.weight_decay, **options}
-        optimizer: torch.optim.Optimizer = kind(groups, **options)
-        return optimizer
+        return kind(groups, **options)
 
 
 class _PairTrainer(transformers.Trainer):
@@ -200,7 +165,7 @@ def _arguments(
         if hasattr(transformers.TrainingArguments, "warmup_ratio")
         else "warmup_steps"
     )
-    changeable: dict[str, Any] = {
+    changeable = {
         "num_train_epochs": 1,
         "gradient_accumulation_steps": max(1, _PAIRS_AN_UPDATE // batch),
         "per_device_eval_batch_size": 2 * batch,
@@ -230,7 +195,7 @@ def _arguments(
     )
 
 
-def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> dict[str, Any]:
+def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> Data:
     """Compute the share of pairs that were answered right (0..1, chance 0.5), clustered by article.
 
     ``stderr`` is the jackknife over articles, the 95% ``interval`` Wilson's, see
@@ -263,7 +228,7 @@ def drawn(curve: pandas.DataFrame) -> str:
     return svg.getvalue()
 
 
-def train(settings: TrainingSettings, output: Path) -> dict[str, Any]:
+def train(settings: TrainingSettings, output: Path) -> Data:
     """Train a model and save it in a new folder for ``--model hf-nsp``; the same call resumes a stopped training.
 
     Until the model is saved, pairs and checkpoints lie in a folder beside it that is named after the settings.

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import datasets
 import numpy as np
-import pandas
 from datasets.arrow_writer import ArrowWriter
 from numpy.typing import NDArray
 
@@ -58,7 +57,7 @@ class Pairs:
 
     def articles(self) -> Ints:
         """Return the article of every pair's context, ``[pairs]``."""
-        articles: Ints = self._sentences.data["article"].to_numpy()
+        articles = self._sentences.data["article"].to_numpy()
         return articles[self.rows[:, 0]]
 
 
@@ -66,13 +65,15 @@ def _write(settings: TrainingSettings, path: Path) -> None:
     """Write all sentences that can be part of a pair."""
     from sentencex import segment
 
-    numbers = {name: datasets.Value("int32") for name in ("article", "position")}
     features = datasets.Features(
-        text=datasets.Value("large_string"), hash=datasets.Value("int64"), **numbers
+        article=datasets.Value("int32"),
+        position=datasets.Value("int32"),
+        text=datasets.Value("large_string"),
+        hash=datasets.Value("int64"),
     )
     with ArrowWriter(path=str(path), features=features) as writer:
         for number, article in enumerate(settings.articles()):
-            sentences: list[str] = []
+            sentences = []
             for paragraph in article.encode(errors="replace").decode().split("\n\n"):
                 line = " ".join(paragraph.split())
                 sentences += segment(settings.language, line)
@@ -133,18 +134,16 @@ def build(settings: TrainingSettings, folder: Path) -> None:
     """
     with whole_folder(folder) as temporary:
         _write(settings, temporary / _SENTENCES)
-        table = datasets.Dataset.from_file(str(temporary / _SENTENCES)).data
-        hashes, articles, positions = (
-            table[name].to_numpy() for name in ("hash", "article", "position")
+        sentences = datasets.Dataset.from_file(str(temporary / _SENTENCES))
+        table = sentences.remove_columns("text").to_pandas()
+        first = ~table["hash"].duplicated()
+        follows = (
+            table["article"].diff().eq(0)
+            & table["position"].diff().eq(1)
+            & first
+            & first.shift(fill_value=False)
         )
-        first = ~pandas.Series(hashes).duplicated().to_numpy()
-        follows = np.zeros(len(hashes), bool)
-        follows[1:] = (
-            (articles[1:] == articles[:-1])
-            & (positions[1:] == positions[:-1] + 1)
-            & first[1:]
-            & first[:-1]
-        )
+        articles = table["article"].to_numpy()
         random = np.random.default_rng(settings.seed)
         divided = _divide(
             np.flatnonzero(follows).astype(np.int32),
@@ -159,9 +158,9 @@ def build(settings: TrainingSettings, folder: Path) -> None:
             np.save(temporary / f"{part}.npy", pairs)
             counts[part] = {"pairs": len(pairs), "follow": int(pairs[:, 2].sum())}
         facts = {
-            "sha256": hashlib.sha256(hashes.tobytes()).hexdigest(),
-            "articles": len(np.unique(articles)),
-            "sentences": len(hashes),
+            "sha256": hashlib.sha256(table["hash"].to_numpy().tobytes()).hexdigest(),
+            "articles": table["article"].nunique(),
+            "sentences": len(table),
             "pairs": counts,
             "repeated": int((~first).sum()),
         }

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 import torch
+from torch import Tensor
 from transformers import PretrainedConfig
 
 FULL, SLIDING = "full_attention", "sliding_attention"
-Mask: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
+Mask: TypeAlias = "Tensor | dict[str, Tensor]"
 _WINDOW_NAME = re.compile(r"window|chunk|local|block_size|block_length")
 
 
@@ -60,10 +61,9 @@ def long_from(config: PretrainedConfig) -> int | None:
 def build(
     config: PretrainedConfig,
     style: str,
-    depths: torch.Tensor,
-    ends: torch.Tensor,
+    depths: Tensor,
+    ends: Tensor,
     dtype: torch.dtype,
-    before: torch.Tensor,
     columns: int,
 ) -> Mask:
     """Build the attention mask of a forward.
@@ -74,8 +74,7 @@ def build(
         depths: Position of each token in its sequence, shape (rows, width).
         ends: One past each token's last descendant, same shape.
         dtype: Of the model's activations.
-        before: How many of the kept tokens each token sees, same shape; kept tokens stand at their positions.
-        columns: Number of kept tokens that each row has in front.
+        columns: Number of kept tokens that each row has in front, at their positions.
 
     Returns:
         What is added to attention scores, 0 or the dtype's lowest number, shape (rows, 1, width, columns + width); a
@@ -88,6 +87,8 @@ def build(
         at[None, :, None] < ends[:, None, :]
     )
     cached = torch.arange(columns, device=depths.device)
+    # a kept token is an ancestor as long as all that comes before is deeper
+    before = depths.cummin(1).values
     visible = torch.cat([cached < before[:, :, None], visible], -1)
     places = torch.cat([cached.expand(len(depths), -1), depths], -1)
     window = getattr(text, "sliding_window", None)

@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from lm_eval_bias.core.errors import one_line
+from lm_eval_bias.harness.internals import Ids
 from lm_eval_bias.models.packed.packed_forwards import Network
-from lm_eval_bias.models.packed.trie_walk import Walk
-from lm_eval_bias.models.prefix_trie import Ints, arrange
+from lm_eval_bias.models.packed.trie_walk import Walk, strands_of
+from lm_eval_bias.models.prefix_trie import Ints, Trie
+from lm_eval_bias.models.question_model import padded
 
 STEM = 64  # tokens that the trial sequences have in common
 _TAILS = (16, 12, 20, 8, 24)
@@ -38,9 +41,15 @@ class MethodVerdict:
     longest: int
 
 
+def usable_ids(tokenizer: Any, vocabulary: int) -> Ints:
+    """Return the ids to draw from: those that both tokenizer and model have, without special tokens."""
+    ids = np.arange(min(len(tokenizer), vocabulary))
+    return np.setdiff1d(ids, getattr(tokenizer, "all_special_ids", ()))
+
+
 def trial(
     limit: int, stem: int, usable: Ints, count: int = len(_TAILS)
-) -> tuple[list[list[int]], list[int]]:
+) -> tuple[list[Ids], list[int]]:
     """Draw sequences with common beginnings of up to ``stem`` tokens, and how many last tokens of each count.
 
     If all are drawn, the last one is the beginning of the first. A model that sees what follows gives other logits for
@@ -50,7 +59,7 @@ def trial(
     tails = [min(tail, max(1, limit // 3)) for tail in _TAILS[:count]]
     stem = max(1, min(stem, limit - max(tails)))
 
-    def draw(n: int) -> list[int]:
+    def draw(n: int) -> Ids:
         return [int(i) for i in rng.choice(usable, n)]
 
     common = draw(stem)
@@ -61,78 +70,44 @@ def trial(
     return [*sequences, sequences[0][:-1]], [*tails, 1]
 
 
-def _deviations(logits: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
+def _deviations(logits: Tensor, reference: Tensor) -> Tensor:
     """Return the root mean square difference of each position's logits over their spread, shape (positions,)."""
-    deviations = []
-    for found, wanted in zip(logits, reference, strict=True):
-        expected = wanted.cpu().double()
-        difference = found.cpu().double() - expected
-        spread = expected.std().clamp_min(1e-12)
-        deviations.append(difference.pow(2).mean().sqrt() / spread)
-    return torch.stack(deviations)
+    differences = (logits - reference).pow(2).mean(-1).sqrt()
+    spreads = reference.std(-1).clamp_min(1e-12)
+    return (differences / spreads).nan_to_num(nan=math.inf)
 
 
-class Trial:
-    """Plain forwards of trial sequences, one at a time: the reference that walks are compared with.
-
-    Attributes:
-        longest: Length of the longest sequence, in tokens.
-    """
-
-    def __init__(
-        self, network: Network, limit: int, stem: int, usable: Ints, count: int
-    ) -> None:
-        self.network = network
-        forward = inspect.signature(network.model.forward)
-        self._keeps = "logits_to_keep" in forward.parameters
-        inputs, tails = trial(limit, stem, usable, count)
-        self.longest = max(map(len, inputs))
-        self.sequences, order = arrange(inputs)
-        self.needed = np.zeros(len(self.sequences), np.int64)
-        np.maximum.at(self.needed, order, np.array(tails))
-        alone = [
-            self._plain([self.sequences.ids(k)], [n])
-            for k, n in enumerate(self.needed.tolist())
-        ]
-        self.reference = torch.cat(alone)
-
-    def _plain(self, rows: Sequence[Any], needed: Sequence[int]) -> torch.Tensor:
-        """Return the logits of the last tokens of rows that are padded on the right."""
-        padded = torch.nn.utils.rnn.pad_sequence(
-            [self.network.tensor(ids) for ids in rows], batch_first=True
-        )
-        width = padded.shape[1]
-        # the first and the last needed token of each row, as the padded row's end counts them
-        ends = [len(ids) - width for ids in rows]
-        starts = [end - count for end, count in zip(ends, needed, strict=True)]
-        options = {"logits_to_keep": -min(starts)} if self._keeps else {}
-        logits: torch.Tensor = self.network.call(
-            input_ids=padded, use_cache=False, **options
-        ).logits
-        chosen = [
-            of_row[start : end or None]
-            for of_row, start, end in zip(logits, starts, ends, strict=True)
-        ]
-        return torch.cat(chosen).float().cpu()
-
-    def deviations(self, walk: Walk) -> torch.Tensor:
-        """Measure how far a walk's logits are from plain ones, in units of their spread, per needed position."""
-        deviations = torch.full((len(self.reference),), math.inf, dtype=torch.float64)
-        for output in walk.trial_outputs(self.sequences, self.needed):
-            if len(output.slots):
-                slots = torch.from_numpy(output.slots)
-                logits = output.logits()[torch.from_numpy(output.rows)]
-                deviations[slots] = _deviations(logits, self.reference[slots])
-        return deviations.nan_to_num(nan=math.inf)
-
-    def noise(self) -> torch.Tensor:
-        """Measure how far padding alone moves the logits."""
-        rows = [self.sequences.ids(k) for k in range(len(self.sequences))]
-        padded = self._plain(rows, self.needed.tolist())
-        return _deviations(padded, self.reference).nan_to_num(nan=math.inf)
+def _plain(network: Network, rows: Sequence[Ids], needed: Sequence[int]) -> Tensor:
+    """Return the logits of the last tokens of rows that are padded on the right."""
+    inputs = padded(rows).to(network.device)
+    width = inputs.shape[1]
+    # the first and the last needed token of each row, as the padded row's end counts them
+    ends = [len(ids) - width for ids in rows]
+    starts = [end - count for end, count in zip(ends, needed, strict=True)]
+    keeps = "logits_to_keep" in inspect.signature(network.model.forward).parameters
+    options = {"logits_to_keep": -min(starts)} if keeps else {}
+    logits = network.call(input_ids=inputs, use_cache=False, **options).logits
+    chosen = [
+        of_row[start : end or None]
+        for of_row, start, end in zip(logits, starts, ends, strict=True)
+    ]
+    return torch.cat(chosen).float().cpu()
 
 
-def _size(deviations: torch.Tensor) -> float:
+def _walked(walk: Walk, rows: Sequence[Ids], needed: Sequence[int]) -> Tensor:
+    """Return the logits of the last tokens of rows as a walk computes them."""
+    trie = Trie(rows)
+    nodes = trie.tails(needed)
+    logits: dict[int, Tensor] = {}
+    # two strands, windows that end within sequences, and places in a row that are never the token's depth
+    layout, apart = strands_of(trie, 2, 24), sum(map(len, trie.paths))
+    for output in walk.outputs(trie, nodes, layout, apart):
+        of_nodes = output.logits().float().cpu()
+        logits.update(zip(output.nodes.tolist(), of_nodes, strict=True))
+    return torch.stack([logits[node] for node in nodes.tolist()])
+
+
+def _size(deviations: Tensor) -> float:
     return float(deviations.pow(2).mean().sqrt())
 
 
@@ -154,32 +129,35 @@ def choose(
         exact: Whether the model computes in float32, where agreement must be close.
         proven: What an earlier trial with a shorter stem has found: it alone is tried, on fewer sequences.
     """
+    tolerance = EXACT
     try:
         count = _LATER if proven else len(_TAILS)
-        probe = Trial(network, limit, stem, usable, count)
-        tolerance = 0.0 if exact else ROUGHLY * (_size(probe.noise()) + 1e-3)
+        rows, needed = trial(limit, stem, usable, count)
+        # the reference: one sequence at a time
+        pairs = zip(rows, needed, strict=True)
+        reference = torch.cat([_plain(network, [ids], [n]) for ids, n in pairs])
+        if not exact:
+            # how far padding alone moves the logits
+            noise = _deviations(_plain(network, rows, needed), reference)
+            tolerance = ROUGHLY * (_size(noise) + 1e-3)
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
         return MethodVerdict(
             None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0
         )
-    failures: list[str] = []
+    failures, longest = [], max(map(len, rows))
     by_type = getattr(network.model.config.get_text_config(), "layer_types", None)
     styles = ["by_type", "single"] if by_type else ["single"]  # the likelier first
     for style in [proven.style] if proven else styles:
         walk = Walk(network, style)
         try:
-            deviations = probe.deviations(walk)
+            deviations = _deviations(_walked(walk, rows, needed), reference)
         except Exception as error:  # noqa: BLE001 (models refuse masks and caches in many ways: the next one then)
             failures.append(one_line(error)[:150])
             continue
         differs = f"differs from plain forward passes by {_size(deviations):.0e} of the logits' spread"
-        # whether they are nothing but rounding
-        if exact:
-            agrees = float(deviations.max()) <= EXACT
-        else:
-            agrees = _size(deviations) <= tolerance
-        if agrees:
+        deviation = float(deviations.max()) if exact else _size(deviations)
+        if deviation <= tolerance:  # nothing but rounding
             why = "; ".join([f"every shared token runs once; {differs}", *failures])
-            return MethodVerdict(walk, why, probe.longest)
+            return MethodVerdict(walk, why, longest)
         failures.append(f"a walk {differs}")
-    return MethodVerdict(None, "; ".join(failures), probe.longest)
+    return MethodVerdict(None, "; ".join(failures), longest)

@@ -1,7 +1,4 @@
-"""A causal model's scores at the needed places of rows: only these are projected to the vocabulary.
-
-A *slot* is a needed token of a sequence: the last ones of each, numbered through all sequences.
-"""
+"""A causal model's scores at the needed places of rows: only these are projected to the vocabulary."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from lm_eval_bias.models.prefix_trie import Ints
@@ -23,7 +21,7 @@ _COLUMNS = 2048  # of the vocabulary, whose logits are computed together
 _TOGETHER, _FORWARDS = 256, 8
 
 
-def _integers(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
+def _integers(array: np.ndarray[Any, Any], device: torch.device) -> Tensor:
     """Copy an array to a device, as 64-bit integers, without waiting for what a GPU has still to do."""
     integers = torch.from_numpy(array.astype(np.int64, copy=False))
     return integers.to(device, non_blocking=device.type == "cuda")
@@ -51,36 +49,35 @@ class Network:
     vocabulary: int
     head: Any = None
 
-    def tensor(self, array: np.ndarray[Any, Any]) -> torch.Tensor:
+    def tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
         """Copy an array to the device, as 64-bit integers."""
         return _integers(array, self.device)
 
     def find_head(self, ids: Ints) -> None:
         """Find out on some ids whether logits are the output projection, bit by bit, without soft-caps or scales."""
-        head: Any = self.model.get_output_embeddings()
-        given: list[torch.Tensor] = []
+        head = self.model.get_output_embeddings()
+        given = []
 
-        def note(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        def note(module: torch.nn.Module, inputs: tuple[Tensor, ...]) -> None:
             given.append(inputs[0])
 
         with contextlib.suppress(Exception):  # heads of other kinds
             with head.register_forward_pre_hook(note):
                 logits = self.call(input_ids=self.tensor(ids[None])).logits
-            projected = ForwardOutput(ids, ids, given[0], 0, head).logits()
+            projected = ForwardOutput(ids, given[0], 0, head).logits()
             if torch.equal(projected.float(), logits.float()):
                 self.head = head
 
     def forward(
-        self, ids: Ints, slots: Ints, places: Ints, tokens: int, **inputs: Any
+        self, ids: Ints, nodes: Ints, places: Ints, tokens: int, **inputs: Any
     ) -> ForwardOutput:
-        """Run the model on rows of ids; project only the places of slots, in the flattened rows, to the vocabulary."""
-        needed, rows = np.unique(places, return_inverse=True)
-        at = self.tensor(needed)
-        picked: list[torch.Tensor] = []
+        """Run the model on rows of ids; project only the places of nodes, in the flattened rows, to the vocabulary."""
+        at = self.tensor(places)
+        picked = []
 
         def pick(
-            module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
-        ) -> tuple[torch.Tensor, ...]:
+            module: torch.nn.Module, inputs: tuple[Tensor, ...]
+        ) -> tuple[Tensor, ...]:
             hidden = inputs[0]
             if hidden.dim() != 3 or hidden.shape[1] != ids.shape[1]:
                 return inputs
@@ -90,18 +87,16 @@ class Network:
             return some[None], *inputs[1:]
 
         head = self.model.get_output_embeddings()
-        hook: Any = contextlib.nullcontext()
+        hook = contextlib.nullcontext()
         if head is not None:
             hook = head.register_forward_pre_hook(pick)
         with hook:
-            logits: torch.Tensor = self.call(
-                input_ids=self.tensor(ids), **inputs
-            ).logits
+            logits = self.call(input_ids=self.tensor(ids), **inputs).logits
         if not picked:
             chosen = logits.flatten(0, 1)[at.to(logits.device)]
-            return ForwardOutput(slots, rows, chosen, tokens)
+            return ForwardOutput(nodes, chosen, tokens)
         states = logits[0] if self.head is None else picked[0]
-        return ForwardOutput(slots, rows, states, tokens, self.head)
+        return ForwardOutput(nodes, states, tokens, self.head)
 
 
 @dataclass
@@ -109,22 +104,20 @@ class ForwardOutput:
     """The outcome of one forward, or of some.
 
     Attributes:
-        slots: The slots that it answers, shape (n,).
-        rows: The row of ``states`` of each, same shape.
-        states: Logits, shape (rows, vocabulary), or with a head the hidden states that it projects.
+        nodes: The nodes that it has logits of, shape (n,).
+        states: Their logits, shape (n, vocabulary), or with a head the hidden states that it projects.
         tokens: How many tokens were run, padding aside.
         head: The output projection, which wasn't run.
     """
 
-    slots: Ints
-    rows: Ints
-    states: torch.Tensor
+    nodes: Ints
+    states: Tensor
     tokens: int
     head: Any = None
 
     @torch.no_grad()
-    def logits(self, columns: slice = slice(None)) -> torch.Tensor:
-        """Return the logits of each row, or some columns of them."""
+    def logits(self, columns: slice = slice(None)) -> Tensor:
+        """Return the logits of each node, or some columns of them."""
         if self.head is None:
             return self.states[:, columns]
         weight, bias = self.head.weight, getattr(self.head, "bias", None)
@@ -140,35 +133,32 @@ class ForwardOutput:
         Logits and their log-softmax, which is taken in float32, are computed in parts of the vocabulary.
 
         Args:
-            places: The row that each token is predicted at, shape (n,).
+            places: The row of ``states`` that each token is predicted at, shape (n,).
             targets: The tokens, shape (n,).
         """
         states = self.states
         width = len(states[0] if self.head is None else self.head.weight)
         at = _integers(places, states.device)
         tokens = _integers(targets, states.device)
-        lowest = torch.finfo(torch.float32).min
-        largest = states.new_full((len(states),), lowest, dtype=torch.float32)
-        total, values = torch.zeros_like(largest), largest[at]
+        largest = states.new_full((len(states),), -torch.inf, dtype=torch.float32)
+        norms, values = largest, largest[at]
         likeliest = torch.zeros_like(largest, dtype=torch.long)
         for first in range(0, width, _COLUMNS):
             part = self.logits(slice(first, first + _COLUMNS)).float()
             best, column = part.max(-1)
             likeliest = torch.where(best > largest, first + column, likeliest)
-            before, largest = largest, torch.maximum(best, largest)
-            total *= (before - largest).exp()
-            total += (part - largest[:, None]).exp_().sum(-1)
+            largest = torch.maximum(best, largest)
+            norms = torch.logaddexp(norms, part.logsumexp(-1))
             inside = (tokens >= first) & (tokens < first + part.shape[1])
             there = (tokens - first).clamp(0, part.shape[1] - 1)
             values = torch.where(inside, part[at, there], values)
-        norms = largest + total.log()
         logprobs = (values - norms[at]).cpu().double().numpy()
         return logprobs, (likeliest[at] == tokens).cpu().numpy()
 
 
 def collected(outputs: Iterable[ForwardOutput]) -> Iterator[ForwardOutput]:
     """Join the hidden states of some forwards; logits are passed on as they come."""
-    waiting: list[ForwardOutput] = []
+    waiting = []
     for output in outputs:
         if output.head is None:
             yield output
@@ -183,11 +173,8 @@ def collected(outputs: Iterable[ForwardOutput]) -> Iterator[ForwardOutput]:
 
 
 def _joined(outputs: list[ForwardOutput]) -> ForwardOutput:
-    starts = np.cumsum([0, *(len(output.states) for output in outputs)]).tolist()
-    pairs = zip(outputs, starts, strict=False)
     return ForwardOutput(
-        np.concatenate([output.slots for output in outputs]),
-        np.concatenate([output.rows + start for output, start in pairs]),
+        np.concatenate([output.nodes for output in outputs]),
         torch.cat([output.states for output in outputs]),
         sum(output.tokens for output in outputs),
         outputs[0].head,

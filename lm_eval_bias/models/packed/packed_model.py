@@ -12,17 +12,19 @@ import numpy as np
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from lm_eval.models.huggingface import HFLM
+from scipy.sparse import csr_array
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.harness.internals import Ids
 from lm_eval_bias.models.packed import attention_masks, method_trial
 from lm_eval_bias.models.packed.packed_forwards import (
     ForwardOutput,
     Network,
     collected,
 )
-from lm_eval_bias.models.packed.trie_walk import Walk
-from lm_eval_bias.models.prefix_trie import Answer, Ints, Request, arrange, fitted
+from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
+from lm_eval_bias.models.prefix_trie import Answer, Answers, Request, Trie, fitted
 from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")
@@ -114,10 +116,7 @@ class HFPacked(EncodesAhead, HFLM):
             verdict = method_trial.MethodVerdict(None, unfit, sys.maxsize)
         else:
             network = self.method.network if self.method else self._network()
-            special = np.array(self.tokenizer.all_special_ids, np.int64)
-            usable = np.arange(min(network.vocabulary, len(self.tokenizer)))
-            if len(usable) > len(special) + 1:
-                usable = np.setdiff1d(usable, special)
+            usable = method_trial.usable_ids(self.tokenizer, network.vocabulary)
             if self.method is None:
                 network.find_head(usable[:8])
             logger.info(
@@ -133,7 +132,10 @@ class HFPacked(EncodesAhead, HFLM):
         if self.method is None:
             logger.warning("hf-packed: the hf backend's own method (%s)", verdict.why)
             return
-        self.method.limit(attention_masks.windows(self.model.config))
+        # attend over no more than the smallest window that the trial didn't exceed
+        for window in attention_masks.windows(self.model.config):
+            if self.method.attended <= window < self.method.widest:
+                self.method.widest = window
         logger.info("hf-packed: walk (%s)", verdict.why)
 
     def _unfit(self) -> str | None:
@@ -152,7 +154,7 @@ class HFPacked(EncodesAhead, HFLM):
         requests: Sequence[Request],
         disable_tqdm: bool = False,
         override_bs: int | None = None,
-    ) -> list[Answer]:
+    ) -> Answers:
         """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
         self.forget()
         pairs = fitted(requests, self.max_length, unread=1)
@@ -165,7 +167,8 @@ class HFPacked(EncodesAhead, HFLM):
         if self.method is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
         # where the length changes the model's positions, sequences can't share a forward
-        reach = min(self.method.reach, attention_masks.long_from(config) or sys.maxsize)
+        widest = self.method.widest - min(self.method.widths)
+        reach = min(widest, attention_masks.long_from(config) or sys.maxsize)
         packed = [i for i, ids in enumerate(inputs) if len(ids) <= reach]
         others = [i for i, ids in enumerate(inputs) if len(ids) > reach]
         answers = self._walked(requests, inputs, packed, disable_tqdm)
@@ -179,7 +182,7 @@ class HFPacked(EncodesAhead, HFLM):
     def _walked(
         self,
         requests: Sequence[Request],
-        inputs: Sequence[list[int]],
+        inputs: Sequence[Ids],
         chosen: Sequence[int],
         silent: bool,
     ) -> dict[int, Answer]:
@@ -197,9 +200,9 @@ class HFPacked(EncodesAhead, HFLM):
                 sums = _Sums(
                     [inputs[i] for i in missing], [requests[i][2] for i in missing]
                 )
-                outputs = self.method.outputs(
-                    sums.sequences, sums.needed, self._budget, most
-                )
+                trie, needed = sums.trie, sums.needed
+                layout = lay_out(trie, needed, self.method, self._budget, most)
+                outputs = self.method.outputs(trie, needed, layout)
                 try:
                     for place, answer in chain.from_iterable(
                         map(sums.add, collected(outputs))
@@ -235,45 +238,35 @@ class HFPacked(EncodesAhead, HFLM):
         return answers
 
 
-def _ranges(starts: Ints, counts: Ints) -> Ints:
-    """Return the integers from each start, so many of each, one range after another."""
-    offsets = starts - (np.cumsum(counts) - counts)
-    return np.repeat(offsets, counts) + np.arange(int(counts.sum()))
-
-
 class _Sums:
     """Answers to requests, summed up token by token.
 
     Attributes:
-        sequences: Token sequences that the model has to read.
-        needed: How many last tokens of each sequence need logits.
+        trie: What the model has to read.
+        needed: Node of ``trie`` at which each token of the continuations is predicted.
         tokens: How many tokens were run, padding aside.
     """
 
-    def __init__(self, inputs: list[list[int]], continuations: list[list[int]]) -> None:
-        self.sequences, sequence_of = arrange(inputs)
-        counts = np.array([len(ids) for ids in continuations])
-        self.needed = np.zeros(len(self.sequences), np.int64)
-        np.maximum.at(self.needed, sequence_of, counts)
+    def __init__(self, inputs: list[Ids], continuations: list[Ids]) -> None:
+        self.trie = Trie(inputs)
+        counts = list(map(len, continuations))
+        self.needed = self.trie.tails(counts)
         self.tokens = 0
-        # requests' tokens in the order of their slots
-        slots = _ranges(np.cumsum(self.needed)[sequence_of] - counts, counts)
-        order = np.argsort(slots, kind="stable")
-        self._slots = slots[order]
-        self._owners = np.repeat(np.arange(len(counts)), counts)[order]
-        self._targets = np.array(list(chain(*continuations)))[order]
+        self._owners = np.repeat(np.arange(len(counts)), counts)
+        self._targets = np.array(list(chain(*continuations)))
+        numbers = np.arange(len(self.needed))
+        ones = np.ones_like(numbers)
+        self._predicted = csr_array((ones, (self.needed, numbers)))
         self._sums = np.zeros(len(inputs))
         self._greedy = np.ones(len(inputs), bool)
-        self._left = counts
+        self._left = np.array(counts)
 
     def add(self, output: ForwardOutput) -> list[tuple[int, Answer]]:
         """Add the outcome of forwards, and return the requests that it completes, with their answers."""
         self.tokens += output.tokens
-        first = np.searchsorted(self._slots, output.slots)
-        counts = np.searchsorted(self._slots, output.slots, "right") - first
-        asked = _ranges(first, counts)
-        owners, rows = self._owners[asked], np.repeat(output.rows, counts)
-        logprobs, greedy = output.score(rows, self._targets[asked])
+        rows, predicted = self._predicted[output.nodes].nonzero()
+        owners = self._owners[predicted]
+        logprobs, greedy = output.score(rows, self._targets[predicted])
         np.add.at(self._sums, owners, logprobs)
         np.logical_and.at(self._greedy, owners, greedy)
         np.subtract.at(self._left, owners, 1)

@@ -14,12 +14,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import torch
+import numpy.typing as npt
+from torch import Tensor
 from transformers.cache_utils import Cache, DynamicLayer
 
 from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
-from lm_eval_bias.models.prefix_trie import Ints, Sequences
+from lm_eval_bias.models.prefix_trie import Ints, Trie
 
 WIDTHS = (32, 64, 128, 256, 512)  # of a strand's windows
 WIDEST = 8192  # a mask has as many columns
@@ -52,69 +53,57 @@ class Layout:
     price: float
 
 
-def strands_of(
-    sequences: Sequences, count: int, width: int, pair: float = 0.0
-) -> Layout:
+def strands_of(trie: Trie, count: int, width: int, pair: float = 0.0) -> Layout:
     """Cut the trie into at most ``count`` strands of similar length, with windows of ``width`` nodes.
 
     A strand begins with the path to its first node, so cuts are made where that path is short. ``pair`` is the cost of
     one token's attention to another, in matrix products of a token.
     """
-    heads, size = sequences.heads, sequences.trie_size
+    size, shared = len(trie), trie.shared
     near = np.searchsorted(
-        heads[:-1], (np.arange(1, count)[:, None] + [-_SLACK, _SLACK]) * size / count
+        trie.heads[:-2],
+        (np.arange(1, count)[:, None] + [-_SLACK, _SLACK]) * size / count,
     )
-    cuts = [
-        low + int(sequences.shared[low : high + 1].argmin())
-        for low, high in near.tolist()
-    ]
+    cuts = [low + int(shared[low : high + 1].argmin()) for low, high in near.tolist()]
     firsts = np.unique([0, *cuts])
-    repeated = sequences.shared[firsts]
-    trunk = int(sequences.shared[1:].min()) if len(firsts) > 1 else 0
-    lengths = np.append(heads[firsts[1:]], size) - heads[firsts] + repeated
-    at = np.arange(trunk, int(lengths.max()), width)[:, None]
-    depths = np.where(
-        at < repeated,
-        at,
-        sequences.depths(np.minimum(heads[firsts] - repeated + at, size - 1)),
-    )
+    trunk = int(shared[1:].min()) if len(firsts) > 1 else 0
+    lasts = np.append(firsts[1:], len(shared))
+    offsets = trie.heads[firsts] - shared[firsts]
+    lengths = trie.heads[lasts] - offsets
+    longest = int(lengths.max())
+    at = np.arange(trunk, longest, width)[:, None]
+    depths = trie.depths[np.minimum(offsets + at, size - 1)]
+    depths = np.where(at < shared[firsts], at, depths)
     active = at < lengths
     columns = np.where(active, depths, 0).max(1)
-    sizes = np.minimum(width, np.where(active, lengths - at, 0).max(1))
+    sizes = np.minimum(width, longest - at[:, 0])
     price = trunk + float(
         (active.sum(1) * (sizes + pair * (sizes + _COPY) * (columns + sizes))).sum()
     )
-    lasts = np.append(firsts[1:], len(sequences))
-    order = np.lexsort((firsts, -lengths))
-    strands = tuple((int(firsts[i]), int(lasts[i])) for i in order)
+    order = np.argsort(-lengths, kind="stable")
+    strands = tuple(zip(firsts[order].tolist(), lasts[order].tolist(), strict=True))
     return Layout(strands, width, int(columns.max()), trunk, price)
 
 
-def lay_out(
-    sequences: Sequences, needed: Ints, method: Walk, budget: int, most: int
-) -> Layout:
+def lay_out(trie: Trie, needed: Ints, method: Walk, budget: int, most: int) -> Layout:
     """Find the cheapest width of windows, with as many strands as the limits allow.
 
     Args:
-        sequences: Sequences to run.
-        needed: How many last tokens of each sequence need logits.
+        trie: Nodes to run.
+        needed: Nodes that need logits.
         method: The walk, which knows its widths, how far it may attend and what attention costs.
         budget: Most tokens of a forward.
         most: Most needed tokens of a forward.
     """
-    size = sequences.trie_size
-    dense = min(1.0, 2 * float(np.minimum(needed, sequences.fresh + 1).sum()) / size)
-    layouts = []
+    size, deepest = len(trie), int(trie.depths.max())
+    dense = min(1.0, 2 * len(np.unique(needed)) / size)
+    layouts: list[Layout] = []
     for width in sorted({min(width, budget, most) for width in method.widths}):
-        count = max(1, min(budget, size) // width)
-        while count:
-            layout = strands_of(sequences, count, width, method.network.pair)
-            rows, kept = len(layout.strands), layout.columns + width
-            fits = rows == 1 or rows * kept <= _KEPT_PER_TOKEN * budget
-            if fits and kept <= method.widest and rows * width * dense <= most:
-                layouts.append(layout)
-                break
-            count //= 2
+        kept = deepest + width
+        if not layouts or kept <= method.widest:
+            rows = min(budget, size, int(most / dense)) // width
+            count = max(1, min(rows, _KEPT_PER_TOKEN * budget // kept))
+            layouts.append(strands_of(trie, count, width, method.network.pair))
     return min(layouts, key=lambda layout: layout.price)
 
 
@@ -144,11 +133,11 @@ class _Layer(DynamicLayer):
 
     def update(
         self,
-        key_states: torch.Tensor,
-        value_states: torch.Tensor,
+        key_states: Tensor,
+        value_states: Tensor,
         *args: Any,
         **kwargs: Any,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             rows, columns = self.paths.size
             self.keys, self.values = (
@@ -166,64 +155,6 @@ class _Layer(DynamicLayer):
 
     def get_seq_length(self) -> int:
         return self.paths.columns
-
-    def move(
-        self, rows: torch.Tensor, sources: torch.Tensor, targets: torch.Tensor
-    ) -> None:
-        """Move tokens from the windows to their positions in the paths."""
-        for states in (self.keys, self.values):
-            states[rows, :, targets] = states[rows, :, sources]
-
-
-class Strand:
-    """Neighbouring sequences as the nodes of their trie, depth-first.
-
-    The first sequence contributes all its tokens. Node ``j`` is an ancestor of node ``i``, or ``i`` itself, where
-    ``j <= i < ends[j]``.
-
-    Attributes:
-        ids: Token of each node, shape (nodes,).
-        depths: Position of each in its sequences, same shape.
-        ends: One past its last descendant, same shape.
-        needed: Node of each slot of its sequences, ascending, shape (slots,).
-        slots: These slots, same shape.
-    """
-
-    def __init__(
-        self, sequences: Sequences, first: int, last: int, needed: Ints
-    ) -> None:
-        """Lay out ``sequences[first:last]``.
-
-        Of sequence ``i`` the last ``needed[i]`` tokens need logits; ``needed`` covers all sequences.
-        """
-        starts, lengths = sequences.starts[first:last], sequences.lengths[first:last]
-        shared = sequences.shared[first:last].copy()
-        shared[0] = 0
-        fresh = lengths - shared
-        tips = np.cumsum(fresh)
-        heads = tips - fresh
-        nodes = np.arange(int(tips[-1]))
-        self.depths = np.concatenate(list(map(np.arange, shared, lengths)))
-        self.ids = sequences.tokens[np.repeat(starts, fresh) + self.depths]
-        self.ends = np.full(len(nodes), len(nodes))
-        path, before = np.zeros(int(lengths.max()), np.int64), 0
-        needed_nodes = []
-        arrays = (shared, lengths, heads, tips, needed[first:last])
-        for common, length, head, tip, count in zip(
-            *(array.tolist() for array in arrays), strict=True
-        ):
-            self.ends[path[common:before]] = head
-            path[common:length] = nodes[head:tip]
-            needed_nodes.append(path[length - count : length].copy())
-            before = length
-        unordered = np.concatenate(needed_nodes)
-        order = np.argsort(unordered, kind="stable")
-        self.needed = unordered[order]
-        self.slots = int(needed[:first].sum()) + order
-
-    def __len__(self) -> int:
-        """Return the number of nodes."""
-        return len(self.ids)
 
 
 class Walk:
@@ -244,92 +175,62 @@ class Walk:
         self.attended = 0
         self.widths = WIDTHS
 
-    @property
-    def reach(self) -> int:
-        """The length of the longest sequence that can be run, in tokens."""
-        return self.widest - min(self.widths)
-
-    def limit(self, windows: list[int]) -> None:
-        """Attend over no more than the model's smallest window that the trial didn't exceed."""
-        self.widest = min(
-            [self.widest, *(window for window in windows if window >= self.attended)]
-        )
-
     def outputs(
-        self, sequences: Sequences, needed: Ints, budget: int, most: int
+        self, trie: Trie, needed: Ints, layout: Layout, apart: int = 0
     ) -> Iterator[ForwardOutput]:
-        """Run each sequence once; none may be longer than :attr:`reach`.
+        """Run each node; none may be deeper than :attr:`widest`, less a window.
 
         Args:
-            sequences: Sequences to run.
-            needed: How many last tokens of each sequence need logits.
-            budget: Most tokens of a forward.
-            most: Most needed tokens of a forward.
+            trie: Nodes to run.
+            needed: Nodes that need logits.
+            layout: Their strands.
+            apart: Number of unused places between the paths and the windows.
         """
-        return self._run(
-            sequences, needed, lay_out(sequences, needed, self, budget, most)
-        )
-
-    def trial_outputs(
-        self, sequences: Sequences, needed: Ints
-    ) -> Iterator[ForwardOutput]:
-        """Run a trial: two strands, and windows that end within sequences.
-
-        Unused places in front of the windows make every place in a row differ from the token's depth.
-        """
-        layout = strands_of(sequences, 2, 24)
-        return self._run(sequences, needed, layout, apart=int(sequences.lengths.sum()))
-
-    def _run(
-        self, sequences: Sequences, needed: Ints, layout: Layout, apart: int = 0
-    ) -> Iterator[ForwardOutput]:
-        """Run the strands of a layout, with ``apart`` unused places between the paths and the windows."""
-        strands = [
-            Strand(sequences, first, last, needed) for first, last in layout.strands
-        ]
+        strands = [trie.strand(first, last) for first, last in layout.strands]
+        wanted = np.zeros(len(trie), bool)
+        wanted[needed] = True
         longest, width, trunk = len(strands[0]), layout.width, layout.trunk
         self.attended = max(self.attended, layout.columns + apart + width)
         paths = _Paths((len(strands), layout.columns + apart + even(width)))
         starts = [*range(0, trunk, width * len(strands)), *range(trunk, longest, width)]
-        keeps = apart or len(starts) > 1
-        cache = (
-            Cache(layer_class_to_replicate=partial(_Layer, paths)) if keeps else None
-        )
+        cache = Cache(layer_class_to_replicate=partial(_Layer, paths))
         for at, end in pairwise([*starts, longest]):
-            active = [strand for strand in strands if len(strand) > at]
-            paths.columns = apart + max(int(strand.depths[at]) for strand in active)
-            rows = [0] * len(active) if at < trunk else range(len(active))
-            yield self._forward(active, at, end, paths.columns, cache, rows)
-            if cache is not None:
-                self._move(active, at, end, paths.columns, cache)
+            windows = [strand[at:end] for strand in strands if len(strand) > at]
+            paths.columns = apart + max(int(trie.depths[nodes[0]]) for nodes in windows)
+            if at < trunk:  # the same nodes in all strands
+                windows = windows[:1]
+            yield self._forward(trie, windows, wanted, paths.columns, cache)
+            following = [
+                strand[at : end + 1] for strand in strands if len(strand) > end
+            ]
+            if following:
+                self._move(trie, following, paths.columns, cache)
 
     def _forward(
         self,
-        active: list[Strand],
-        at: int,
-        end: int,
+        trie: Trie,
+        windows: Sequence[Ints],
+        wanted: npt.NDArray[np.bool_],
         columns: int,
-        cache: Cache | None,
-        rows: Sequence[int],
+        cache: Cache,
     ) -> ForwardOutput:
-        """Run nodes ``at`` to ``end - 1`` of each strand in its row; several strands may share a row."""
+        """Run a window of nodes in each row; those that are wanted need logits, and aren't wanted again."""
         network = self.network
-        sizes = [min(end, len(strand)) - at for strand in active]
-        width = even(max(sizes))
-        ids = np.zeros((max(rows) + 1, width), np.int64)
-        depths, before = np.zeros_like(ids), np.zeros_like(ids)
-        # padding sees itself: attention to nothing is nan
-        last = np.tile(np.arange(1, width + 1), (len(ids), 1))
-        slots, places = [], []
-        for row, strand, size in zip(rows, active, sizes, strict=True):
-            window = slice(at, at + size)
-            ids[row, :size] = strand.ids[window]
-            depths[row, :size] = strand.depths[window]
-            before[row, :size] = np.minimum.accumulate(strand.depths[window])
-            last[row, :size] = np.minimum(strand.ends[window] - at, size)
-            inside = slice(*np.searchsorted(strand.needed, [at, at + size]))
-            slots.append(strand.slots[inside])
-            places.append(row * width + strand.needed[inside] - at)
+        width = even(max(map(len, windows)))
+        ids, depths, last = np.zeros((3, len(windows), width), np.int64)
+        last += np.arange(
+            1, width + 1
+        )  # padding sees itself: attention to nothing is nan
+        needed, places = [], []
+        for row, nodes in enumerate(windows):
+            size = len(nodes)
+            ids[row, :size] = trie.tokens[nodes]
+            depths[row, :size] = trie.depths[nodes]
+            last[row, :size] = np.searchsorted(nodes, trie.ends[nodes])
+            inside = np.flatnonzero(wanted[nodes])
+            needed.append(nodes[inside])
+            places.append(row * width + inside)
+            wanted[nodes] = False
         positions = network.tensor(depths)
         mask = attention_masks.build(
             network.model.config,
@@ -337,32 +238,34 @@ class Walk:
             positions,
             network.tensor(last),
             network.dtype,
-            network.tensor(before),
             columns,
         )
         return network.forward(
             ids,
-            np.concatenate(slots),
+            np.concatenate(needed),
             np.concatenate(places),
-            sum(sizes[: len(ids)]),
+            sum(map(len, windows)),
             position_ids=positions,
             attention_mask=mask,
             past_key_values=cache,
-            use_cache=cache is not None,
+            use_cache=True,
         )
 
     def _move(
-        self, active: list[Strand], at: int, end: int, columns: int, cache: Cache
+        self, trie: Trie, windows: Sequence[Ints], columns: int, cache: Cache
     ) -> None:
-        """Move those of the windows' nodes that are ancestors of the next windows to their places in the paths."""
-        paths = [at + np.flatnonzero(strand.ends[at:end] > end) for strand in active]
-        rows = np.repeat(np.arange(len(active)), [len(nodes) for nodes in paths])
-        if not len(rows):
-            return
-        sources = columns - at + np.concatenate(paths)
+        """Move the ancestors of each last node, with which the next windows begin, to their places in the paths."""
+        paths = [np.flatnonzero(trie.ends[nodes[:-1]] > nodes[-1]) for nodes in windows]
+        rows = np.repeat(np.arange(len(paths)), list(map(len, paths)))
+        sources = columns + np.concatenate(paths)
         targets = np.concatenate(
-            [strand.depths[nodes] for strand, nodes in zip(active, paths, strict=True)]
+            [
+                trie.depths[nodes[path]]
+                for nodes, path in zip(windows, paths, strict=True)
+            ]
         )
         indices = [self.network.tensor(array) for array in (rows, sources, targets)]
         for layer in cache.layers:
-            layer.move(*(index.to(layer.keys.device) for index in indices))
+            row, source, target = (index.to(layer.keys.device) for index in indices)
+            for states in (layer.keys, layer.values):
+                states[row, :, target] = states[row, :, source]
