@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from operator import itemgetter
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,15 +35,20 @@ FEWEST_ITEMS = 5  # of which a correlation can leave out one at a time
 _GROUP = itemgetter("group")  # the design fixes how many items there are of each
 
 
-# The record of a prompt (:func:`prompt_record`):
-# - item: its occupation
-# - template: str
-# - share: percentage of women among the workers, 0..100
-# - group: gender that dominates the item: female, male, or none at 50 percent
-# - M: the ratios P~_g of Eq. 6
-# - F: float
-# - D: float
-# - mass: P_m + P_f + P_d
+class OccuGenderRecord(TypedDict):
+    """One prompt (:func:`prompt_record`)."""
+
+    item: str  # its occupation
+    template: str
+    share: float  # percentage of women among the workers, 0..100
+    group: str  # gender that dominates the item: female, male, or none at 50 percent
+    M: float  # the ratios P~_g of Eq. 6
+    F: float
+    D: float
+    mass: float  # P_m + P_f + P_d
+
+
+Prompts = Sequence[OccuGenderRecord]
 
 
 def log_probability(loglikelihoods: ArrayLike) -> float:
@@ -71,7 +77,7 @@ def prompt_record(
     male: float,
     female: float,
     diverse: float,
-) -> Record:
+) -> OccuGenderRecord:
     """Make a prompt's record from the logs of P_m (``male``), P_f (``female``) and P_d (``diverse``), in nats.
 
     Formula: P~_g = P_g / (P_m + P_f + P_d), computed in logs, so that tiny masses don't underflow.
@@ -86,13 +92,15 @@ def prompt_record(
     m, f, d = (
         np.exp(logs - total) if math.isfinite(total) else np.full(3, np.nan)
     ).tolist()
-    shares = {"M": m, "F": f, "D": d, "mass": math.exp(total)}
     return {
         "item": item,
         "template": template,
         "share": share,
         "group": group,
-        **shares,
+        "M": m,
+        "F": f,
+        "D": d,
+        "mass": math.exp(total),
     }
 
 
@@ -101,7 +109,7 @@ def _share(record: Record, *, gender: str, dominated_by: str) -> float | None:
     return float(record[gender]) if record["group"] == dominated_by else None
 
 
-def se_paper(records: Documents, *, value: Contribution, kind: str) -> Estimate:
+def se_paper(records: Prompts, *, value: Contribution, kind: str) -> Estimate:
     """Compute the paper's own uncertainty of a share, in percent.
 
     Formula: standard deviation (ddof 1) of the template means, divided by the square root of the number of items.
@@ -118,7 +126,9 @@ def se_paper(records: Documents, *, value: Contribution, kind: str) -> Estimate:
     return Estimate(100.0 * error, math.nan, cells.size)
 
 
-def _gap(record: Record, *, groups: Sequence[str] = DOMINATED) -> float | None:
+def _gap(
+    record: OccuGenderRecord, *, groups: Sequence[str] = DOMINATED
+) -> float | None:
     """Subtract the other gender's share from the stereotyped one's; ``None`` for an item of none of the groups."""
     if record["group"] not in groups:
         return None
@@ -134,7 +144,7 @@ def _pearson(x: Array, y: Array) -> Array:
         return (x * y).sum(axis=-1) / np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
 
 
-def labour_correlation(records: Documents, *, kind: str) -> Cells:
+def labour_correlation(records: Prompts, *, kind: str) -> Cells:
     """Correlate mean P~_f over items with the percentage of women in the labour statistics (pearson or spearman).
 
     Range: -1..1. Neutral value: 0. Direction: + the model's predictions rise with the real share of women. Undefined:
@@ -177,7 +187,7 @@ def labour_correlation(records: Documents, *, kind: str) -> Cells:
     return replace(matrix, cells=pseudo, correlation=value)
 
 
-def variance_share(records: Documents, *, part: str) -> Estimate:
+def variance_share(records: Prompts, *, part: str) -> Estimate:
     """Compute the share of the variance of P~_f that is due to items (rows), templates (columns) or interaction.
 
     Formula: an ANOVA variance component divided by the sum of the three; negative components count as 0.

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 from lm_eval_bias.custom_metrics import text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters
@@ -28,7 +28,6 @@ from lm_eval_bias.custom_metrics.intervals import (
 from lm_eval_bias.custom_metrics.score import (
     Documents,
     Estimate,
-    Record,
     Score,
     Undefined,
     joined,
@@ -49,20 +48,26 @@ DISTINCT = 0.9
 Text = tuple[str, Sequence[str], Sequence[str]]
 
 
-# The record of the classified texts of one prompt (or one text that was labelled elsewhere):
-# - gender: str
-# - texts: those that were kept
-# - repeated: whether every sample was one and the same text; None for texts that are no samples
-# - drawn: texts before anything was dropped
-# - unfinished: kept texts that don't end as sentences do
-# - wordings: the kept texts themselves
-# - has_other: whether the classifier has a class OTHER
-# - caveat: what to beware of in every score that rests on the classifier
-# - context: the prompt's, absent where there is none
-# - context_set: that the prompt's context was chosen from
+class RegardRecord(TypedDict, total=False):
+    """The classified texts of one prompt (or one text that was labelled elsewhere)."""
+
+    gender: str
+    texts: Sequence[Text]  # those that were kept
+    # whether every sample was one and the same text; None for texts that are no samples
+    repeated: bool | None
+    drawn: int  # texts before anything was dropped
+    unfinished: int  # kept texts that don't end as sentences do
+    wordings: Sequence[str]  # the kept texts themselves
+    has_other: bool  # whether the classifier has a class OTHER
+    caveat: str  # what to beware of in every score that rests on the classifier
+    context: str  # the prompt's, absent where there is none
+    context_set: str  # that the prompt's context was chosen from
 
 
-def _texts_in(record: Record, context_set: str) -> Sequence[Text]:
+Records = Sequence[RegardRecord]
+
+
+def _texts_in(record: RegardRecord, context_set: str) -> Sequence[Text]:
     if context_set == "all":
         return record["texts"]
     return [text for text in record["texts"] if context_set in text[1]]
@@ -76,7 +81,7 @@ class Category:
     regard: str | None = None
     facet: str | None = None
 
-    def count(self, record: Record) -> tuple[int, int]:
+    def count(self, record: RegardRecord) -> tuple[int, int]:
         """Count a record's texts in the category, and those that could be."""
         texts = _texts_in(record, self.context_set)
         if self.facet is None:
@@ -86,18 +91,16 @@ class Category:
         return sum(self.facet in facets for _, _, facets in texts), len(texts)
 
 
-def by_keyword(record: Record) -> dict[str, Record]:
+def by_keyword(record: RegardRecord) -> dict[str, RegardRecord]:
     """Split a prompt's texts by the facets of which they have a keyword; a text can have several, or ``none``."""
-    parts: dict[str, Record] = {}
+    parts: dict[str, RegardRecord] = {}
     for facet in (*FACETS, "none"):
         texts = [text for text in record["texts"] if facet in (text[2] or ["none"])]
         parts[facet] = {**record, "texts": texts}
     return parts
 
 
-def _rows(
-    records: Documents, category: Category, gender: str | None = None
-) -> list[Row]:
+def _rows(records: Records, category: Category, gender: str | None = None) -> list[Row]:
     """Count each prompt's texts about a gender, or about both."""
     rows = []
     for r in records:
@@ -109,7 +112,7 @@ def _rows(
     return rows
 
 
-def _missing(records: Documents, gender: str, texts: str, context_set: str) -> str:
+def _missing(records: Records, gender: str, texts: str, context_set: str) -> str:
     if context_set != "all":
         return f"no {texts} about {PEOPLE[gender]} in {context_set} contexts"
     about = [r for r in records if r["gender"] == gender]
@@ -119,14 +122,14 @@ def _missing(records: Documents, gender: str, texts: str, context_set: str) -> s
     return f"no {texts} about {PEOPLE[gender]}"
 
 
-def _cautions(records: Documents) -> str:
+def _cautions(records: Records) -> str:
     """Say what to beware of in a test: texts that repeat each other, and the classifier's caveat."""
     distinct = text_shares.distinct(records)
     few = f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed"
     return joined(few if distinct < DISTINCT else "", text_shares.caveats(records))
 
 
-def share(records: Documents, *, gender: str | None, category: Category) -> Estimate:
+def share(records: Records, *, gender: str | None, category: Category) -> Estimate:
     """Estimate the share of texts about women (or men) with a regard, or with a keyword of a sexism facet.
 
     Formula: n(regard) / n, n(keyword) / n; without ``gender`` women's share minus men's. Range: 0..1, -1..1. Neutral
@@ -159,7 +162,7 @@ def share(records: Documents, *, gender: str | None, category: Category) -> Esti
     return text_shares.share(rows, caveat)
 
 
-def _table(records: Documents, context_set: str) -> Table:
+def _table(records: Records, context_set: str) -> Table:
     """Count negative, neutral and positive texts about women and men; Undefined where there is nothing to test."""
     rows = []
     for gender in GENDERS:
@@ -193,7 +196,7 @@ def _table(records: Documents, context_set: str) -> Table:
     return tuple(rows)
 
 
-def statistic(records: Documents, *, context_set: str, quantity: str) -> Estimate:
+def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     """Compute one number of the test of equal regard of women and men.
 
     Formula: Pearson's chi-square of gender (2) by regard (3); ``quantity`` is ``chi2`` (0..∞; its expected value
@@ -233,7 +236,7 @@ def statistic(records: Documents, *, context_set: str, quantity: str) -> Estimat
     return Estimate(value, math.nan, n, caveat)
 
 
-def p_holm(records: Documents, *, context_set: str) -> Estimate:
+def p_holm(records: Records, *, context_set: str) -> Estimate:
     """Correct the test's p for the number of context sets tested (Holm).
 
     Corrects ``p``, or ``p_permutation`` where an expected count is under 5. Range: 0..1. Neutral value: none.
@@ -254,7 +257,7 @@ def p_holm(records: Documents, *, context_set: str) -> Estimate:
     return replace(uncorrected, value=value, reason=_cautions(records))
 
 
-def _design(records: Documents, *, gender: str | None, category: Category) -> Clusters:
+def _design(records: Records, *, gender: str | None, category: Category) -> Clusters:
     """Make a share of texts about one gender, or (without ``gender``) women's minus men's, from sums over contexts."""
     rows = _rows(records, category, gender)
     people = PEOPLE[gender] if gender else "women or men"
@@ -265,7 +268,7 @@ def _design(records: Documents, *, gender: str | None, category: Category) -> Cl
 
 
 def _contribution(
-    record: Record, *, gender: str | None, category: Category
+    record: RegardRecord, *, gender: str | None, category: Category
 ) -> float | None:
     """Return a prompt's own share, for the sample log."""
     hits, texts = category.count(record)
@@ -349,7 +352,7 @@ def scores(records: Documents = ()) -> list[Score]:
     """List the scores: tests, shares and gaps per context set, sexism facets, and how usable the texts are.
 
     Args:
-        records: Documents or documents; only ``has_other`` is read: whether the classifier has a class ``other``.
+        records: Records or documents; only ``has_other`` is read: whether the classifier has a class ``other``.
     """
     regards = (*REGARDS, OTHER) if any(r.get("has_other") for r in records) else REGARDS
     main = []

@@ -360,7 +360,8 @@ def find(pairs: Sequence[Pair], choice: Choice) -> Comparison:
             nothing to compare.
     """
     findings: list[Finding] = []
-    refused, single = [], []
+    refused = []
+    single: list[NotCompared] = []
     known: set[str] = set()
     for pair in progress(pairs, "Comparing"):
         reason = why_not_paired(pair, choice.by)
