@@ -21,7 +21,10 @@ PICTURED = ("occugender_explicit", "occugender_implicit", "gg_bbq_names", "stere
 SMOLLM2, GEMMA = "SmolLM2-135M-Instruct", "Gemma 3 270M"
 QUICK = {SMOLLM2: ["smollm2-135m-instruct-quick"], GEMMA: ["gemma-3-270m-quick"]}
 WHOLE = {
-    SMOLLM2: ["smollm2-135m-instruct", "smollm2-135m-instruct-stereoset", "smollm2-135m-instruct-eurogest"],
+    SMOLLM2: [
+        "smollm2-135m-instruct", "smollm2-135m-instruct-bbq", "smollm2-135m-instruct-stereoset",
+        "smollm2-135m-instruct-eurogest", "smollm2-135m-instruct-regard", "smollm2-135m-instruct-regard-en",
+    ],
     GEMMA: ["gemma-3-270m-eurogest", "gemma-3-270m"],
 }  # fmt: skip
 INTRODUCTION = f"""# Results that you can repeat
@@ -94,7 +97,8 @@ def page() -> str:
         LIMITS,
         "## All items",
         "",
-        "Values and intervals are those of the release that made each file.",
+        "Values and intervals are those of the release that made each file. Regard's texts were sampled from "
+        "SmolLM2 alone, and labelled by the classifier that needs no download (`light`).",
         "",
         *table_of(whole),
         "## To repeat it",
