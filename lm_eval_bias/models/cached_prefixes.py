@@ -101,7 +101,8 @@ def plan(pairs: Sequence[Pair], block: int) -> Plan:
                 rows.append(PrefixPrompt(tokens, tuple(path[start:])))
     prompts = []
     for prefix, siblings in sorted(children.items()):
-        tokens, nodes = tuple(siblings), tuple(siblings.values())
+        tokens = tuple(siblings)
+        nodes = tuple(siblings.values())
         for start in range(0, len(tokens), MOST_CHILDREN):
             asked = slice(start, start + MOST_CHILDREN)
             prompts.append(PrefixPrompt(prefix, nodes[asked], tokens[asked]))

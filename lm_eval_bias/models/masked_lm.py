@@ -60,7 +60,8 @@ Readings = list[Reading]
 
 def left_to_right(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> Readings:
     """Unmask a word's tokens from left to right, as in the paper; nothing of the word stands behind the mask."""
-    mask, readings = tokenizer.mask_token, []
+    mask = tokenizer.mask_token
+    readings = []
     for text, target in reveal(tokenizer, question.context, question.word, mask):
         ids = tokenizer.encode(text)
         if tokenizer.mask_token_id not in ids:
@@ -111,7 +112,8 @@ def _encode(
 def shared(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> Readings:
     """Mask each token that a text shares with the other, one at a time (Nangia et al. 2020)."""
     encoded = tokenizer(question.text, return_special_tokens_mask=True)
-    ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
+    ids = encoded["input_ids"]
+    special = encoded["special_tokens_mask"]
     other = tokenizer(question.other)["input_ids"]
     places: Ids = []
     for start, _, size in SequenceMatcher(None, ids, other).get_matching_blocks():

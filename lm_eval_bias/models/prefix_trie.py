@@ -50,7 +50,10 @@ class Trie:
         rank = {key: k for k, key in enumerate(distinct)}
         self.sequence_of = [rank[key] for key in keys]
         path = np.zeros(0, np.int32)
-        paths, tokens, shared, heads = [], [], [], [0]
+        paths = []
+        tokens = []
+        shared = []
+        heads = [0]
         for before, key in pairwise([b"", *distinct]):
             earlier, ids = (np.frombuffer(each, ">u4") for each in (before, key))
             length = min(len(earlier), len(ids))
@@ -101,7 +104,8 @@ def fitted(requests: Sequence[Request], limit: int, unread: int = 0) -> list[Pai
     Raises:
         BiasError: A request without a context or continuation, or without room for a context.
     """
-    pairs, cut = [], 0
+    pairs = []
+    cut = 0
     for _, context, continuation in requests:
         room = limit + unread - len(continuation)
         if room < 1 or not context or not continuation:
@@ -110,7 +114,8 @@ def fitted(requests: Sequence[Request], limit: int, unread: int = 0) -> list[Pai
                 f"least one, and the model reads at most {limit}"
             )
         if len(context) > room:
-            context, cut = context[-room:], cut + 1
+            context = context[-room:]
+            cut += 1
         pairs.append((context, continuation))
     if cut:
         logger.warning(

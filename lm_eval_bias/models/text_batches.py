@@ -54,7 +54,8 @@ class EncodesAhead:
         A text alone is a context without a continuation.
         """
         start = self.tokenizer.decode(self.prefix_token_id)
-        known, batches = {}, defaultdict(list)
+        known = {}
+        batches = defaultdict(list)
         for key in dict.fromkeys(_texts(pairs)):
             text, special = key
             if key in self._known:

@@ -21,7 +21,8 @@ from lm_eval_bias.models.text_batches import EncodesAhead
 logger = logging.getLogger("lm_eval.bias")
 BLOCK_ON_CPU = 32  # tokens; the engine's own 128 there is longer than most prompts
 # largest difference of a continuation's log-likelihood from the engine's own: in float32, and in less
-EXACT, ROUGH = 1e-4, 0.2
+EXACT = 1e-4
+ROUGH = 0.2
 
 
 class _Unanswered(Exception):

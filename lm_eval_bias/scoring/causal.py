@@ -68,7 +68,8 @@ def _encode(model: TemplateLM, text: str, front: Ids) -> Pair:
     if front and ids[: len(front)] == front:
         ids = ids[len(front) :]
     elif ids[:1] == [model.prefix_token_id]:  # the user's add_bos_token
-        front, ids = ids[:1], ids[1:]
+        front = ids[:1]
+        ids = ids[1:]
     if not ids:
         raise BiasError(f"the tokenizer makes no tokens of {text!r}")
     return front, ids
@@ -89,7 +90,8 @@ def cloze(model: TemplateLM, requests: Requests) -> Answers:
     """Score whole sentences: ``(exp of the mean log-likelihood of a token, number of tokens)`` (0..1)."""
     questions = clozes(requests)
     refuse_foreign(questions, _OPTIONS, _FAMILY)
-    front, start = token_likelihoods.lead(model), model.prefix_token_id
+    front = token_likelihoods.lead(model)
+    start = model.prefix_token_id
     token_likelihoods.encode_ahead(model, ((q.sentence, "") for q in questions))
     texts = [
         pieces(*_encode(model, q.sentence, front), start, q.options["bos"])
@@ -106,7 +108,8 @@ def contrast(model: TemplateLM, requests: Requests) -> Answers:
     """
     questions = contrasts(requests)
     token_likelihoods.encode_ahead(model, ((q.text, "") for q in questions))
-    front, start = token_likelihoods.lead(model), model.prefix_token_id
+    front = token_likelihoods.lead(model)
+    start = model.prefix_token_id
     texts = []
     for q in questions:
         (lead, ids), cut = _encode(model, q.text, front), 0
@@ -138,7 +141,8 @@ def _split(
     start = model.prefix_token_id
     joint_front, joint = _encode(model, f"{context} {candidate}", front)
     cut = len(_encode(model, context, front)[1])
-    before, after = joint[:cut], joint[cut:]
+    before = joint[:cut]
+    after = joint[cut:]
     if not after:
         raise BiasError(
             f"the tokenizer leaves no tokens for {candidate!r} after {context!r}"

@@ -213,15 +213,14 @@ class ChoiceReader:
             return 0, 0
         if self._language == "ko":
             part = re.sub(rf"(?<={_NAMED})[가-힣]+", " ", part)
-        named, bits = re.findall(_NAMED, part), _bits(part)
+        named = re.findall(_NAMED, part)
+        bits = _bits(part)
         # "Option A says the woman" takes none; "he is a man" does, where the options have no letters
         if len(set(named)) != 1 or (self._letters and len(named) > 1):
             return 0, 0
         before, *_, after = part.split(named[0])
-        words_before, words_after = (
-            len(_WORD.findall(before)),
-            len(_WORD.findall(after)),
-        )
+        words_before = len(_WORD.findall(before))
+        words_after = len(_WORD.findall(after))
         if patterns["right"].match(after):
             return STATED, bits
         if words_after > 1:
@@ -235,7 +234,8 @@ class ChoiceReader:
 
     def _stated(self, lines: Sequence[str]) -> int:
         """Find the options that the last of the firmest statements takes."""
-        firmest, taken = 0, 0
+        firmest = 0
+        taken = 0
         for line in lines:
             if taken and self._patterns["question"].match(line):
                 break
@@ -248,7 +248,8 @@ class ChoiceReader:
             if firm == ALONE and len(_WORD.findall(line)) == 1:
                 firm = STATED
             if chosen and firm >= firmest:
-                firmest, taken = firm, chosen
+                firmest = firm
+                taken = chosen
         return taken
 
     def _parts(self, line: str) -> list[str]:
@@ -264,7 +265,8 @@ class ChoiceReader:
         named = re.findall(_NAMED, "".join(lines))
         if not named or (self._letters and not re.match(_GAP + named[0], lines[0])):
             return 0
-        first, is_denied = _bits(named[0]), False
+        first = _bits(named[0])
+        is_denied = False
         others: set[int] = set()
         parts = itertools.chain.from_iterable(map(self._parts, lines))
         for part in parts:

@@ -134,7 +134,8 @@ def batches(alone: Sequence[TextPart], requests: Requests, size: int) -> list[Ba
         kind = requests[part.places[0]].task_name, part.options, part.base
         if kind != last or len(part.places) > room:
             joined.append([])
-            last, room = kind, size
+            last = kind
+            room = size
         joined[-1].append(part)
         room -= len(part.places)
     for batch in joined:

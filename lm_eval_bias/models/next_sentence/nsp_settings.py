@@ -88,7 +88,8 @@ class TrainingSettings:
         options: Data = {"name": self.config}
         options["revision"] = self.corpus_revision
         if files := sorted(map(str, path.rglob("*.txt"))):
-            kind, options = "text", {"data_files": files, "sample_by": "document"}
+            kind = "text"
+            options = {"data_files": files, "sample_by": "document"}
         elif path.is_file():
             kind = _TABLES.get(path.suffix, path.suffix)
             options = {"data_files": str(path)}

@@ -49,7 +49,8 @@ class _Classifier:
     """A network to be trained, in float32, with its tokenizer and the way in which pairs become its input."""
 
     def __init__(self, settings: TrainingSettings) -> None:
-        name, options = settings.model, {"revision": settings.revision or "main"}
+        name = settings.model
+        options = {"revision": settings.revision or "main"}
         try:
             config = transformers.AutoConfig.from_pretrained(name, **options)
             kind = nsp_model.body_class(config.is_encoder_decoder)
@@ -139,7 +140,8 @@ class _PairTrainer(transformers.Trainer):
         loss, logits, labels = super().prediction_step(model, inputs, *args, **kwargs)
         classifier = self.classifier
         if classifier.head is None:
-            words, step = classifier.words, classifier.config.read_step
+            words = classifier.words
+            step = classifier.config.read_step
             labels = (labels[:, step - 1] == words[1]).long()
             inputs = self._prepare_inputs(inputs)
             with torch.no_grad():

@@ -23,7 +23,8 @@ from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
 
 PARTS = ("train", "held_out", "test")
 # a sentence has at least so many words, and at most so many characters: anything else comes from tables
-FEWEST_WORDS, LONGEST = 3, 600
+FEWEST_WORDS = 3
+LONGEST = 600
 ABOUT = "about.json"  # what the pairs in a folder are made of, and how many there are
 _SENTENCES = "sentences.arrow"
 Ints = NDArray[np.int32]

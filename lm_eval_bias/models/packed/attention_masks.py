@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from transformers import PretrainedConfig
 
-FULL, SLIDING = "full_attention", "sliding_attention"
+FULL = "full_attention"
+SLIDING = "sliding_attention"
 Mask: TypeAlias = "Tensor | dict[str, Tensor]"
 _WINDOW_NAME = re.compile(r"window|chunk|local|block_size|block_length")
 

@@ -100,7 +100,8 @@ def _walked(walk: Walk, rows: Sequence[Ids], needed: Sequence[int]) -> Tensor:
     nodes = trie.tails(needed)
     logits: dict[int, Tensor] = {}
     # two strands, windows that end within sequences, and places in a row that are never the token's depth
-    layout, apart = strands_of(trie, 2, 24), sum(map(len, trie.paths))
+    layout = strands_of(trie, 2, 24)
+    apart = sum(map(len, trie.paths))
     for output in walk.outputs(trie, nodes, layout, apart):
         of_nodes = output.logits().float().cpu()
         logits.update(zip(output.nodes.tolist(), of_nodes, strict=True))
@@ -144,7 +145,8 @@ def choose(
         return MethodVerdict(
             None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0
         )
-    failures, longest = [], max(map(len, rows))
+    failures = []
+    longest = max(map(len, rows))
     by_type = getattr(network.model.config.get_text_config(), "layer_types", None)
     styles = ["by_type", "single"] if by_type else ["single"]  # the likelier first
     for style in [proven.style] if proven else styles:

@@ -18,7 +18,8 @@ from lm_eval_bias.models.prefix_trie import Ints
 _COLUMNS = 2048  # of the vocabulary, whose logits are computed together
 # hidden states are projected together, so that the projection's weights are read less often: at least so many, or those
 # of so many forwards, whose answers are lost where a run is stopped
-_TOGETHER, _FORWARDS = 256, 8
+_TOGETHER = 256
+_FORWARDS = 8
 
 
 def _integers(array: np.ndarray[Any, Any], device: torch.device) -> Tensor:
@@ -120,7 +121,8 @@ class ForwardOutput:
         """Return the logits of each node, or some columns of them."""
         if self.head is None:
             return self.states[:, columns]
-        weight, bias = self.head.weight, getattr(self.head, "bias", None)
+        weight = self.head.weight
+        bias = getattr(self.head, "bias", None)
         if bias is not None:
             bias = bias[columns]
         return torch.nn.functional.linear(self.states, weight[columns], bias)
@@ -141,7 +143,8 @@ class ForwardOutput:
         at = _integers(places, states.device)
         tokens = _integers(targets, states.device)
         largest = states.new_full((len(states),), -torch.inf, dtype=torch.float32)
-        norms, values = largest, largest[at]
+        norms = largest
+        values = largest[at]
         likeliest = torch.zeros_like(largest, dtype=torch.long)
         for first in range(0, width, _COLUMNS):
             part = self.logits(slice(first, first + _COLUMNS)).float()

@@ -28,8 +28,10 @@ from lm_eval_bias.models.prefix_trie import Answer, Answers, Request, Trie, fitt
 from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")
-_TOKENS_ON_CPU, _TOKENS_ELSEWHERE = 1024, 16384  # of a forward
-_LOGITS_ON_CPU, _LOGITS_ELSEWHERE = 1 << 29, 1 << 31  # bytes of a forward's logits
+_TOKENS_ON_CPU = 1024
+_TOKENS_ELSEWHERE = 16384  # of a forward
+_LOGITS_ON_CPU = 1 << 29
+_LOGITS_ELSEWHERE = 1 << 31  # bytes of a forward's logits
 
 
 class HFPacked(EncodesAhead, HFLM):
@@ -188,11 +190,13 @@ class HFPacked(EncodesAhead, HFLM):
     ) -> dict[int, Answer]:
         """Answer chosen requests by walks of their trie, in smaller forwards where memory runs out."""
         assert self.method is not None  # noqa: S101
-        network, most = self.method.network, sys.maxsize
+        network = self.method.network
+        most = sys.maxsize
         if network.head is None:
             size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
             most = max(64, size // (4 * network.vocabulary))
-        run, answers = 0, dict[int, Answer]()
+        run = 0
+        answers = dict[int, Answer]()
         silent = silent or self.rank != 0
         title = "Running loglikelihood requests"
         with tqdm(total=len(chosen), desc=title, disable=silent) as bar:
@@ -200,7 +204,8 @@ class HFPacked(EncodesAhead, HFLM):
                 sums = _Sums(
                     [inputs[i] for i in missing], [requests[i][2] for i in missing]
                 )
-                trie, needed = sums.trie, sums.needed
+                trie = sums.trie
+                needed = sums.needed
                 layout = lay_out(trie, needed, self.method, self._budget, most)
                 outputs = self.method.outputs(trie, needed, layout)
                 try:

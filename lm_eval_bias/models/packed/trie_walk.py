@@ -59,7 +59,8 @@ def strands_of(trie: Trie, count: int, width: int, pair: float = 0.0) -> Layout:
     A strand begins with the path to its first node, so cuts are made where that path is short. ``pair`` is the cost of
     one token's attention to another, in matrix products of a token.
     """
-    size, shared = len(trie), trie.shared
+    size = len(trie)
+    shared = trie.shared
     near = np.searchsorted(
         trie.heads[:-2],
         (np.arange(1, count)[:, None] + [-_SLACK, _SLACK]) * size / count,
@@ -95,7 +96,8 @@ def lay_out(trie: Trie, needed: Ints, method: Walk, budget: int, most: int) -> L
         budget: Most tokens of a forward.
         most: Most needed tokens of a forward.
     """
-    size, deepest = len(trie), int(trie.depths.max())
+    size = len(trie)
+    deepest = int(trie.depths.max())
     dense = min(1.0, 2 * len(np.unique(needed)) / size)
     layouts: list[Layout] = []
     for width in sorted({min(width, budget, most) for width in method.widths}):
@@ -145,7 +147,8 @@ class _Layer(DynamicLayer):
                 for states in (key_states, value_states)
             )
             self.is_initialized = True
-        rows, start = key_states.shape[0], self.paths.columns
+        rows = key_states.shape[0]
+        start = self.paths.columns
         end = start + key_states.shape[2]
         # a single row is the trunk of all, or the last one left
         written = slice(rows if rows > 1 else None)
@@ -189,7 +192,9 @@ class Walk:
         strands = [trie.strand(first, last) for first, last in layout.strands]
         wanted = np.zeros(len(trie), bool)
         wanted[needed] = True
-        longest, width, trunk = len(strands[0]), layout.width, layout.trunk
+        longest = len(strands[0])
+        width = layout.width
+        trunk = layout.trunk
         self.attended = max(self.attended, layout.columns + apart + width)
         paths = _Paths((len(strands), layout.columns + apart + even(width)))
         starts = [*range(0, trunk, width * len(strands)), *range(trunk, longest, width)]
@@ -221,7 +226,8 @@ class Walk:
         last += np.arange(
             1, width + 1
         )  # padding sees itself: attention to nothing is nan
-        needed, places = [], []
+        needed = []
+        places = []
         for row, nodes in enumerate(windows):
             size = len(nodes)
             ids[row, :size] = trie.tokens[nodes]
