@@ -70,19 +70,9 @@ def _with_length(self: TemplateLM, requests: Requests) -> list[tuple[float, bool
     return [(*answer, n) for answer, n in zip(answers, lengths, strict=True)]
 
 
-def _without_tokens(self: LM, requests: Requests) -> list[tuple[float, bool, int]]:
-    raise BiasError(
-        f"the model type {type(self).__name__} doesn't say how many tokens a word has, which the task's options need: "
-        "use a backend with log-likelihoods and a tokenizer (hf, vllm)"
-    )
-
-
-def _refuse(kind: str) -> Callable[..., Answers]:
+def _refuse(problem: str) -> Callable[..., Answers]:
     def method(self: LM, requests: Requests) -> Answers:
-        raise BiasError(
-            f"the model type {type(self).__name__} cannot answer {kind!r} questions: it needs a backend with "
-            "log-likelihoods and a tokenizer (hf, vllm, local-completions), or hf-mlm or hf-nsp"
-        )
+        raise BiasError(f"the model type {type(self).__name__} {problem}")
 
     return method
 
@@ -101,10 +91,16 @@ def _generative(kind: str) -> Callable[..., Answers]:
 
 # what the harness's model base classes get: any, and those with log-likelihoods of tokens
 METHODS: dict[str, servers.Method] = {
-    **{kind: _refuse(kind) for kind in KINDS},
-    **{EXACT: _exact, WITH_LENGTH: _without_tokens, WITH_LENGTH_IF_KNOWN: _exact},
+    kind: _refuse(
+        f"cannot answer {kind!r} questions: it needs a backend with log-likelihoods and a tokenizer (hf, vllm, "
+        "local-completions), or hf-mlm or hf-nsp"
+    )
+    for kind in KINDS
 }
-TOKEN_METHODS: dict[str, servers.Method] = {
-    **{kind: _generative(kind) for kind in KINDS},
-    **{WITH_LENGTH: _with_length, WITH_LENGTH_IF_KNOWN: _with_length},
-}
+METHODS[EXACT] = METHODS[WITH_LENGTH_IF_KNOWN] = _exact
+METHODS[WITH_LENGTH] = _refuse(
+    "doesn't say how many tokens a word has, which the task's options need: use a backend with log-likelihoods and a "
+    "tokenizer (hf, vllm)"
+)
+TOKEN_METHODS: dict[str, servers.Method] = {kind: _generative(kind) for kind in KINDS}
+TOKEN_METHODS[WITH_LENGTH] = TOKEN_METHODS[WITH_LENGTH_IF_KNOWN] = _with_length
