@@ -132,7 +132,8 @@ def _plain_requests(content: Facts) -> tuple[str, ...]:
 
 def _entry(content: Facts, path: Path | None) -> Entry:
     """Make the entry of a YAML's content; a group has no items yet."""
-    is_group, metadata = "group" in content, content["metadata"]
+    is_group = "group" in content
+    metadata = content["metadata"]
     benchmark = registry.get(metadata["benchmark"])
     first_filter: Facts = next(
         iter(content.get("filter_list") or ()), {"name": TAKE_FIRST}

@@ -123,7 +123,8 @@ class Examination:
             for names in (member.main, member.presentation.beside_main):
                 self._are_known(f"{member.name}.main", "the score", names, known)
         tasks = {*self.entries, *harness_tasks(member)}
-        file, listed = catalog.SUITES_FILE, catalog.suite_definitions(self.family)
+        file = catalog.SUITES_FILE
+        listed = catalog.suite_definitions(self.family)
         for names in listed.pop("primary", {}).values():
             self._are_known(f"{file}: primary", "the score", names, known)
         for suite, part in listed.items():
@@ -133,7 +134,8 @@ class Examination:
 
     def _task(self, entry: catalog.Entry) -> None:
         """Check a task as far as it can be built and run."""
-        benchmark, name = self.members[entry.benchmark], entry.name
+        benchmark = self.members[entry.benchmark]
+        name = entry.name
         try:
             if options_for(benchmark, REQUIRED):
                 raise BiasError("it needs a file of the user's")
@@ -172,7 +174,9 @@ class Examination:
         writes: bool,
     ) -> None:
         """Check that scores follow a bias that is planted in either direction."""
-        name, expected, measured = str(task.config.task), [], []
+        name = str(task.config.task)
+        expected = []
+        measured = []
         for strength in (STRENGTH, -STRENGTH):
             model = DialLM(strength, noise=0.0)
             measured.append(self._answered(task, "planted answers", model))
@@ -217,7 +221,8 @@ class Examination:
 
     def _rescored(self, task: Any) -> None:
         """Check that the harness's aggregation gives what rescoring the sample log would."""
-        logged, records = [], []
+        logged = []
+        records = []
         for place, given in _given(task).items():
             doc = task.eval_docs[place]
             logged.append(task.process_results(doc, given))

@@ -136,7 +136,8 @@ def before_loading(
 
     ``device`` is the flag as given, ``None`` without one.
     """
-    names, ours = split_tasks(config.tasks), named_entries(config, entries)
+    names = split_tasks(config.tasks)
+    ours = named_entries(config, entries)
     metadata = config.metadata
     if not names:
         raise BiasError(

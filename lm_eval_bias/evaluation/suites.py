@@ -96,7 +96,8 @@ class Suite:
         }
         if self.languages:
             facts["languages"] = list(self.languages)
-        indices, sampling = self.choose(task, docs), self.parts[task].sampling
+        indices = self.choose(task, docs)
+        sampling = self.parts[task].sampling
         if sampling is not None and sampling.repeats:
             facts["repeats"] = sampling.repeats
         if indices is not None and sampling is not None:
@@ -186,7 +187,8 @@ def listing() -> list[Data]:
     suites = []
     power = json.loads(packaged_text("lm_eval_bias.results", "power.json"))
     for name, purpose in PURPOSES.items():
-        suite, by_task = load(name), power["suites"].get(name, {})
+        suite = load(name)
+        by_task = power["suites"].get(name, {})
         parts = suite.parts.values()
         tasks = {}
         for task, (sampling, documents, requests) in suite.parts.items():

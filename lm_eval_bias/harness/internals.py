@@ -219,7 +219,8 @@ def set_up_logging(level: int | str) -> None:
 def held_back() -> Iterator[Callable[[], None]]:
     """Hold back all logging until the yielded function is called, so that a refusal is one line."""
     logger = logging.getLogger("lm_eval")
-    handlers, held = logger.handlers, logging.handlers.BufferingHandler(sys.maxsize)
+    handlers = logger.handlers
+    held = logging.handlers.BufferingHandler(sys.maxsize)
 
     def release() -> None:
         logger.handlers = handlers

@@ -79,7 +79,8 @@ def missing_folders() -> list[str]:
 
 def problem() -> str:
     """Say why stubs don't lead to the tasks of this package; empty where they do, or aren't there or needed."""
-    written, wanted = stubs(), _wanted()
+    written = stubs()
+    wanted = _wanted()
     if not written or written == wanted or not missing_folders():
         return ""
     for name, text in written.items():
@@ -94,7 +95,8 @@ def link() -> int:
     Raises:
         BiasError: The harness's task folder can't be written, or a stub was changed by hand.
     """
-    written, wanted = stubs(), _wanted()
+    written = stubs()
+    wanted = _wanted()
     for name in wanted:
         path = folder() / name
         if name not in written and path.exists():

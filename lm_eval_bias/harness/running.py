@@ -49,7 +49,8 @@ def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
         config.hf_hub_log_args["output_path"] = config.output_path
     if os.environ.get("HF_TOKEN"):
         config.hf_hub_log_args["token"] = os.environ["HF_TOKEN"]
-    flags, services = "--hf_hub_log_args", []
+    flags = "--hf_hub_log_args"
+    services = []
     try:
         tracker = loggers.EvaluationTracker(**config.hf_hub_log_args)
         flags = "--wandb_args or --trackio_args"
@@ -140,7 +141,8 @@ def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
     except BiasError:
         raise
     except Exception as error:
-        message, given = one_line(error), config.model_args
+        message = one_line(error)
+        given = config.model_args
         if internals.NO_DOCUMENTS in message:
             text = "a process got no items of one of the harness's tasks: use fewer processes or a larger --limit"
             raise BiasError(text) from error

@@ -250,7 +250,8 @@ class BiasTask(ConfigurableTask):
                 raise BiasError(
                     f"{self.config.task} scores plain sentences: run it without --{flag}"
                 )
-        limit, samples = kwargs.get("limit"), kwargs.get("samples")
+        limit = kwargs.get("limit")
+        samples = kwargs.get("samples")
         uses_template = bool(kwargs.get("apply_chat_template"))
         options = self.config.generation_kwargs
         may_sample = samples_texts(self.benchmark) == SAMPLES_BY_DEFAULT
@@ -310,7 +311,8 @@ class BiasTask(ConfigurableTask):
 
     def _record_inputs(self, limit: Any, samples: Any, chat_template: bool) -> None:
         """Record which documents are run, what is asked of them, and whether a chat template is put around that."""
-        docs, inputs = self.eval_docs, self.config.metadata["inputs"]
+        docs = self.eval_docs
+        inputs = self.config.metadata["inputs"]
         scored = docs[: int(limit or len(docs))]
         if samples:
             scored = [docs[place] for place in sorted(set(samples))]

@@ -116,7 +116,8 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
 
     An error of 0, which other people's benchmarks may write, is no certainty: an interval without width is dropped.
     """
-    ends, fixed = entry.get("interval"), entry.get("fixed_interval")
+    ends = entry.get("interval")
+    fixed = entry.get("fixed_interval")
     dof = entry.get("dof")
     if stderr == 0 and ends and ends[0] >= ends[1]:
         ends = None
@@ -255,7 +256,8 @@ def _name(content: Facts) -> str:
 
     checkpoints = named("pretrained", "model", "path", "engine")
     if not checkpoints:
-        kind, given = str(config.get("model") or "model"), model_arguments(config)
+        kind = str(config.get("model") or "model")
+        given = model_arguments(config)
         return f"{kind} ({given})" if given else kind
     parts = [checkpoints[0], *named("peft", "delta")]
     if _is_path(parts[0]):
@@ -286,17 +288,20 @@ def _machine_facts(block: Facts) -> Data:
     """Collect what ``lm-eval-bias run`` records beyond the harness: machine, files of the model, data."""
     if not block:
         return {}
-    machine, packages = block["machine"], block["packages"]
+    machine = block["machine"]
+    packages = block["packages"]
     proofs = []
     for kind, proof in block["model"].items():
         if kind.endswith((" files", " commit")):
             told = proof if isinstance(proof, str) else _digest(proof)
             proofs.append(f"{kind} {told}")
-    cache, cached = block.get("cache") or {}, None
+    cache = block.get("cache") or {}
+    cached = None
     if cache.get("answers"):
         cached = f"{cache['answers']:,} of {cache['begun']}"
     said = ", ".join(block["model"].get("served") or [])
-    names, data_files = set(), {}
+    names = set()
+    data_files = {}
     for task in block["tasks"].values():
         for path, digest in task.get("data", {}).items():
             names.add("/".join(path.split("/")[:2]))

@@ -54,7 +54,8 @@ def block(results: Data, settings: Data) -> Data:
     """Collect the provenance of a run from its results and ``settings``, flags that these don't hold."""
     import torch
 
-    config, packages = results["config"], {}
+    config = results["config"]
+    packages = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             packages[name] = importlib.metadata.version(name)
@@ -95,7 +96,8 @@ def weights(arguments: Facts) -> Data:
     proofs: Data = {}
     for key in _CHECKPOINTS:
         name = str(arguments.get(key) or "")
-        path, file = expanded(name or "-"), None
+        path = expanded(name or "-")
+        file = None
         if path.is_file():
             path, file = path.parent, path.name
         elif key == "pretrained":
@@ -155,7 +157,8 @@ def claim_cache(path: str, model: str, arguments: Facts) -> str:
         BiasError: It holds another model's answers, or of one that isn't known, or can't be used.
     """
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
-    file, asked = Path(f"{path}_rank{rank}.db"), identity(model, arguments)
+    file = Path(f"{path}_rank{rank}.db")
+    asked = identity(model, arguments)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with (

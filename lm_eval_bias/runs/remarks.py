@@ -55,7 +55,8 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     if part:
         advice = "use its numbers only to try things out, and compare them only with a run limited in the same way"
         yield Remark(TRIAL, f"a limited run: {part}; {advice}", f"trial run, {part}")
-    model, share = run.provenance.get("model"), answered(task)
+    model = run.provenance.get("model")
+    share = answered(task)
     if model in _RANDOM:
         yield Remark("chance_level", f"chance level: {model} answers at random")
     elif share:

@@ -175,10 +175,8 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
         raise BiasError(
             "there is no sample log beside the file: run with --log_samples, and name the run's folder"
         )
-    reading, samples = (
-        AnswerReading(as_logged=as_logged),
-        sample_logs.first_filter(task.samples),
-    )
+    reading = AnswerReading(as_logged=as_logged)
+    samples = sample_logs.first_filter(task.samples)
     records = [record for _, record in reading.records(samples)]
     values = values_of(task.definition.scores(records), records)
     return values, reading.otherwise.total()

@@ -92,9 +92,11 @@ def _difference(run: Run, first: Run) -> str:
     """Say in words how a run differs from the first of its model."""
     parts = []
     for key in (*SAME, _WEIGHTS, "limit"):
-        value, other = _fact(run, key), _fact(first, key)
+        value = _fact(run, key)
+        other = _fact(first, key)
         if value != other:
-            here, there = readable(value)[:60], readable(other)[:60]
+            here = readable(value)[:60]
+            there = readable(other)[:60]
             parts.append(f"{key.replace('_', ' ')} ({here}, there {there})")
     return ", ".join(parts) or "nothing that its file records"
 

@@ -86,14 +86,16 @@ def samples(path: Path) -> SavedSamples:
         BiasError: The log is damaged, truncated or another task's, or has a document twice. That it has fewer documents
             than the run is known only at its end.
     """
-    task, beside = task_of(path), results_beside(path)
+    task = task_of(path)
+    beside = results_beside(path)
     results = _results(beside)
     entry = catalog.entries().get(task)
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
     parts = {}
     numbers: dict[SavedPart, set[int]] = defaultdict(set)
     for place, sample in lines(path):
-        name, number = sample["doc"].get("benchmark"), sample.get("doc_id")
+        name = sample["doc"].get("benchmark")
+        number = sample.get("doc_id")
         # documents of the harness's own tasks don't name it
         if not name and entry is not None and entry.path is None:
             name = entry.benchmark

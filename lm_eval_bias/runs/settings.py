@@ -149,7 +149,8 @@ def describe(run: Run, task: TaskRun) -> str:
 
 def old_version(task: TaskRun) -> str:
     """Say in which version a task was run if that isn't the current one; empty where it is, or isn't known."""
-    entry, current = catalog.entries().get(task.task), task.version
+    entry = catalog.entries().get(task.task)
+    current = task.version
     if entry is not None:
         current = str(entry.metadata.get("version", current))
     is_current = task.version == current
@@ -205,7 +206,8 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
         yield ChangedOption("package_data", there[:12], problem)
     items = part(task)
     if items:
-        limit, suite = run.provenance.get("limit"), task.metadata.get("suite") or {}
+        limit = run.provenance.get("limit")
+        suite = task.metadata.get("suite") or {}
         if limit:
             number = int(limit) if limit == int(limit) else limit
             yield ChangedOption("limit", str(number), items)
