@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
-from lm_eval_bias.core.answers import DAMAGE
+from lm_eval_bias.core.answers import DAMAGE, SavedSample
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
@@ -66,33 +66,31 @@ def command(content: Facts, tasks: Tasks) -> str:
     labels = [task.metadata.get("suite") or {} for task in tasks.values()]
     suites = {(label.get("name"), *label.get("languages", ())) for label in labels}
     suite, *languages = suites.pop() if len(suites) == 1 else (None,)
-    selection = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
-    selection += ["--language", ",".join(languages)] if suite and languages else []
-    parts = ["lm-eval-bias", "run", *selection, "--model", str(config.get("model"))]
-    arguments = model_arguments(config)
-    if arguments:
-        parts += ["--model_args", arguments]
     folders = set()
     for name, task in tasks.items():
         source = content["configs"][name]["metadata"].get("config_source")
         if source and "dataset" in (task.metadata.get("fixed") or {}):
             folders.add(str(Path(source).parent))
-    for folder in sorted(folders):
-        parts += ["--include_path", folder]
-    options = _options(tasks)
-    if options and not suite:
-        parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
+    options = {} if suite else _options(tasks)
     gen_kwargs = config.get("gen_kwargs") or None
     if isinstance(gen_kwargs, Mapping):
         gen_kwargs = json.dumps(gen_kwargs)
-    given = {
-        "name": _given_name(content),
-        "batch_size": config.get("batch_size"),
-        "device": device(content),
-        "limit": config.get("limit"),
-        "gen_kwargs": gen_kwargs,
-    }
-    for flag, value in given.items():
+    flags = [
+        ("suite", suite),
+        ("tasks", None if suite else ",".join(tasks)),
+        ("language", ",".join(languages) or None),
+        ("model", str(config.get("model"))),
+        ("model_args", model_arguments(config) or None),
+        *(("include_path", folder) for folder in sorted(folders)),
+        ("metadata", json.dumps(options, ensure_ascii=False) if options else None),
+        ("name", _given_name(content)),
+        ("batch_size", config.get("batch_size")),
+        ("device", device(content)),
+        ("limit", config.get("limit")),
+        ("gen_kwargs", gen_kwargs),
+    ]
+    parts = ["lm-eval-bias", "run"]
+    for flag, value in flags:
         if value is not None:
             parts += [f"--{flag}", str(value)]
     templates = [task.inputs.get("chat_template") for task in tasks.values()]
@@ -162,62 +160,50 @@ def _scores(results: Facts, config: Facts) -> dict[str, Value]:
     return scores
 
 
-def _from_samples(benchmark: Benchmark, samples: Path) -> dict[str, Value]:
-    """Compute our scores for one of the harness's tasks from its sample log."""
-    if not samples.is_file():
+def _from_samples(
+    benchmark: Benchmark, logged: Sequence[SavedSample]
+) -> dict[str, Value]:
+    """Compute our scores for one of the harness's tasks from its logged samples."""
+    if not logged:
         absent = undefined("no sample log: run it again with --log_samples")
         return {score.name: Value.of(score, absent) for score in benchmark.scores()}
-    records = [
-        benchmark.record(sample.doc, sample.answers)
-        for sample in sample_logs.first_filter(samples)
-    ]
+    records = [benchmark.record(sample.doc, sample.answers) for sample in logged]
     return values_of(benchmark.scores(records), records)
 
 
 def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     """Read one task of a results file; ``None`` for groups and for tasks that aren't ours."""
-    config = content["configs"].get(task)
-    metadata = dict((config or {}).get("metadata") or {})
+    config = content["configs"].get(task) or {}
+    metadata = dict(config.get("metadata") or {})
     entry = catalog.entries().get(task)
     # of the harness's own tasks
-    described = entry if entry is not None and entry.path is None else None
-    if config is None or (metadata.get("benchmark") is None and described is None):
+    described = entry if config and entry and entry.path is None else None
+    if described is None and metadata.get("benchmark") is None:
         return None
-    definition = (
-        described.definition
-        if described
-        else registry.of_run(str(metadata["benchmark"]))
-    )
-    # the harness mixes the model's arguments into the metadata; those that the task took are its options
-    model_args = content["config"].get("model_args")
-    options = definition.options.roles
-    for key, value in model_args.items() if isinstance(model_args, Mapping) else ():
-        if key not in options and metadata.get(key) == value:
-            metadata.pop(key, None)
-    for key in ("config_source", "model", "model_args"):
-        metadata.pop(key, None)
     number = int(content["n-samples"][task]["effective"])
     original = int(content["n-samples"][task].get("original", 0))
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
-    if described and samples.is_file():
-        # its results don't say what was asked: the documents in its log do
-        hashes = [
-            content_hashes.of_document(sample.doc)
-            for sample in sample_logs.first_filter(samples)
-        ]
-        name = "scored" if number < original else "documents"
-        metadata["inputs"] = {name: content_hashes.of_all(hashes)}
-        if config.get("num_fewshot"):
-            metadata["inputs"]["num_fewshot"] = config["num_fewshot"]
     if described:
-        scores = _from_samples(definition, samples)
+        definition = described.definition
+        language = described.language
+        logged = []
+        if samples.is_file():
+            # its results don't say what was asked: the documents in its log do
+            logged = list(sample_logs.first_filter(samples))
+            hashes = [content_hashes.of_document(sample.doc) for sample in logged]
+            name = "scored" if number < original else "documents"
+            metadata["inputs"] = {name: content_hashes.of_all(hashes)}
+            if config.get("num_fewshot"):
+                metadata["inputs"]["num_fewshot"] = config["num_fewshot"]
+        scores = _from_samples(definition, logged)
     else:
+        definition = registry.of_run(str(metadata["benchmark"]))
+        language = metadata.get("language")
         scores = _scores(content["results"][task], config)
     # a run may have a part of the task's items; a data set of the user's has its own number
     items = original
     if entry and "dataset_used" not in metadata:
         items = entry.items or 0
-    language = described.language if described else metadata.get("language")
     return TaskRun(
         task=task,
         definition=definition,
