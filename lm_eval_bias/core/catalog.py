@@ -112,22 +112,11 @@ class Entry:
 _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
 
 
-def read_yaml(path: Path) -> Data:
-    """Read a task YAML with its base file merged in, functions left as text."""
-    content: Data = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 (a SafeLoader)
+def read_yaml(path: Path, loader: type[Loader] = Loader) -> Data:
+    """Read a task YAML with its base file merged in, functions left as text unless the loader resolves them."""
+    content: Data = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 (a SafeLoader)
     base = content.pop("include", None) if isinstance(content, dict) else None
-    return {**read_yaml(path.parent / base), **content} if base else content
-
-
-def _plain_requests(content: Facts) -> tuple[str, ...]:
-    """Return the request types of a task whose YAML names no questions (none for a group)."""
-    if "group" in content:
-        return ()
-    return (
-        ("generate_until",)
-        if content.get("output_type") == "generate_until"
-        else ("loglikelihood",)
-    )
+    return {**read_yaml(path.parent / base, loader), **content} if base else content
 
 
 def _entry(content: Facts, path: Path | None) -> Entry:
@@ -138,11 +127,14 @@ def _entry(content: Facts, path: Path | None) -> Entry:
     first_filter: Facts = next(
         iter(content.get("filter_list") or ()), {"name": TAKE_FIRST}
     )
-    size = (
-        Size(None)
-        if is_group
-        else benchmark.size({"asks": _plain_requests(content), **metadata})
-    )
+    size = Size(None)
+    requests: tuple[str, ...] = ()
+    if not is_group:
+        # of a task whose YAML names no questions
+        requests = ("loglikelihood",)
+        if content.get("output_type") == "generate_until":
+            requests = ("generate_until",)
+        size = benchmark.size({"asks": requests, **metadata})
     return Entry(
         name=content["group"] if is_group else content["task"],
         kind="group" if is_group else "task",
@@ -151,7 +143,7 @@ def _entry(content: Facts, path: Path | None) -> Entry:
         items=size.items,
         measures=metadata["measures"],
         data=metadata.get("data", ""),
-        asks=tuple(metadata.get("asks", ())) or _plain_requests(content),
+        asks=tuple(metadata.get("asks", ())) or requests,
         members=tuple(content["task"]) if is_group else (),
         path=path,
         metadata=metadata,

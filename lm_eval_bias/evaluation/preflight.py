@@ -32,6 +32,9 @@ from lm_eval_bias.core.errors import (
 )
 from lm_eval_bias.core.files import expanded, why
 from lm_eval_bias.core.numbers import few, grouped
+from lm_eval_bias.core.questions import CONTRAST, KINDS, SENTENCE_LIKELIHOODS
+from lm_eval_bias.data.sources import fetch
+from lm_eval_bias.harness import internals, registration
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -72,12 +75,11 @@ def only_ours(names: list[str], entries: Entries) -> bool:
 
 def named_entries(config: EvaluatorConfig, entries: Entries) -> list[Entry]:
     """Return our tasks among those that ``--tasks`` names, with groups resolved."""
-    named = {}
+    named: dict[str, None] = {}
     for name in split_tasks(config.tasks):
         for match in fnmatch.filter(entries, name):
-            for task in entries[match].members or (match,):
-                named[task] = entries[task]
-    return list(named.values())
+            named |= dict.fromkeys(entries[match].members or (match,))
+    return [entries[task] for task in named]
 
 
 def request_kinds(entries: list[Entry]) -> list[str]:
@@ -157,7 +159,7 @@ def before_loading(
             torch.empty(0, device=config.device)
         except Exception as error:  # each kind of device fails in a way of its own
             raise BiasError(f"--device {config.device}: {one_line(error)}") from error
-    sets: dict[str, None] = {}
+    sets = []
     for entry in ours:
         benchmark = entry.definition
         given = set(benchmark.options.roles) & set(metadata)
@@ -167,11 +169,9 @@ def before_loading(
             benchmark.options.check(options)
         # data of the user's own are looked for when the task is built
         if entry.data and not set(options_for(benchmark, DATA)) & set(metadata):
-            sets[entry.data] = None
-    if sets:
-        from lm_eval_bias.data.sources import fetch
-
-        fetch(sets)
+            sets.append(entry.data)
+    if sets:  # none would be all
+        fetch(dict.fromkeys(sets))
 
 
 def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
@@ -248,8 +248,6 @@ def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) 
 
 def check_model(config: EvaluatorConfig) -> None:
     """Refuse an unknown model type, and a model path that doesn't exist, before anything is loaded."""
-    from lm_eval_bias.harness import internals, registration
-
     registration.register()
     known = list(internals.registries()["lm_eval.models"])
     if config.model not in known:
@@ -270,8 +268,6 @@ def check_model(config: EvaluatorConfig) -> None:
 
 def _check_tokenizer(config: EvaluatorConfig, kind: Any, asks: list[str]) -> None:
     """Refuse to ask a server for log-likelihoods without the tokens that its answer is cut by."""
-    from lm_eval_bias.harness import internals
-
     if not internals.is_client(kind) or set(asks) <= {"generate_until"}:
         return
     for name, useless in (
@@ -287,7 +283,6 @@ def _check_tokenizer(config: EvaluatorConfig, kind: Any, asks: list[str]) -> Non
 
 def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
     """Refuse a model type that cannot answer what the tasks ask, and flags out of place."""
-    from lm_eval_bias.harness import internals
     from lm_eval_bias.scoring import sampled_texts
 
     kind = _model_class(config)
@@ -322,8 +317,6 @@ def _warn_of_base_models(
     config: EvaluatorConfig, entries: list[Entry], kind: Any
 ) -> None:
     """Say what to expect of tasks that read an answer from a model that isn't asked as a chat model."""
-    from lm_eval_bias.harness import internals
-
     is_plain = internals.derives_from(kind, "HFLM", "VLLM", "TemplateAPI")
     if config.apply_chat_template or not is_plain:
         return
@@ -346,10 +339,8 @@ def _model_class(config: EvaluatorConfig) -> Any:
     Raises:
         BiasError: One of its packages isn't installed.
     """
-    from lm_eval_bias.harness.internals import model_class
-
     try:
-        return model_class(config.model)
+        return internals.model_class(config.model)
     except (ImportError, ValueError, KeyError) as error:
         raise BiasError(f"--model {config.model}: {import_failure(error)}") from error
 
@@ -364,8 +355,6 @@ def _asker(kind: Any) -> str:
 
 def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
     """Say why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
-    from lm_eval_bias.core.questions import KINDS
-    from lm_eval_bias.harness.internals import derives_from
     from lm_eval_bias.scoring.token_likelihoods import no_loglikelihoods
 
     asks = request_kinds(entries)
@@ -380,7 +369,7 @@ def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
     kind = _model_class(config)
     if hasattr(kind, "refusal"):
         return kind.refusal(config.model_args, asks)
-    if derives_from(kind, "HFLM"):
+    if internals.derives_from(kind, "HFLM"):
         return _unfit_architecture(config.model_args, asks)
     if set(asks) != {"generate_until"} and "Chat" in _asker(kind):
         return no_loglikelihoods(config.model)
@@ -392,7 +381,6 @@ def _unfit_architecture(model_args: Facts, asks: list[str]) -> BiasError | None:
     import transformers
     from transformers.models.auto import modeling_auto
 
-    from lm_eval_bias.core.questions import CONTRAST, SENTENCE_LIKELIHOODS
     from lm_eval_bias.scoring import seq2seq
 
     has_configuration = "pretrained" in model_args and "gguf_file" not in model_args

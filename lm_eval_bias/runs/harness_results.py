@@ -123,10 +123,10 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
         value,
         stderr,
         entry.get("n"),
-        str(entry.get("note") or ""),
-        math.inf if dof is None else float(dof),
-        (float(ends[0]), float(ends[1])) if ends else None,
-        (float(fixed[0]), float(fixed[1])) if fixed else None,
+        entry.get("note") or "",
+        math.inf if dof is None else dof,
+        ends and tuple(ends),
+        fixed and tuple(fixed),
     )
     return Value.of(Meaning.described(name, entry), estimate)
 
@@ -200,6 +200,12 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
         definition = registry.of_run(str(metadata["benchmark"]))
         language = metadata.get("language")
         scores = _scores(content["results"][task], config)
+    # the harness mixes the model's arguments into the metadata; those that the task took are its options
+    model_args = content["config"].get("model_args")
+    options = definition.options.roles
+    for key, value in model_args.items() if isinstance(model_args, Mapping) else ():
+        if key not in options and metadata.get(key) == value:
+            metadata.pop(key, None)
     # a run may have a part of the task's items; a data set of the user's has its own number
     items = original
     if entry and "dataset_used" not in metadata:

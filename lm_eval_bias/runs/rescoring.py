@@ -11,7 +11,7 @@ import pkgutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -277,10 +277,8 @@ def _rewritten(
     for part, saved in sample_logs.collect(samples).items():
         with errors_in(part, "its documents"):
             docs, results = rewriting.change(saved.docs, saved.results, value)
-        rewritten = replace(
-            saved, docs=list(map(dict, docs)), results=list(map(list, results))
-        )
-        yield from rewritten.samples()
+        for doc, answers in zip(docs, results, strict=True):
+            yield SavedSample(part, dict(doc), list(answers))
 
 
 def _files(
