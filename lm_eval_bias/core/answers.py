@@ -153,8 +153,9 @@ def errors_in(part: SavedPart, at: str) -> Iterator[None]:
         raise BiasError(f"{part.path}: {error}") from error
     except DAMAGE as error:
         problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-        text = f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
-        raise BiasError(text) from error
+        raise BiasError(
+            f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
+        ) from error
 
 
 # of a file, given the language where one was named

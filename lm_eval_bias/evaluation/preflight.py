@@ -197,8 +197,12 @@ def _warn_of_limit(limit: float, entries: list[Entry]) -> None:
         if entry.smallest and documents < entry.smallest:
             small.append((entry.smallest, entry.name))
     for least, names in sorted(grouped(small).items()):
-        text = "--limit %g is too small for intervals and balanced items: give at least %d for %s"
-        logger.warning(text, limit, least, few(names))
+        logger.warning(
+            "--limit %g is too small for intervals and balanced items: give at least %d for %s",
+            limit,
+            least,
+            few(names),
+        )
 
 
 def check_samples(config: EvaluatorConfig, top_level: Iterable[Any]) -> None:
@@ -307,9 +311,9 @@ def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
         )
     has_seeds = "seed" in config.gen_kwargs or sampled_texts.seeded(kind)
     if sampled and internals.is_client(kind) and not has_seeds:
-        text = "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
         raise BiasError(
-            f"{sampled[0]} samples every prompt many times, but --model {config.model} {text}"
+            f"{sampled[0]} samples every prompt many times, but --model {config.model} "
+            "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
         )
 
 

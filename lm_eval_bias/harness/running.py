@@ -144,12 +144,13 @@ def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
         message = one_line(error)
         given = config.model_args
         if internals.NO_DOCUMENTS in message:
-            text = "a process got no items of one of the harness's tasks: use fewer processes or a larger --limit"
-            raise BiasError(text) from error
-        if isinstance(error, sqlite3.Error):
-            text = "the answers so far are kept: make room, and run the same command again to resume"
             raise BiasError(
-                f"--use_cache {config.use_cache}: {message}: {text}"
+                "a process got no items of one of the harness's tasks: use fewer processes or a larger --limit"
+            ) from error
+        if isinstance(error, sqlite3.Error):
+            raise BiasError(
+                f"--use_cache {config.use_cache}: {message}: "
+                "the answers so far are kept: make room, and run the same command again to resume"
             ) from error
         if not any(
             frame.f_code.co_name in _BACKEND and frame.f_locals.get("self") is model

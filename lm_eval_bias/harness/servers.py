@@ -352,9 +352,9 @@ class _Checks:
             values = logprobs.get("token_logprobs") or []
             top = logprobs.get("top_logprobs") or []
             if {len(values), len(top)} != {len(ids) + 1}:
-                text = f"log-probabilities of {min(len(values), len(top))} tokens instead of {len(ids)} and one more"
                 raise ValueError(
-                    f"{text}: the server has to echo prompts as they were split (echo=true, logprobs)"
+                    f"log-probabilities of {min(len(values), len(top))} tokens instead of {len(ids)} and one more: "
+                    "the server has to echo prompts as they were split (echo=true, logprobs)"
                 )
             for value, likeliest in zip(values[1:-1], top[1:-1], strict=True):
                 _check_logprob(value, likeliest or {})
@@ -364,8 +364,10 @@ class _Checks:
         different = len(set(by_token.values()))
         # servers may round
         if count >= 5 and (different == 1 or count >= 20 * different):
-            text = f"only {different} log-probabilities for {count} different tokens"
-            raise ValueError(f"{text}: no language model gives such values")
+            raise ValueError(
+                f"only {different} log-probabilities for {count} different tokens: "
+                "no language model gives such values"
+            )
 
     def _check_tokens(self, served: Sequence[Any], ids: Sequence[int]) -> None:
         """Refuse tokens other than those that were sent; only plain words are compared.
@@ -380,9 +382,9 @@ class _Checks:
             got = str(name).strip(" \t\n▁Ġ").casefold()
             is_plain = sent.isascii() and sent.isalnum() and got.isalnum()
             if is_plain and sent != got:
-                text = f"the log-probability of {name!r} instead of {word!r}"
                 raise ValueError(
-                    f"{text}: the server has to split prompts as the tokenizer named here does"
+                    f"the log-probability of {name!r} instead of {word!r}: "
+                    "the server has to split prompts as the tokenizer named here does"
                 )
 
     def _check_name(self, name: Any) -> None:
@@ -405,11 +407,9 @@ def _check_logprob(value: Any, likeliest: Facts) -> None:
     numbers = [v for v in likeliest.values() if isinstance(v, int | float)]
     largest = max(numbers, default=-math.inf)
     if not value <= largest + 0.1:  # where servers round one of them
-        text = (
-            f"a token has the log-probability {value}, the most probable one {largest}"
-        )
         raise ValueError(
-            f"{text}: the server's token_logprobs and top_logprobs don't match"
+            f"a token has the log-probability {value}, the most probable one {largest}: "
+            "the server's token_logprobs and top_logprobs don't match"
         )
 
 

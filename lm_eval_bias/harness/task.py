@@ -224,8 +224,10 @@ class BiasTask(ConfigurableTask):
             field = getattr(self.config, key)
             is_name = isinstance(field, str) and field.isidentifier()
             if is_name and fields and field not in fields:
-                text = f"its YAML's {key} names the field {field!r}, which document 0 doesn't have"
-                raise BiasError(f"{self.config.task}: {text}")
+                raise BiasError(
+                    f"{self.config.task}: "
+                    f"its YAML's {key} names the field {field!r}, which document 0 doesn't have"
+                )
 
     def doc_to_target(self, doc: Doc, doc_to_target: Any = None) -> Any:
         """Override: return an empty template as it is; the harness would compile it for every document."""
@@ -365,9 +367,10 @@ class BiasTask(ConfigurableTask):
         for rank in range(self._world_size):
             has_all = all(rank in ranks for ranks in kinds.values())
             if rank >= len(docs) or not has_all:
-                text = f"{len(docs)} documents are too few for {self._world_size} processes"
                 raise BiasError(
-                    f"{self.config.task}: {text}: use fewer processes or a larger --limit"
+                    f"{self.config.task}: "
+                    f"{len(docs)} documents are too few for {self._world_size} processes: "
+                    "use fewer processes or a larger --limit"
                 )
         return list(kinds)
 

@@ -174,9 +174,13 @@ def claim_cache(path: str, model: str, arguments: Facts) -> str:
                 if not holds_answers:
                     database.execute(f"INSERT INTO {_TABLE} VALUES (?, ?)", row)  # noqa: S608 (a constant)
     except (OSError, sqlite3.Error) as error:
-        text = f"{file} can't be used ({why(error)}): name another file, or delete it"
-        raise BiasError(f"--use_cache {path}: {text}") from error
+        raise BiasError(
+            f"--use_cache {path}: "
+            f"{file} can't be used ({why(error)}): name another file, or delete it"
+        ) from error
     if row[0] != asked:
-        text = f"holds answers of another model, or of other files of this model ({row[0]}): name another file"
-        raise BiasError(f"--use_cache {path}: {file} {text}")
+        raise BiasError(
+            f"--use_cache {path}: {file} "
+            f"holds answers of another model, or of other files of this model ({row[0]}): name another file"
+        )
     return str(row[1])

@@ -307,9 +307,9 @@ def _files(
                     files[first] = (reader, is_named)
         if not hits:
             formats = "; ".join(reader.name for reader in readers)
-            advice = "run again with --log_samples, and name the run's folder"
             raise BiasError(
-                f"{name}: no file that can be rescored (known: {formats}); {advice}"
+                f"{name}: no file that can be rescored (known: {formats}); "
+                "run again with --log_samples, and name the run's folder"
             )
     return files
 

@@ -157,8 +157,12 @@ def _under(folder: Path, seen: set[str]) -> Found:
     for path in list_files(folder, "samples_*.jsonl"):
         date = path.stem.rpartition("_")[2]
         if sample_logs.matches(path) and (path.parent, date) not in dates:
-            text = f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)"
-            problems.append(Problem(path, text))
+            problems.append(
+                Problem(
+                    path,
+                    f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)",
+                )
+            )
     if not runs and not problems and not is_read:
         problems.append(Problem(folder, "holds no run (no results_*.json)"))
     return runs, problems

@@ -167,23 +167,26 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
         if not used or not used.get("is_default", has_default):
             yield ChangedOption(name, value, _PROBLEMS.get(name, "").format(value))
     if task.task not in catalog.entries() and "dataset_used" not in task.metadata:
-        problem = (
-            "not a task of this version: the run used another version, or its own tasks"
+        yield ChangedOption(
+            "task",
+            "",
+            "not a task of this version: the run used another version, or its own tasks",
         )
-        yield ChangedOption("task", "", problem)
     elif task.inputs.get("changed"):
         changed = ", ".join(task.inputs["changed"])
-        problem = f"not the packaged task of this name: {changed}"
-        yield ChangedOption("task", "", problem)
+        yield ChangedOption(
+            "task", "", f"not the packaged task of this name: {changed}"
+        )
     old = old_version(task)
     if old:
         yield ChangedOption("version", task.version, old)
     template = run.provenance.get("chat_template")
     if template or task.inputs.get("chat_template"):
-        problem = (
-            "the prompts use a chat template, which the papers' prompts don't have"
+        yield ChangedOption(
+            "chat_template",
+            str(template or "")[:12],
+            "the prompts use a chat template, which the papers' prompts don't have",
         )
-        yield ChangedOption("chat_template", str(template or "")[:12], problem)
         arguments = str(run.provenance.get("model_args") or "")
         for name in _OF_TEMPLATES:
             match = re.search(rf"(?:^|,){name}=([^,]*)", arguments)
@@ -194,16 +197,20 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
         text = ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds)
         yield ChangedOption("seeds", text)
     if "documents" not in task.inputs and "scored" not in task.inputs:
-        problem = (
-            "its file doesn't say which inputs were read and scored: run the task again"
+        yield ChangedOption(
+            "inputs",
+            "",
+            "its file doesn't say which inputs were read and scored: run the task again",
         )
-        yield ChangedOption("inputs", "", problem)
     here = content_hashes.of_data_files(folder_of(benchmark))
     there = task.inputs.get("package_content", here)
     distribution = registry.distribution(benchmark)
     if there != here and task.metadata.get("distribution") == distribution:
-        problem = "the benchmark's own files differ from those here"
-        yield ChangedOption("package_data", there[:12], problem)
+        yield ChangedOption(
+            "package_data",
+            there[:12],
+            "the benchmark's own files differ from those here",
+        )
     items = part(task)
     if items:
         limit = run.provenance.get("limit")
