@@ -113,31 +113,11 @@ class SavedSample(NamedTuple):
 SavedSamples = Iterator[SavedSample]
 
 
-@dataclass(frozen=True)
-class Saved(SavedPart):
-    """A part with all that is saved of it.
-
-    Attributes:
-        docs: Documents.
-        results: Per document, its requests' filtered answers.
-    """
-
-    docs: list[Data]
-    results: list[list[Any]]
-
-    def samples(self) -> SavedSamples:
-        """Yield the documents."""
-        part = SavedPart(self.path, self.task, self.filter, self.definition)
-        for doc, answers in zip(self.docs, self.results, strict=True):
-            yield SavedSample(part, doc, answers)
-
-
 # what reading a document raises whose fields are gone or something else
 DAMAGE = (
-    KeyError,
+    LookupError,
     TypeError,
     ValueError,
-    IndexError,
     AttributeError,
     ArithmeticError,
     OSError,
@@ -158,10 +138,6 @@ def errors_in(part: SavedPart, at: str) -> Iterator[None]:
         ) from error
 
 
-# of a file, given the language where one was named
-SampleReader = Callable[[Path, str | None], SavedSamples]
-
-
 @dataclass(frozen=True)
 class Reader:
     """A file format.
@@ -174,13 +150,4 @@ class Reader:
 
     name: str
     matches: Callable[[Path], bool]
-    samples: SampleReader
-
-
-def whole(
-    read: Callable[[Path, str | None], list[Saved]],
-) -> SampleReader:
-    """Make the ``samples`` of a reader that reads a file as a whole."""
-    return lambda path, language: (
-        sample for part in read(path, language) for sample in part.samples()
-    )
+    samples: Callable[[Path, str | None], SavedSamples]

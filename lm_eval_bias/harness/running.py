@@ -107,8 +107,7 @@ def build_model(config: EvaluatorConfig) -> Any:
     except BiasError:
         raise
     except Exception as error:
-        shown = redaction.arguments(arguments).items()
-        given = ",".join(f"{name}={value}" for name, value in shown)
+        given = redaction.as_flag(arguments)
         message = redaction.in_text(_why_not_loaded(error, config), arguments)
         raise BiasError(
             f"--model {config.model} --model_args {given}: {message}"
@@ -291,9 +290,7 @@ def keep(results: Results, folder: str) -> None:
 
     tracker = EvaluationTracker(output_path=folder)
     config = results.get("config", {})
-    given = config.get("model_args") or ""
-    if not isinstance(given, str):
-        given = ",".join(f"{name}={value}" for name, value in given.items())
+    given = redaction.as_flag(config.get("model_args"))
     tracker.general_config_tracker.log_experiment_args(
         str(config.get("model")), given, "", "", False
     )

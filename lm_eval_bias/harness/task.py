@@ -376,12 +376,7 @@ class BiasTask(ConfigurableTask):
 
     def dump_config(self) -> Data:
         """Override: dump functions by name."""
-        dumped = super().dump_config()
-        values = {key: getattr(self.config, key, None) for key in dumped}
-        functions = {
-            key: value for key, value in values.items() if inspect.isfunction(value)
-        }
-        return _by_name({**dumped, **functions})
+        return _by_name(self.config.to_dict(keep_callable=True))
 
     def construct_requests(self, doc: Doc, ctx: Any, **kwargs: Any) -> Any:
         """Override: make requests of the document's questions, if its benchmark asks any."""

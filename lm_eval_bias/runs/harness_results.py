@@ -24,14 +24,6 @@ Tasks = Mapping[str, TaskRun]
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
-def model_arguments(config: Facts) -> str:
-    """Write the model's arguments as ``--model_args`` takes them, without keys and tokens."""
-    given = redaction.arguments(config.get("model_args") or {})
-    if isinstance(given, str):
-        return given
-    return ",".join(f"{key}={value}" for key, value in given.items())
-
-
 def device(content: Facts) -> str | None:
     """Return the device that a run's model was on, as ``--device`` takes it; ``None`` where that isn't known.
 
@@ -60,9 +52,8 @@ def _options(tasks: Tasks) -> Data:
     return options
 
 
-def command(content: Facts, tasks: Tasks) -> str:
-    """Write the command that repeats the run, as far as its result file tells."""
-    config = content["config"]
+def command(content: Facts, tasks: Tasks, facts: Facts) -> str:
+    """Write the command that repeats the run, as far as its result file and the facts from it tell."""
     labels = [task.metadata.get("suite") or {} for task in tasks.values()]
     suites = {(label.get("name"), *label.get("languages", ())) for label in labels}
     suite, *languages = suites.pop() if len(suites) == 1 else (None,)
@@ -72,23 +63,18 @@ def command(content: Facts, tasks: Tasks) -> str:
         if source and "dataset" in (task.metadata.get("fixed") or {}):
             folders.add(str(Path(source).parent))
     options = {} if suite else _options(tasks)
-    gen_kwargs = config.get("gen_kwargs") or None
-    if isinstance(gen_kwargs, Mapping):
-        gen_kwargs = json.dumps(gen_kwargs)
     flags = [
         ("suite", suite),
         ("tasks", None if suite else ",".join(tasks)),
         ("language", ",".join(languages) or None),
-        ("model", str(config.get("model"))),
-        ("model_args", model_arguments(config) or None),
+        ("model", str(facts["model"])),
+        ("model_args", facts["model_args"] or None),
         *(("include_path", folder) for folder in sorted(folders)),
         ("metadata", json.dumps(options, ensure_ascii=False) if options else None),
         ("name", _given_name(content)),
-        ("batch_size", config.get("batch_size")),
-        ("device", device(content)),
-        ("limit", config.get("limit")),
-        ("gen_kwargs", gen_kwargs),
     ]
+    names = ("batch_size", "device", "limit", "gen_kwargs")
+    flags += [(name, facts[name]) for name in names]
     parts = ["lm-eval-bias", "run"]
     for flag, value in flags:
         if value is not None:
@@ -96,11 +82,10 @@ def command(content: Facts, tasks: Tasks) -> str:
     templates = [task.inputs.get("chat_template") for task in tasks.values()]
     if content.get("chat_template") or any(templates):
         parts.append("--apply_chat_template")
-    if content.get("system_instruction"):
-        parts += ["--system_instruction", str(content["system_instruction"])]
-    seeds = [config.get(name) for name in SEEDS]
-    if any(seed is not None for seed in seeds):
-        parts += ["--seed", ",".join(map(str, seeds))]
+    if facts["system_instruction"]:
+        parts += ["--system_instruction", facts["system_instruction"]]
+    if any(seed is not None for seed in facts["seeds"]):
+        parts += ["--seed", ",".join(map(str, facts["seeds"]))]
     return shlex.join([*parts, "--log_samples", "--output_path", "OUT"])
 
 
@@ -198,7 +183,7 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
         scores = _from_samples(definition, logged)
     else:
         definition = registry.of_run(str(metadata["benchmark"]))
-        language = metadata.get("language")
+        language = str(metadata.get("language") or "")
         scores = _scores(content["results"][task], config)
     # the harness mixes the model's arguments into the metadata; those that the task took are its options
     model_args = content["config"].get("model_args")
@@ -213,7 +198,7 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     return TaskRun(
         task=task,
         definition=definition,
-        language=str(language or ""),
+        language=language,
         version=str(content.get("versions", {}).get(task, "")),
         documents=number,
         items=items,
@@ -249,7 +234,7 @@ def _name(content: Facts) -> str:
     checkpoints = named("pretrained", "model", "path", "engine")
     if not checkpoints:
         kind = str(config.get("model") or "model")
-        given = model_arguments(config)
+        given = redaction.as_flag(model_args)
         return f"{kind} ({given})" if given else kind
     parts = [checkpoints[0], *named("peft", "delta")]
     if _is_path(parts[0]):
@@ -337,7 +322,10 @@ def _provenance(content: Facts, tasks: Tasks) -> Data:
         line.split(": ", 1) for line in environment.splitlines() if ": " in line
     )
     ours = [task.metadata.get("lm_eval_bias") for task in tasks.values()]
-    facts = {
+    gen_kwargs = config.get("gen_kwargs") or None
+    if isinstance(gen_kwargs, Mapping):
+        gen_kwargs = json.dumps(gen_kwargs)
+    return {
         "date": date or None,
         "lm-eval-bias": next(filter(None, ours), None),
         "lm_eval": content.get("lm_eval_version"),
@@ -345,7 +333,7 @@ def _provenance(content: Facts, tasks: Tasks) -> Data:
         "torch": versions.get("PyTorch version"),
         "python": (versions.get("Python version") or "").partition(" ")[0] or None,
         "model": config.get("model"),
-        "model_args": model_arguments(config),
+        "model_args": redaction.as_flag(config.get("model_args")),
         "model_revision": config.get("model_sha") or config.get("model_revision"),
         "parameters": config.get("model_num_parameters"),
         "dtype": str(config.get("model_dtype") or "").removeprefix("torch.") or None,
@@ -354,14 +342,10 @@ def _provenance(content: Facts, tasks: Tasks) -> Data:
         "chat_template": content.get("chat_template_sha"),
         "system_instruction": content.get("system_instruction"),
         "limit": config.get("limit"),
-        "gen_kwargs": config.get("gen_kwargs") or None,
+        "gen_kwargs": gen_kwargs,
         "seeds": [config.get(name) for name in SEEDS],
         **_machine_facts(content.get("provenance") or {}),
     }
-    for key, value in facts.items():
-        if isinstance(value, (dict, list)) and key != "seeds":
-            facts[key] = json.dumps(value)
-    return facts
 
 
 def read(path: Path, content: Facts) -> Run:
@@ -381,13 +365,9 @@ def read(path: Path, content: Facts) -> Run:
             raise BiasError(
                 f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})"
             )
-        return Run(
-            _name(content),
-            path,
-            _provenance(content, tasks),
-            command(content, tasks),
-            tasks,
-        )
+        facts = _provenance(content, tasks)
+        made_by = command(content, tasks, facts)
+        return Run(_name(content), path, facts, made_by, tasks)
     except BiasError:
         raise
     except DAMAGE as error:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
@@ -29,6 +29,7 @@ from lm_eval_bias.core.answers import (
 )
 from lm_eval_bias.core.benchmark import (
     Benchmark,
+    Documents,
     Rewriting,
     SavedFiles,
     facets_of,
@@ -117,7 +118,7 @@ class AnswerReading:
         paths: list[str],
         take: Callable[[SavedSamples], dict[SavedPart, T]],
         language: str | None,
-    ) -> list[T]:
+    ) -> dict[SavedPart, T]:
         """Read everything saved under the paths; as :func:`gather`.
 
         Raises:
@@ -158,7 +159,7 @@ def rescore(
     """
     reading = reading or AnswerReading()
     take = partial(_file, reading=reading, with_items=with_items)
-    return reading.gather(paths, take, language)
+    return list(reading.gather(paths, take, language).values())
 
 
 def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value], int]:
@@ -270,13 +271,13 @@ def _rewritten_all(
     return samples
 
 
-def _rewritten(
-    samples: Iterable[SavedSample], rewriting: Rewriting, value: str
-) -> SavedSamples:
+def _rewritten(samples: SavedSamples, rewriting: Rewriting, value: str) -> SavedSamples:
     """Yield saved documents and answers as a benchmark rewrites them."""
     for part, saved in sample_logs.collect(samples).items():
+        docs: Documents = [sample.doc for sample in saved]
+        results: Sequence[Sequence[Any]] = [sample.answers for sample in saved]
         with errors_in(part, "its documents"):
-            docs, results = rewriting.change(saved.docs, saved.results, value)
+            docs, results = rewriting.change(docs, results, value)
         for doc, answers in zip(docs, results, strict=True):
             yield SavedSample(part, dict(doc), list(answers))
 
@@ -319,7 +320,7 @@ def gather(
     take: Callable[[SavedSamples], dict[SavedPart, T]],
     language: str | None = None,
     readers: Sequence[Reader] | None = None,
-) -> list[T]:
+) -> dict[SavedPart, T]:
     """Read everything saved under the paths, one file after another.
 
     Logs of other people's tasks in a folder are skipped with a note, and so are files that the flags don't concern.
@@ -356,4 +357,4 @@ def gather(
         raise foreign[0]
     for skipped in dict.fromkeys(map(str, foreign)):
         print(f"lm-eval-bias: skipped: {skipped}", file=sys.stderr)
-    return list(parts.values())
+    return parts
