@@ -243,8 +243,7 @@ def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) 
                 f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(sorted(known))}"
             )
         for entry in entries if key in known else ():
-            is_option = key in entry.definition.options.roles
-            if key in entry.metadata and not is_option:
+            if key in entry.metadata and key not in entry.definition.options.roles:
                 raise BiasError(
                     f"--metadata {key}: {entry.name} has its own {key!r}: run tasks with this option separately"
                 )

@@ -166,8 +166,8 @@ def _all_tasks(more: Sequence[str]) -> Iterator[str]:
         family = entry.definition.family
         if not (registry.is_own(family) or family.name in more):
             continue
-        needs_a_file = options_for(entry.definition, REQUIRED)
-        if entry.kind == "task" and not needs_a_file:
+        # what needs a file of the user's is in no suite
+        if entry.kind == "task" and not options_for(entry.definition, REQUIRED):
             yield entry.name
 
 

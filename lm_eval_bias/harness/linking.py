@@ -105,7 +105,6 @@ def link() -> int:
             )
     unlink()
     try:
-        folder().mkdir(exist_ok=True)
         for name, text in wanted.items():
             write_whole(folder() / name, text.encode())
     except OSError as error:

@@ -116,32 +116,20 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
     return Value.of(Meaning.described(name, entry), estimate)
 
 
-def numbers(results: Facts) -> dict[str, tuple[float, float]]:
-    """Read values and standard errors by score from a task's entry in the harness's results, keyed ``name,filter``.
-
-    >>> numbers({"alias": "x", "ss,none": 51.5, "ss_stderr,none": "N/A"})
-    {'ss': (51.5, nan)}
-    """
-    by_name = {}
-    for key, value in results.items():
-        name, comma, label = key.partition(",")
-        if comma and not name.endswith("_stderr"):
-            stderr = results.get(f"{name}_stderr,{label}")
-            by_name[name] = (_number(value), _number(stderr))
-    return by_name
-
-
 def _number(value: Any) -> float:
     return math.nan if value in ("N/A", None) else float(value)
 
 
 def _scores(results: Facts, config: Facts) -> dict[str, Value]:
-    by_name = numbers(results)
+    """Read the scores from a task's entry in the harness's results, which has them as ``name,filter``."""
+    labels = dict(key.split(",", 1) for key in results if "," in key)
     scores = {}
     for entry in config.get("metric_list") or []:
         name = entry["metric"]
-        if name in by_name:
-            scores[name] = value_of(name, *by_name[name], entry)
+        if name in labels:
+            value = _number(results[f"{name},{labels[name]}"])
+            stderr = _number(results.get(f"{name}_stderr,{labels[name]}"))
+            scores[name] = value_of(name, value, stderr, entry)
     return scores
 
 
@@ -165,8 +153,9 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     described = entry if config and entry and entry.path is None else None
     if described is None and metadata.get("benchmark") is None:
         return None
-    number = int(content["n-samples"][task]["effective"])
-    original = int(content["n-samples"][task].get("original", 0))
+    counts = content["n-samples"][task]
+    number = counts["effective"]
+    original = counts.get("original", 0)
     samples = path.with_name(f"samples_{task}_{date}.jsonl")
     if described:
         definition = described.definition
@@ -287,14 +276,11 @@ def _machine_facts(block: Facts) -> Data:
             names.add(task["dataset"]["file"])
             data_files[task["dataset"]["file"]] = task["dataset"]["sha256"]
     kinds = ("system", "cpu", "gpu")
-    facts = {
+    libraries = ("tokenizers", "vllm", "numpy")
+    return {
         "machine": ", ".join(str(machine[kind]) for kind in kinds if machine.get(kind)),
         "threads": machine["threads"],
-    }
-    for name in ("tokenizers", "vllm", "numpy"):
-        if name in packages:
-            facts[name] = packages[name]
-    return facts | {
+        **{name: packages[name] for name in libraries if name in packages},
         "weights": "; ".join(proofs) or None,
         "served": f"{said} (not proven)" if said else None,
         "cached": cached,
@@ -366,8 +352,7 @@ def read(path: Path, content: Facts) -> Run:
                 f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})"
             )
         facts = _provenance(content, tasks)
-        made_by = command(content, tasks, facts)
-        return Run(_name(content), path, facts, made_by, tasks)
+        return Run(_name(content), path, facts, command(content, tasks, facts), tasks)
     except BiasError:
         raise
     except DAMAGE as error:

@@ -121,7 +121,6 @@ def _hashes(folder: Path, only: str | None) -> dict[str, str]:
     digests = content_hashes.of_checkpoint(folder, only, known)
     if before != known:
         with contextlib.suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True)
             write_whole(place, json.dumps(known).encode())
     return digests
 

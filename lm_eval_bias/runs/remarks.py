@@ -218,8 +218,7 @@ def trials(tasks: Iterable[TaskRun]) -> str:
 
 def before_scores(run: Run, task: TaskRun) -> str:
     """Return the caveats printed before a task's scores, or ""."""
-    remarks = disqualifying(run, task)
-    return "; ".join(remark.brief or remark.text for remark in remarks)
+    return "; ".join(remark.brief or remark.text for remark in disqualifying(run, task))
 
 
 @dataclass(frozen=True)

@@ -97,13 +97,38 @@ class AnswerReading:
         if not self.as_logged:
             samples = self._read_again(samples)
         if self.rewritings:
-            samples = _rewritten_all(samples, self.rewritings, self.used)
+            samples = self._rewrite(samples)
         count = Counter[SavedPart]()
         for sample in samples:
             with errors_in(sample.part, f"document {count[sample.part]}"):
                 record = sample.part.definition.record(sample.doc, sample.answers)
             count[sample.part] += 1
             yield sample, record
+
+    def _rewrite(self, samples: SavedSamples) -> SavedSamples:
+        """Rewrite a file's samples, which are all of one benchmark, in those ways that are for it.
+
+        Raises:
+            NotConcerned: None of them is.
+        """
+        first = next(samples, None)
+        if first is None:
+            return samples
+        samples = chain([first], samples)
+        is_concerned = False
+        for rewriting, value in self.rewritings:
+            if rewriting in first.part.definition.family.extensions:
+                is_concerned = True
+                self.used.add(rewriting.flag)
+                samples = _rewritten(samples, rewriting, value)
+        if not is_concerned:
+            flags = [
+                f"--{other.flag} is for {_owner(other)}" for other, _ in self.rewritings
+            ]
+            raise NotConcerned(
+                f"{' and '.join(flags)}, and this is {first.part.benchmark}"
+            )
+        return samples
 
     def _read_again(self, samples: Iterable[SavedSample]) -> SavedSamples:
         """Read the texts of samples again, and count those that are read otherwise."""
@@ -243,32 +268,6 @@ def _item(sample: SavedSample, record: Record) -> Data:
         if score.name in benchmark.main:
             row[score.name] = score.contribution(record)
     return row
-
-
-def _rewritten_all(
-    samples: SavedSamples,
-    rewritings: Sequence[tuple[Rewriting, str]],
-    used: set[str],
-) -> SavedSamples:
-    """Rewrite a file's samples, which are all of one benchmark, in those ways that are for it.
-
-    Raises:
-        NotConcerned: None of them is.
-    """
-    first = next(samples, None)
-    if first is None:
-        return samples
-    samples = chain([first], samples)
-    is_concerned = False
-    for rewriting, value in rewritings:
-        if rewriting in first.part.definition.family.extensions:
-            is_concerned = True
-            used.add(rewriting.flag)
-            samples = _rewritten(samples, rewriting, value)
-    if not is_concerned:
-        flags = [f"--{other.flag} is for {_owner(other)}" for other, _ in rewritings]
-        raise NotConcerned(f"{' and '.join(flags)}, and this is {first.part.benchmark}")
-    return samples
 
 
 def _rewritten(samples: SavedSamples, rewriting: Rewriting, value: str) -> SavedSamples:

@@ -150,11 +150,10 @@ def describe(run: Run, task: TaskRun) -> str:
 def old_version(task: TaskRun) -> str:
     """Say in which version a task was run if that isn't the current one; empty where it is, or isn't known."""
     entry = catalog.entries().get(task.task)
-    current = task.version
-    if entry is not None:
-        current = str(entry.metadata.get("version", current))
-    is_current = task.version == current
-    return "" if is_current else f"task version {task.version}, now {current}"
+    current = str(entry.metadata.get("version", task.version)) if entry else ""
+    if current in ("", task.version):
+        return ""
+    return f"task version {task.version}, now {current}"
 
 
 def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
