@@ -100,11 +100,6 @@ class SavedSample(NamedTuple):
     logged: Facts = {}
 
     @property
-    def requests(self) -> list[list[Any]]:
-        """The arguments of each request."""
-        return requests_of(self.logged)
-
-    @property
     def written(self) -> list[tuple[str, str]]:
         """The texts that the model wrote, each with what it was read as."""
         return written(self.logged.get("resps"), self.answers)

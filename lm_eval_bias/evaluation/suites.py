@@ -48,11 +48,6 @@ class Sampling(NamedTuple):
     repeats: int | None = None
     arguments: Facts = {}
 
-    def indices(self, docs: Documents) -> list[int]:
-        """Choose documents, and return their indices."""
-        function = pkgutil.resolve_name(self.choose)
-        return list(function(docs, SEED, self.number, **self.arguments))
-
 
 class SuitePart(NamedTuple):
     """One task of a suite: how its items are chosen (``None`` for all), and the numbers of items and requests."""
@@ -80,7 +75,8 @@ class Suite:
         sampling = self.parts[task].sampling
         if sampling is None:
             return None
-        indices = sampling.indices(docs)
+        function = pkgutil.resolve_name(sampling.choose)
+        indices = list(function(docs, SEED, sampling.number, **sampling.arguments))
         if not indices:
             raise BiasError(
                 f"--suite {self.name}: {task} has no items to choose from: its data set is empty"
