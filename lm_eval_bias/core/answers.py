@@ -81,7 +81,7 @@ class SavedPart:
     @property
     def benchmark(self) -> str:
         """The name of its benchmark or variant."""
-        return str(self.definition.name)
+        return self.definition.name
 
 
 class SavedSample(NamedTuple):

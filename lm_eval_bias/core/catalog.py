@@ -59,10 +59,11 @@ def suite_definitions(benchmark: Benchmark) -> Data:
 
 def primary(task: str, benchmark: Benchmark) -> Sequence[str]:
     """Return the scores of a task that comparisons test first, as the suites' file of its package lists them."""
-    added = suite_definitions(benchmark.family).get("primary", {})
-    listed = added | suites()["primary"]
-    fitting = (listed[name] for name in listed if fnmatch.fnmatchcase(task, name))
-    return next(fitting, ())
+    added: Facts = suite_definitions(benchmark.family).get("primary", {})
+    for pattern, scores in {**added, **suites()["primary"]}.items():
+        if fnmatch.fnmatchcase(task, pattern):
+            return scores
+    return ()
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,8 @@ def _entry(content: Facts, path: Path | None) -> Entry:
         metadata=metadata,
         smallest=size.smallest,
         repeats=content.get("repeats"),
-        filter=str(first_filter["name"]),
-        filter_steps=tuple(
-            str(step["function"]) for step in first_filter.get("filter", ())
-        ),
+        filter=first_filter["name"],
+        filter_steps=tuple(step["function"] for step in first_filter.get("filter", ())),
     )
 
 

@@ -122,5 +122,5 @@ def choose(metadata: Mapping[str, Any]) -> dict[str, str]:
             raise BiasError(
                 f"--metadata {name}={value!r}: must be one of {', '.join(values)}"
             )
-        options[name] = str(value)
+        options[name] = value
     return options

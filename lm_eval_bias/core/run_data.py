@@ -106,7 +106,7 @@ class TaskRun:
     @property
     def benchmark(self) -> str:
         """The name of its benchmark or variant."""
-        return str(self.definition.name)
+        return self.definition.name
 
     def main(self) -> list[Value]:
         """Return its main scores that it has; all where its benchmark names none."""
@@ -146,7 +146,7 @@ class TaskRun:
         value = self.option(name)
         if not isinstance(value, str):
             return ""
-        return str(self.inputs.get("files", {}).get(value, ""))
+        return self.inputs.get("files", {}).get(value, "")
 
     def option_text(self, name: str) -> str:
         """Write an option's value on one line: of a long text the beginning and a hash, of a file its name and hash."""

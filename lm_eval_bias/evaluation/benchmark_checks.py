@@ -181,7 +181,7 @@ class Examination:
         writes: bool,
     ) -> None:
         """Check that scores follow a bias that is planted in either direction."""
-        name = str(task.config.task)
+        name = task.config.task
         expected = []
         measured = []
         for strength in (STRENGTH, -STRENGTH):
@@ -207,7 +207,7 @@ class Examination:
 
     def _answered(self, task: Any, what: str, model: Any) -> dict[str, float]:
         """Check the scores of a model's answers to a task; return the values, or nothing where one fails."""
-        name = str(task.config.task)
+        name = task.config.task
         place = f"{name}: {what}"
         answers = self.attempt(place, "the requests", _answers, task, model)
         records = self.attempt(place, "record()", _records, task, answers or {})

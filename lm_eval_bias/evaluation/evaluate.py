@@ -203,7 +203,7 @@ def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:
             tasks.extend(manager.load([task])["tasks"].values())
         else:
             tasks.append(task)
-    return {str(task.OUTPUT_TYPE) for task in preflight.tasks_of(tasks).values()}
+    return {task.OUTPUT_TYPE for task in preflight.tasks_of(tasks).values()}
 
 
 def save(tracker: Any, results: Results, samples: Samples | None) -> list[Exception]:

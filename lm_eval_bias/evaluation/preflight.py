@@ -352,7 +352,7 @@ def _asker(kind: Any) -> str:
     """Return the name of the class that asks a model type's requests; chat models have their own."""
     for base in getattr(kind, "__mro__", ()):
         if "loglikelihood" in vars(base):
-            return str(base.__name__)
+            return base.__name__
     return ""
 
 

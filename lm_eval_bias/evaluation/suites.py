@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OWN = {name: part for name, part in catalog.suites().items() if name != "primary"}
 NAMES = tuple(OWN)
-PURPOSES = {name: str(fields["purpose"]) for name, fields in OWN.items()}
+PURPOSES = {name: fields["purpose"] for name, fields in OWN.items()}
 # a change of seed, rule or number is a new version: its scores are of other items
 VERSION = 6
 SEED = "quick-1"
@@ -109,7 +109,7 @@ class Suite:
 
 def fingerprint(docs: Documents) -> str:
     """Hash the names of documents: two runs of the same items agree in it, also in two languages."""
-    names = sorted(registry.get(str(doc["benchmark"])).key(doc) for doc in docs)
+    names = sorted(registry.get(doc["benchmark"]).key(doc) for doc in docs)
     content = json.dumps(names, ensure_ascii=False).encode()
     return hashlib.sha256(content).hexdigest()[:16]
 

@@ -231,17 +231,18 @@ def samples_in_order(
     """
     by_task = {}
     for task, logged in samples.items():
-        filters: dict[str, int] = {}
+        filters = list(dict.fromkeys(sample["filter"] for sample in logged))
         scored = []
         for sample in logged:
-            filters.setdefault(sample["filter"], len(filters))
             kept: Data = {}
             for name, value in sample.items():
                 is_nan = isinstance(value, float) and math.isnan(value)
                 if not name.endswith("_stderr"):
                     kept[name] = None if is_nan else value
             scored.append(kept)
-        scored.sort(key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
+        scored.sort(
+            key=lambda sample: (filters.index(sample["filter"]), sample["doc_id"])
+        )
         by_task[task] = scored
     return by_task
 

@@ -188,7 +188,7 @@ class BiasTask(ConfigurableTask):
             entry = {"metric": score.name, **score.describe()}
             del entry["name"]
             self.config.metric_list.append(entry)
-            aggregation = Aggregation(score, carriers, str(self.config.task), entry)
+            aggregation = Aggregation(score, carriers, self.config.task, entry)
             self._aggregations[score.name] = aggregation.value
             self._directions[score.name] = score.higher_is_better
             if score.has_stderr:  # what the harness shows in its Stderr column
@@ -219,7 +219,7 @@ class BiasTask(ConfigurableTask):
             )
         splits = build(**self.config.metadata, **(dataset_kwargs or {}))
         self.dataset = {split: Documents(docs) for split, docs in splits.items()}
-        fields = self.dataset.get(str(self.config.test_split), Documents()).features
+        fields = self.dataset.get(self.config.test_split, Documents()).features
         for key in ("doc_to_text", "doc_to_choice"):
             field = getattr(self.config, key)
             is_name = isinstance(field, str) and field.isidentifier()

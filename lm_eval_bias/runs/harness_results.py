@@ -33,7 +33,7 @@ def device(content: Facts) -> str | None:
     has_no_gpu = "Is CUDA available: False" in str(content.get("pretty_env_info"))
     if device is None or (device.startswith("cuda") and has_no_gpu):
         return None
-    return str(device)
+    return device
 
 
 def _options(tasks: Tasks) -> Data:
@@ -171,8 +171,8 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
                 metadata["inputs"]["num_fewshot"] = config["num_fewshot"]
         scores = _from_samples(definition, logged)
     else:
-        definition = registry.of_run(str(metadata["benchmark"]))
-        language = str(metadata.get("language") or "")
+        definition = registry.of_run(metadata["benchmark"])
+        language = metadata.get("language") or ""
         scores = _scores(content["results"][task], config)
     # the harness mixes the model's arguments into the metadata; those that the task took are its options
     model_args = content["config"].get("model_args")
@@ -202,7 +202,7 @@ def _given_name(content: Facts) -> str | None:
     """Return the name that ``run --name`` gave the model."""
     block = content.get("provenance") or {"model": {}}
     name = block["model"].get("name")
-    return None if name is None else str(name)
+    return name
 
 
 def _name(content: Facts) -> str:
@@ -222,7 +222,7 @@ def _name(content: Facts) -> str:
 
     checkpoints = named("pretrained", "model", "path", "engine")
     if not checkpoints:
-        kind = str(config.get("model") or "model")
+        kind = config.get("model") or "model"
         given = redaction.as_flag(model_args)
         return f"{kind} ({given})" if given else kind
     parts = [checkpoints[0], *named("peft", "delta")]
@@ -278,7 +278,7 @@ def _machine_facts(block: Facts) -> Data:
     kinds = ("system", "cpu", "gpu")
     libraries = ("tokenizers", "vllm", "numpy")
     return {
-        "machine": ", ".join(str(machine[kind]) for kind in kinds if machine.get(kind)),
+        "machine": ", ".join(machine[kind] for kind in kinds if machine.get(kind)),
         "threads": machine["threads"],
         **{name: packages[name] for name in libraries if name in packages},
         "weights": "; ".join(proofs) or None,
@@ -303,7 +303,7 @@ def _provenance(content: Facts, tasks: Tasks) -> Data:
     if date:
         moment = datetime.datetime.fromtimestamp(date, datetime.timezone.utc)
         date = moment.date().isoformat()
-    environment = str(content.get("pretty_env_info") or "")
+    environment = content.get("pretty_env_info") or ""
     versions = dict(
         line.split(": ", 1) for line in environment.splitlines() if ": " in line
     )

@@ -39,7 +39,7 @@ def _task(name: str, results: Data) -> Data:
     metadata = results["configs"][name].get("metadata") or {}
     facts = {"version": results["versions"].get(name)}
     if "benchmark" in metadata:
-        options = registry.get(str(metadata["benchmark"])).options.roles
+        options = registry.get(metadata["benchmark"]).options.roles
         facts["options"] = {key: metadata[key] for key in options if key in metadata}
     for key in ("dataset", "classifier"):
         if f"{key}_used" in metadata:
@@ -182,4 +182,4 @@ def claim_cache(path: str, model: str, arguments: Facts) -> str:
             f"--use_cache {path}: {file} "
             f"holds answers of another model, or of other files of this model ({row[0]}): name another file"
         )
-    return str(row[1])
+    return row[1]

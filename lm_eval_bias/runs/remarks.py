@@ -264,7 +264,7 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
     for run in runs:
         border = run.provenance.get("border")
         if border:
-            located.append((Remark("border", str(border)), run.name))
+            located.append((Remark("border", border), run.name))
     located.sort(key=lambda pair: pair[0].kind == "score_note")
     by_text: dict[str, PlacedRemark] = {}
     for remark, place in located:

@@ -29,7 +29,7 @@ _WEIGHTS = "weights"  # recorded by runs of lm-eval-bias alone
 def _fact(run: Run, key: str) -> Any:
     value = run.provenance.get(key) or None
     # builds of one release for one kind of device or another: 2.13.0+cpu
-    return str(value or "").partition("+")[0] if key == "torch" else value
+    return (value or "").partition("+")[0] if key == "torch" else value
 
 
 def is_same(run: Run, other: Run) -> bool:

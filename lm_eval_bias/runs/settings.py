@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
 
 from lm_eval_bias.core import catalog, content_hashes, registry
@@ -62,10 +63,8 @@ def are_proven(run: Run) -> bool:
 
 def option_names() -> list[str]:
     """List all names that a changed option can have."""
-    names = dict.fromkeys(NAMES)
-    for benchmark in registry.by_name().values():
-        names |= dict.fromkeys(benchmark.options.roles)
-    return list(names)
+    roles = [benchmark.options.roles for benchmark in registry.by_name().values()]
+    return list(dict.fromkeys(chain(NAMES, *roles)))
 
 
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
@@ -90,7 +89,7 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         options["dataset"] = f"{name} ({dataset['sha256'][:12]})"
     sampled = entry is None or "generate_until" in entry.asks
     if sampled and run.provenance.get("gen_kwargs"):
-        options["gen_kwargs"] = str(run.provenance["gen_kwargs"])
+        options["gen_kwargs"] = run.provenance["gen_kwargs"]
     if task.inputs.get("num_fewshot"):
         options["num_fewshot"] = str(task.inputs["num_fewshot"])
     instruction = run.provenance.get("system_instruction")
@@ -109,7 +108,7 @@ def key(run: Run, task: TaskRun) -> tuple[str, ...]:
 
 def asked(task: TaskRun) -> str:
     """Return the hash of what was run: documents and what was asked of them."""
-    return str(task.inputs.get("scored") or task.inputs.get("documents") or UNRECORDED)
+    return task.inputs.get("scored") or task.inputs.get("documents") or UNRECORDED
 
 
 def unknown_part(task: TaskRun) -> str:
@@ -143,7 +142,7 @@ def describe(run: Run, task: TaskRun) -> str:
     if run.provenance.get("chat_template") or task.inputs.get("chat_template"):
         parts.append("chat template")
     if run.provenance.get("dtype"):
-        parts.append(str(run.provenance["dtype"]))
+        parts.append(run.provenance["dtype"])
     return "; ".join(parts)
 
 
@@ -183,10 +182,10 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
     if template or task.inputs.get("chat_template"):
         yield ChangedOption(
             "chat_template",
-            str(template or "")[:12],
+            (template or "")[:12],
             "the prompts use a chat template, which the papers' prompts don't have",
         )
-        arguments = str(run.provenance.get("model_args") or "")
+        arguments = run.provenance.get("model_args") or ""
         for name in _OF_TEMPLATES:
             match = re.search(rf"(?:^|,){name}=([^,]*)", arguments)
             if match:
