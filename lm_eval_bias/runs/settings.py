@@ -89,7 +89,7 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         options["dataset"] = f"{name} ({dataset['sha256'][:12]})"
     sampled = entry is None or "generate_until" in entry.asks
     if sampled and run.provenance.get("gen_kwargs"):
-        options["gen_kwargs"] = run.provenance["gen_kwargs"]
+        options["gen_kwargs"] = str(run.provenance["gen_kwargs"])
     if task.inputs.get("num_fewshot"):
         options["num_fewshot"] = str(task.inputs["num_fewshot"])
     instruction = run.provenance.get("system_instruction")
