@@ -81,7 +81,7 @@ class SavedPart:
     @property
     def benchmark(self) -> str:
         """The name of its benchmark or variant."""
-        return str(self.definition.name)
+        return self.definition.name
 
 
 class SavedSample(NamedTuple):
@@ -100,11 +100,6 @@ class SavedSample(NamedTuple):
     logged: Facts = {}
 
     @property
-    def requests(self) -> list[list[Any]]:
-        """The arguments of each request."""
-        return requests_of(self.logged)
-
-    @property
     def written(self) -> list[tuple[str, str]]:
         """The texts that the model wrote, each with what it was read as."""
         return written(self.logged.get("resps"), self.answers)
@@ -113,31 +108,11 @@ class SavedSample(NamedTuple):
 SavedSamples = Iterator[SavedSample]
 
 
-@dataclass(frozen=True)
-class Saved(SavedPart):
-    """A part with all that is saved of it.
-
-    Attributes:
-        docs: Documents.
-        results: Per document, its requests' filtered answers.
-    """
-
-    docs: list[Data]
-    results: list[list[Any]]
-
-    def samples(self) -> SavedSamples:
-        """Yield the documents."""
-        part = SavedPart(self.path, self.task, self.filter, self.definition)
-        for doc, answers in zip(self.docs, self.results, strict=True):
-            yield SavedSample(part, doc, answers)
-
-
 # what reading a document raises whose fields are gone or something else
 DAMAGE = (
-    KeyError,
+    LookupError,
     TypeError,
     ValueError,
-    IndexError,
     AttributeError,
     ArithmeticError,
     OSError,
@@ -153,12 +128,9 @@ def errors_in(part: SavedPart, at: str) -> Iterator[None]:
         raise BiasError(f"{part.path}: {error}") from error
     except DAMAGE as error:
         problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-        text = f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
-        raise BiasError(text) from error
-
-
-# of a file, given the language where one was named
-SampleReader = Callable[[Path, str | None], SavedSamples]
+        raise BiasError(
+            f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -173,13 +145,4 @@ class Reader:
 
     name: str
     matches: Callable[[Path], bool]
-    samples: SampleReader
-
-
-def whole(
-    read: Callable[[Path, str | None], list[Saved]],
-) -> SampleReader:
-    """Make the ``samples`` of a reader that reads a file as a whole."""
-    return lambda path, language: (
-        sample for part in read(path, language) for sample in part.samples()
-    )
+    samples: Callable[[Path, str | None], SavedSamples]

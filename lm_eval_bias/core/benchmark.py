@@ -35,8 +35,10 @@ Documents = Sequence[Document]
 ItemKey = tuple[str, ...]  # what makes a document the same item in another run
 Split = Callable[["Record"], Mapping[str, "Record"]]
 # roles of options
-REQUIRED, DATA = "required", "data"
-SAMPLES, SAMPLES_BY_DEFAULT = "samples", "samples by default"
+REQUIRED = "required"
+DATA = "data"
+SAMPLES = "samples"
+SAMPLES_BY_DEFAULT = "samples by default"
 
 
 class Card(NamedTuple):

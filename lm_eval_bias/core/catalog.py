@@ -59,10 +59,11 @@ def suite_definitions(benchmark: Benchmark) -> Data:
 
 def primary(task: str, benchmark: Benchmark) -> Sequence[str]:
     """Return the scores of a task that comparisons test first, as the suites' file of its package lists them."""
-    added = suite_definitions(benchmark.family).get("primary", {})
-    listed = added | suites()["primary"]
-    fitting = (listed[name] for name in listed if fnmatch.fnmatchcase(task, name))
-    return next(fitting, ())
+    added: Facts = suite_definitions(benchmark.family).get("primary", {})
+    for pattern, scores in {**added, **suites()["primary"]}.items():
+        if fnmatch.fnmatchcase(task, pattern):
+            return scores
+    return ()
 
 
 @dataclass(frozen=True)
@@ -112,36 +113,29 @@ class Entry:
 _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
 
 
-def read_yaml(path: Path) -> Data:
-    """Read a task YAML with its base file merged in, functions left as text."""
-    content: Data = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 (a SafeLoader)
+def read_yaml(path: Path, loader: type[Loader] = Loader) -> Data:
+    """Read a task YAML with its base file merged in, functions left as text unless the loader resolves them."""
+    content: Data = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 (a SafeLoader)
     base = content.pop("include", None) if isinstance(content, dict) else None
-    return {**read_yaml(path.parent / base), **content} if base else content
-
-
-def _plain_requests(content: Facts) -> tuple[str, ...]:
-    """Return the request types of a task whose YAML names no questions (none for a group)."""
-    if "group" in content:
-        return ()
-    return (
-        ("generate_until",)
-        if content.get("output_type") == "generate_until"
-        else ("loglikelihood",)
-    )
+    return {**read_yaml(path.parent / base, loader), **content} if base else content
 
 
 def _entry(content: Facts, path: Path | None) -> Entry:
     """Make the entry of a YAML's content; a group has no items yet."""
-    is_group, metadata = "group" in content, content["metadata"]
+    is_group = "group" in content
+    metadata = content["metadata"]
     benchmark = registry.get(metadata["benchmark"])
     first_filter: Facts = next(
         iter(content.get("filter_list") or ()), {"name": TAKE_FIRST}
     )
-    size = (
-        Size(None)
-        if is_group
-        else benchmark.size({"asks": _plain_requests(content), **metadata})
-    )
+    size = Size(None)
+    requests: tuple[str, ...] = ()
+    if not is_group:
+        # of a task whose YAML names no questions
+        requests = ("loglikelihood",)
+        if content.get("output_type") == "generate_until":
+            requests = ("generate_until",)
+        size = benchmark.size({"asks": requests, **metadata})
     return Entry(
         name=content["group"] if is_group else content["task"],
         kind="group" if is_group else "task",
@@ -150,16 +144,14 @@ def _entry(content: Facts, path: Path | None) -> Entry:
         items=size.items,
         measures=metadata["measures"],
         data=metadata.get("data", ""),
-        asks=tuple(metadata.get("asks", ())) or _plain_requests(content),
+        asks=tuple(metadata.get("asks", ())) or requests,
         members=tuple(content["task"]) if is_group else (),
         path=path,
         metadata=metadata,
         smallest=size.smallest,
         repeats=content.get("repeats"),
-        filter=str(first_filter["name"]),
-        filter_steps=tuple(
-            str(step["function"]) for step in first_filter.get("filter", ())
-        ),
+        filter=first_filter["name"],
+        filter_steps=tuple(step["function"] for step in first_filter.get("filter", ())),
     )
 
 

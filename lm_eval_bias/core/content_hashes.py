@@ -23,7 +23,8 @@ CHECKPOINT_FILES = {
     ".txt",
     ".jinja",
 }  # of which a checkpoint is made
-_PLACE, _HASH = "file", "sha256"
+_PLACE = "file"
+_HASH = "sha256"
 
 
 def of_document(doc: Mapping[str, Any], requests: Sequence[Any] = ()) -> str:
@@ -125,10 +126,12 @@ def of_checkpoint(
         if only
         else sorted(p for p in folder.iterdir() if p.suffix in CHECKPOINT_FILES)
     )
-    known, digests = {} if known is None else known, {}
+    known = {} if known is None else known
+    digests = {}
     for path in paths:
         if path.is_file():
-            facts, place = path.stat(), str(path.resolve())
+            facts = path.stat()
+            place = str(path.resolve())
             # the time of a change can't be set, as in an image's layers the others are
             times = [facts.st_mtime_ns, facts.st_ctime_ns]
             state = [facts.st_size, facts.st_ino, *times]

@@ -75,11 +75,10 @@ def call_plugin(
     benchmark: Any,
     method: Callable[..., T],
     *arguments: Any,
-    **options: Any,
 ) -> T:
     """Call a plugin's method. If it raises, record a fault and return `default`."""
     try:
-        result = method(*arguments, **options)
+        result = method(*arguments)
         return list(result) if isinstance(result, Iterator) else result  # type: ignore[return-value]
     except Exception as error:
         fault(

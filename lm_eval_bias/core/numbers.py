@@ -41,7 +41,8 @@ def bare(value: float, unit: str = "", sign: str = "") -> str:
         return NONE
     if unit == "count" and value == int(value):
         return f"{value:{sign},.0f}"
-    digits, value = DIGITS.get(unit, 3), value * SHARES.get(unit, 1)
+    digits = DIGITS.get(unit, 3)
+    value = value * SHARES.get(unit, 1)
     rounded = round(value, digits) + 0.0  # no minus in front of 0
     return f"{rounded:{sign},.{digits}f}" if abs(value) < 1e6 else f"{value:{sign}.3g}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.answers import SavedSample
@@ -135,9 +136,7 @@ def language_table(
     """
     models = dict.fromkeys(model for model, _ in cells)
     languages = dict.fromkeys(language for _, language in cells)
-    scores: dict[str, None] = {}
-    for of_scores in cells.values():
-        scores |= dict.fromkeys(of_scores)
+    scores = dict.fromkeys(chain.from_iterable(cells.values()))
     places = [(score, language) for score in scores for language in languages]
     rows = []
     for model in models:

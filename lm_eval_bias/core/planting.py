@@ -38,18 +38,11 @@ class Dial:
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
-        for name, low in (
-            ("strength", -1.0),
-            ("competence", 0.0),
-            ("noise", 0.0),
-            ("refusals", 0.0),
-        ):
+        for name in ("strength", "competence", "noise", "refusals"):
+            low = -1.0 if name == "strength" else 0.0
             value = getattr(self, name)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, int | float)
-                or not low <= value <= 1.0
-            ):
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not low <= value <= 1.0:
                 raise BiasError(
                     f"bias-dial: {name}={value!r}: must be a number from {low:g} to 1"
                 )

@@ -37,8 +37,23 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
+class Question:
+    """A question; what a kind of question is about are its fields.
+
+    Attributes:
+        kind: One of :data:`KINDS`.
+    """
+
+    kind: str
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What a harness instance carries: the fields but for the kind, in their order."""
+        return tuple(value for name, value in vars(self).items() if name != "kind")
+
+
 @dataclass(frozen=True)
-class Cloze:
+class Cloze(Question):
     """How well does a word fill the blank of a context?
 
     Attributes:
@@ -55,14 +70,9 @@ class Cloze:
     options: Mapping[str, str] = field(default_factory=dict)
     kind: str = CLOZE
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """What a harness instance carries."""
-        return self.context, self.word, self.sentence, dict(self.options)
-
 
 @dataclass(frozen=True)
-class NextSentence:
+class NextSentence(Question):
     """How well does a candidate follow a context?
 
     Attributes:
@@ -77,14 +87,9 @@ class NextSentence:
     options: Mapping[str, str] = field(default_factory=dict)
     kind: str = NEXT_SENTENCE
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """What a harness instance carries."""
-        return self.context, self.candidate, dict(self.options)
-
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(Question):
     """How likely is a text, beside another that differs from it in a few words?
 
     Attributes:
@@ -99,14 +104,6 @@ class Contrast:
     other: str
     whole: bool = True
     kind: str = CONTRAST
-
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """What a harness instance carries."""
-        return self.text, self.other, self.whole
-
-
-Question = Cloze | NextSentence | Contrast
 
 
 def choose(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -125,5 +122,5 @@ def choose(metadata: Mapping[str, Any]) -> dict[str, str]:
             raise BiasError(
                 f"--metadata {name}={value!r}: must be one of {', '.join(values)}"
             )
-        options[name] = str(value)
+        options[name] = value
     return options

@@ -57,12 +57,7 @@ def arguments(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _without(str(name), argument) for name, argument in value.items()}
     if isinstance(value, list | tuple):
-        return [
-            arguments(argument)
-            if isinstance(argument, Mapping | list | tuple)
-            else _without("", argument)
-            for argument in value
-        ]
+        return [_without("", argument) for argument in value]
     if isinstance(value, str):
         return _PAIR.sub(
             lambda pair: (
@@ -71,6 +66,14 @@ def arguments(value: Any) -> Any:
             value,
         )
     return value
+
+
+def as_flag(given: Any) -> str:
+    """Write a model's arguments as ``--model_args`` takes them, without keys and tokens."""
+    shown = arguments(given or {})
+    if isinstance(shown, str):
+        return shown
+    return ",".join(f"{key}={value}" for key, value in shown.items())
 
 
 def in_text(text: str, given: Mapping[str, Any]) -> str:

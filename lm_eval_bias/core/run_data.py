@@ -50,7 +50,9 @@ class Value(Meaning):
     @classmethod
     def of(cls, meaning: Meaning, estimate: Estimate) -> Value:
         """Join a meaning with an estimate; an interval that rests on the standard error ends where the range does."""
-        value, stderr, dof = estimate.value, estimate.stderr, estimate.dof
+        value = estimate.value
+        stderr = estimate.stderr
+        dof = estimate.dof
         return cls(
             **{field.name: getattr(meaning, field.name) for field in fields(Meaning)},
             value=value,
@@ -104,7 +106,7 @@ class TaskRun:
     @property
     def benchmark(self) -> str:
         """The name of its benchmark or variant."""
-        return str(self.definition.name)
+        return self.definition.name
 
     def main(self) -> list[Value]:
         """Return its main scores that it has; all where its benchmark names none."""
@@ -144,11 +146,12 @@ class TaskRun:
         value = self.option(name)
         if not isinstance(value, str):
             return ""
-        return str(self.inputs.get("files", {}).get(value, ""))
+        return self.inputs.get("files", {}).get(value, "")
 
     def option_text(self, name: str) -> str:
         """Write an option's value on one line: of a long text the beginning and a hash, of a file its name and hash."""
-        value, digest = self.option(name), self.file_hash(name)
+        value = self.option(name)
+        digest = self.file_hash(name)
         if digest:  # the file at a path can change
             return f"{PurePath(str(value)).name} ({digest[:12]})"
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
@@ -161,7 +164,8 @@ class TaskRun:
     @property
     def fewer_samples(self) -> tuple[int, int] | None:
         """How many texts of each prompt were sampled and how many the task takes, where those are more."""
-        usual, repeats = self.usual_repeats, self.metadata.get("repeats")
+        usual = self.usual_repeats
+        repeats = self.metadata.get("repeats")
         return (repeats, usual) if usual and repeats and repeats < usual else None
 
     @property

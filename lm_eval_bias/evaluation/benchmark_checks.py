@@ -29,7 +29,7 @@ from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.runs.soundness import ROUNDING
+from lm_eval_bias.runs.soundness import ROUNDING, is_close
 
 Answers = dict[int, list[Any]]  # of a task, by document
 DOCUMENTS = 120  # of a task that are answered
@@ -94,23 +94,28 @@ class Examination:
                 where = there.path or "the harness"
                 self.add(str(path), f"there is already a task {entry.name}, in {where}")
             elif entry.benchmark not in self.members:
-                text = f"its benchmark is {entry.benchmark}: it must be one of {', '.join(self.members)}"
-                self.add(str(path), text)
+                self.add(
+                    str(path),
+                    f"its benchmark is {entry.benchmark}: it must be one of {', '.join(self.members)}",
+                )
             else:
                 self.entries[entry.name] = entry
         for entry in self.entries.values():
             self._are_known(str(entry.path), "its task", entry.members, self.entries)
         if not self.entries:
-            text = "there is no task YAML beside the benchmark's module"
-            self.add(str(folder_of(self.family)), text)
+            self.add(
+                str(folder_of(self.family)),
+                "there is no task YAML beside the benchmark's module",
+            )
 
     def _are_known(
         self, place: str, what: str, names: Iterable[str], known: Iterable[str]
     ) -> None:
         for name in names:
             if name not in known:
-                text = f"{what} {name!r} is unknown.{did_you_mean(name, known)}"
-                self.add(place, text)
+                self.add(
+                    place, f"{what} {name!r} is unknown.{did_you_mean(name, known)}"
+                )
 
     def _names(self, member: Benchmark) -> None:
         """Check the names of scores and tasks in a benchmark's tables."""
@@ -123,7 +128,8 @@ class Examination:
             for names in (member.main, member.presentation.beside_main):
                 self._are_known(f"{member.name}.main", "the score", names, known)
         tasks = {*self.entries, *harness_tasks(member)}
-        file, listed = catalog.SUITES_FILE, catalog.suite_definitions(self.family)
+        file = catalog.SUITES_FILE
+        listed = catalog.suite_definitions(self.family)
         for names in listed.pop("primary", {}).values():
             self._are_known(f"{file}: primary", "the score", names, known)
         for suite, part in listed.items():
@@ -133,7 +139,8 @@ class Examination:
 
     def _task(self, entry: catalog.Entry) -> None:
         """Check a task as far as it can be built and run."""
-        benchmark, name = self.members[entry.benchmark], entry.name
+        benchmark = self.members[entry.benchmark]
+        name = entry.name
         try:
             if options_for(benchmark, REQUIRED):
                 raise BiasError("it needs a file of the user's")
@@ -150,8 +157,10 @@ class Examination:
         task = loaded["tasks"][name]
         docs = task.eval_docs
         if entry.items not in (None, len(docs)):
-            text = f"n_items is {entry.items}, but there are {len(docs)} documents"
-            self.add(str(entry.path), text)
+            self.add(
+                str(entry.path),
+                f"n_items is {entry.items}, but there are {len(docs)} documents",
+            )
         self.scores[name] = {score.name: score for score in task.scores}
         build = partial(task.build_all_requests, rank=0, world_size=1, limit=DOCUMENTS)
         self.attempt(name, "asking its documents", build)
@@ -172,7 +181,9 @@ class Examination:
         writes: bool,
     ) -> None:
         """Check that scores follow a bias that is planted in either direction."""
-        name, expected, measured = str(task.config.task), [], []
+        name = task.config.task
+        expected = []
+        measured = []
         for strength in (STRENGTH, -STRENGTH):
             model = DialLM(strength, noise=0.0)
             measured.append(self._answered(task, "planted answers", model))
@@ -188,12 +199,15 @@ class Examination:
             given = measured[0][score.name] - measured[1][score.name]
             is_large = abs(promised) > 0.1 * (score.high - score.low)
             if is_large and given * promised < _SHARE * promised**2:
-                text = f"a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}"
-                self.of_score(name, score.name, text)
+                self.of_score(
+                    name,
+                    score.name,
+                    f"a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}",
+                )
 
     def _answered(self, task: Any, what: str, model: Any) -> dict[str, float]:
         """Check the scores of a model's answers to a task; return the values, or nothing where one fails."""
-        name = str(task.config.task)
+        name = task.config.task
         place = f"{name}: {what}"
         answers = self.attempt(place, "the requests", _answers, task, model)
         records = self.attempt(place, "record()", _records, task, answers or {})
@@ -204,20 +218,26 @@ class Examination:
                     score.contribution(record)
                 value = Value.of(score, score.compute(records))
             except Exception as error:  # other people's code can fail in any way
-                text = f"the score of {what} failed ({kind_of(error)})"
-                self.of_score(name, score.name, text)
+                self.of_score(
+                    name, score.name, f"the score of {what} failed ({kind_of(error)})"
+                )
                 continue
             values[score.name] = value.value
             highest = max(score.high, score.largest or score.high) + ROUNDING
             if value.value < score.low - ROUNDING or value.value > highest:
-                span = f"outside of its range of {score.low:g} to {score.high:g}"
-                text = f"it is {value.value:g}, {span} (of {what})"
-                self.of_score(name, score.name, text)
+                self.of_score(
+                    name,
+                    score.name,
+                    f"it is {value.value:g}, "
+                    f"outside of its range of {score.low:g} to {score.high:g} "
+                    f"(of {what})",
+                )
         return values if len(values) == len(task.scores) else {}
 
     def _rescored(self, task: Any) -> None:
         """Check that the harness's aggregation gives what rescoring the sample log would."""
-        logged, records = [], []
+        logged = []
+        records = []
         for place, given in _given(task).items():
             doc = task.eval_docs[place]
             logged.append(task.process_results(doc, given))
@@ -231,11 +251,11 @@ class Examination:
         for name in self.scores[task.config.task]:
             value = task.aggregation()[name]([metrics[name] for metrics in logged])
             again = rescored.get(name, math.nan)
-            both_nan = math.isnan(value) and math.isnan(again)
-            is_close = math.isclose(value, again, rel_tol=ROUNDING, abs_tol=ROUNDING)
-            if not both_nan and not is_close:
-                text = f"run gives {value:.6g}, rescore {again:.6g}"
-                self.add(f"{task.config.task}: {name}", text)
+            if not is_close(value, again):
+                self.add(
+                    f"{task.config.task}: {name}",
+                    f"run gives {value:.6g}, rescore {again:.6g}",
+                )
                 return  # others differ for the same reason
 
 

@@ -51,8 +51,9 @@ def load_tasks(config: EvaluatorConfig, entries: preflight.Entries) -> Any:
             return config.process_tasks(config.metadata)
         except ValueError as error:
             name = str(error).removeprefix("Tasks not found: ")
-            text = f"no task named {name}, neither here nor in the harness.{did_you_mean(name, entries)}"
-            raise BiasError(text) from error
+            raise BiasError(
+                f"no task named {name}, neither here nor in the harness.{did_you_mean(name, entries)}"
+            ) from error
     manager = internals.task_manager(folders, config.metadata)
     matched = {}
     for name in names:
@@ -202,7 +203,7 @@ def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:
             tasks.extend(manager.load([task])["tasks"].values())
         else:
             tasks.append(task)
-    return {str(task.OUTPUT_TYPE) for task in preflight.tasks_of(tasks).values()}
+    return {task.OUTPUT_TYPE for task in preflight.tasks_of(tasks).values()}
 
 
 def save(tracker: Any, results: Results, samples: Samples | None) -> list[Exception]:
@@ -235,8 +236,10 @@ def save(tracker: Any, results: Results, samples: Samples | None) -> list[Except
                     missing -= 1
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
-        text = f"could not be written{reason}; with --use_cache FILE the same command resumes it"
-        raise BiasError(f"--output_path {place}: {missing} of {number} files {text}")
+        raise BiasError(
+            f"--output_path {place}: {missing} of {number} files "
+            f"could not be written{reason}; with --use_cache FILE the same command resumes it"
+        )
     return failures
 
 

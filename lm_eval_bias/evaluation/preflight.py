@@ -32,6 +32,9 @@ from lm_eval_bias.core.errors import (
 )
 from lm_eval_bias.core.files import expanded, why
 from lm_eval_bias.core.numbers import few, grouped
+from lm_eval_bias.core.questions import CONTRAST, KINDS, SENTENCE_LIKELIHOODS
+from lm_eval_bias.data.sources import fetch
+from lm_eval_bias.harness import internals, registration
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import EvaluatorConfig
@@ -72,12 +75,11 @@ def only_ours(names: list[str], entries: Entries) -> bool:
 
 def named_entries(config: EvaluatorConfig, entries: Entries) -> list[Entry]:
     """Return our tasks among those that ``--tasks`` names, with groups resolved."""
-    named = {}
+    named: dict[str, None] = {}
     for name in split_tasks(config.tasks):
         for match in fnmatch.filter(entries, name):
-            for task in entries[match].members or (match,):
-                named[task] = entries[task]
-    return list(named.values())
+            named |= dict.fromkeys(entries[match].members or (match,))
+    return [entries[task] for task in named]
 
 
 def request_kinds(entries: list[Entry]) -> list[str]:
@@ -136,7 +138,8 @@ def before_loading(
 
     ``device`` is the flag as given, ``None`` without one.
     """
-    names, ours = split_tasks(config.tasks), named_entries(config, entries)
+    names = split_tasks(config.tasks)
+    ours = named_entries(config, entries)
     metadata = config.metadata
     if not names:
         raise BiasError(
@@ -156,7 +159,7 @@ def before_loading(
             torch.empty(0, device=config.device)
         except Exception as error:  # each kind of device fails in a way of its own
             raise BiasError(f"--device {config.device}: {one_line(error)}") from error
-    sets: dict[str, None] = {}
+    sets = []
     for entry in ours:
         benchmark = entry.definition
         given = set(benchmark.options.roles) & set(metadata)
@@ -166,11 +169,9 @@ def before_loading(
             benchmark.options.check(options)
         # data of the user's own are looked for when the task is built
         if entry.data and not set(options_for(benchmark, DATA)) & set(metadata):
-            sets[entry.data] = None
-    if sets:
-        from lm_eval_bias.data.sources import fetch
-
-        fetch(sets)
+            sets.append(entry.data)
+    if sets:  # none would be all
+        fetch(dict.fromkeys(sets))
 
 
 def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
@@ -196,8 +197,12 @@ def _warn_of_limit(limit: float, entries: list[Entry]) -> None:
         if entry.smallest and documents < entry.smallest:
             small.append((entry.smallest, entry.name))
     for least, names in sorted(grouped(small).items()):
-        text = "--limit %g is too small for intervals and balanced items: give at least %d for %s"
-        logger.warning(text, limit, least, few(names))
+        logger.warning(
+            "--limit %g is too small for intervals and balanced items: give at least %d for %s",
+            limit,
+            least,
+            few(names),
+        )
 
 
 def check_samples(config: EvaluatorConfig, top_level: Iterable[Any]) -> None:
@@ -238,8 +243,7 @@ def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) 
                 f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(sorted(known))}"
             )
         for entry in entries if key in known else ():
-            is_option = key in entry.definition.options.roles
-            if key in entry.metadata and not is_option:
+            if key in entry.metadata and key not in entry.definition.options.roles:
                 raise BiasError(
                     f"--metadata {key}: {entry.name} has its own {key!r}: run tasks with this option separately"
                 )
@@ -247,8 +251,6 @@ def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) 
 
 def check_model(config: EvaluatorConfig) -> None:
     """Refuse an unknown model type, and a model path that doesn't exist, before anything is loaded."""
-    from lm_eval_bias.harness import internals, registration
-
     registration.register()
     known = list(internals.registries()["lm_eval.models"])
     if config.model not in known:
@@ -269,8 +271,6 @@ def check_model(config: EvaluatorConfig) -> None:
 
 def _check_tokenizer(config: EvaluatorConfig, kind: Any, asks: list[str]) -> None:
     """Refuse to ask a server for log-likelihoods without the tokens that its answer is cut by."""
-    from lm_eval_bias.harness import internals
-
     if not internals.is_client(kind) or set(asks) <= {"generate_until"}:
         return
     for name, useless in (
@@ -286,7 +286,6 @@ def _check_tokenizer(config: EvaluatorConfig, kind: Any, asks: list[str]) -> Non
 
 def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
     """Refuse a model type that cannot answer what the tasks ask, and flags out of place."""
-    from lm_eval_bias.harness import internals
     from lm_eval_bias.scoring import sampled_texts
 
     kind = _model_class(config)
@@ -311,9 +310,9 @@ def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
         )
     has_seeds = "seed" in config.gen_kwargs or sampled_texts.seeded(kind)
     if sampled and internals.is_client(kind) and not has_seeds:
-        text = "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
         raise BiasError(
-            f"{sampled[0]} samples every prompt many times, but --model {config.model} {text}"
+            f"{sampled[0]} samples every prompt many times, but --model {config.model} "
+            "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
         )
 
 
@@ -321,8 +320,6 @@ def _warn_of_base_models(
     config: EvaluatorConfig, entries: list[Entry], kind: Any
 ) -> None:
     """Say what to expect of tasks that read an answer from a model that isn't asked as a chat model."""
-    from lm_eval_bias.harness import internals
-
     is_plain = internals.derives_from(kind, "HFLM", "VLLM", "TemplateAPI")
     if config.apply_chat_template or not is_plain:
         return
@@ -345,10 +342,8 @@ def _model_class(config: EvaluatorConfig) -> Any:
     Raises:
         BiasError: One of its packages isn't installed.
     """
-    from lm_eval_bias.harness.internals import model_class
-
     try:
-        return model_class(config.model)
+        return internals.model_class(config.model)
     except (ImportError, ValueError, KeyError) as error:
         raise BiasError(f"--model {config.model}: {import_failure(error)}") from error
 
@@ -357,14 +352,12 @@ def _asker(kind: Any) -> str:
     """Return the name of the class that asks a model type's requests; chat models have their own."""
     for base in getattr(kind, "__mro__", ()):
         if "loglikelihood" in vars(base):
-            return str(base.__name__)
+            return base.__name__
     return ""
 
 
 def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
     """Say why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
-    from lm_eval_bias.core.questions import KINDS
-    from lm_eval_bias.harness.internals import derives_from
     from lm_eval_bias.scoring.token_likelihoods import no_loglikelihoods
 
     asks = request_kinds(entries)
@@ -379,7 +372,7 @@ def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
     kind = _model_class(config)
     if hasattr(kind, "refusal"):
         return kind.refusal(config.model_args, asks)
-    if derives_from(kind, "HFLM"):
+    if internals.derives_from(kind, "HFLM"):
         return _unfit_architecture(config.model_args, asks)
     if set(asks) != {"generate_until"} and "Chat" in _asker(kind):
         return no_loglikelihoods(config.model)
@@ -391,7 +384,6 @@ def _unfit_architecture(model_args: Facts, asks: list[str]) -> BiasError | None:
     import transformers
     from transformers.models.auto import modeling_auto
 
-    from lm_eval_bias.core.questions import CONTRAST, SENTENCE_LIKELIHOODS
     from lm_eval_bias.scoring import seq2seq
 
     has_configuration = "pretrained" in model_args and "gguf_file" not in model_args

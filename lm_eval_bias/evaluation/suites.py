@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OWN = {name: part for name, part in catalog.suites().items() if name != "primary"}
 NAMES = tuple(OWN)
-PURPOSES = {name: str(fields["purpose"]) for name, fields in OWN.items()}
+PURPOSES = {name: fields["purpose"] for name, fields in OWN.items()}
 # a change of seed, rule or number is a new version: its scores are of other items
 VERSION = 6
 SEED = "quick-1"
@@ -47,11 +47,6 @@ class Sampling(NamedTuple):
     items: int | None = None
     repeats: int | None = None
     arguments: Facts = {}
-
-    def indices(self, docs: Documents) -> list[int]:
-        """Choose documents, and return their indices."""
-        function = pkgutil.resolve_name(self.choose)
-        return list(function(docs, SEED, self.number, **self.arguments))
 
 
 class SuitePart(NamedTuple):
@@ -80,7 +75,8 @@ class Suite:
         sampling = self.parts[task].sampling
         if sampling is None:
             return None
-        indices = sampling.indices(docs)
+        function = pkgutil.resolve_name(sampling.choose)
+        indices = list(function(docs, SEED, sampling.number, **sampling.arguments))
         if not indices:
             raise BiasError(
                 f"--suite {self.name}: {task} has no items to choose from: its data set is empty"
@@ -96,7 +92,8 @@ class Suite:
         }
         if self.languages:
             facts["languages"] = list(self.languages)
-        indices, sampling = self.choose(task, docs), self.parts[task].sampling
+        indices = self.choose(task, docs)
+        sampling = self.parts[task].sampling
         if sampling is not None and sampling.repeats:
             facts["repeats"] = sampling.repeats
         if indices is not None and sampling is not None:
@@ -112,7 +109,7 @@ class Suite:
 
 def fingerprint(docs: Documents) -> str:
     """Hash the names of documents: two runs of the same items agree in it, also in two languages."""
-    names = sorted(registry.get(str(doc["benchmark"])).key(doc) for doc in docs)
+    names = sorted(registry.get(doc["benchmark"]).key(doc) for doc in docs)
     content = json.dumps(names, ensure_ascii=False).encode()
     return hashlib.sha256(content).hexdigest()[:16]
 
@@ -165,8 +162,8 @@ def _all_tasks(more: Sequence[str]) -> Iterator[str]:
         family = entry.definition.family
         if not (registry.is_own(family) or family.name in more):
             continue
-        needs_a_file = options_for(entry.definition, REQUIRED)
-        if entry.kind == "task" and not needs_a_file:
+        # what needs a file of the user's is in no suite
+        if entry.kind == "task" and not options_for(entry.definition, REQUIRED):
             yield entry.name
 
 
@@ -186,7 +183,8 @@ def listing() -> list[Data]:
     suites = []
     power = json.loads(packaged_text("lm_eval_bias.results", "power.json"))
     for name, purpose in PURPOSES.items():
-        suite, by_task = load(name), power["suites"].get(name, {})
+        suite = load(name)
+        by_task = power["suites"].get(name, {})
         parts = suite.parts.values()
         tasks = {}
         for task, (sampling, documents, requests) in suite.parts.items():

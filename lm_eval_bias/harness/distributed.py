@@ -37,32 +37,28 @@ def filter_together(
     if not is_group or group.get_world_size() != world_size:
         apply(instances)  # the model's processes are connected in another way
         return
-    gathered: list[Any] | None = None
-    answers_by_rank = None
-    if group.get_rank() == 0:
-        gathered = [None] * world_size
+    rank = group.get_rank()
+    gathered: list[Any] | None = [None] * world_size if rank == 0 else None
     group.gather_object(instances, gathered, dst=0)
-    if gathered is not None:
-        answers_by_rank = _filtered(gathered, apply)
-    share: list[Any] = [None]
-    group.scatter_object_list(share, answers_by_rank, src=0)
-    answers, problem = share[0]
+    outcome: list[Any] = [gathered and _filtered(gathered, apply)]
+    group.broadcast_object_list(outcome, src=0)
+    answers_by_rank, problem = outcome[0]
     if problem:
         raise BiasError(problem)
-    for instance, filtered in zip(instances, answers, strict=True):
+    for instance, filtered in zip(instances, answers_by_rank[rank], strict=True):
         instance.filtered_resps = filtered
 
 
 def _filtered(
     ranks: list[list[Any]], apply: Callable[[list[Any]], None]
-) -> list[tuple[list[Any], str]]:
+) -> tuple[list[list[Any]], str]:
     """Filter on the first rank; return each rank's answers, and what went wrong."""
     instances = itertools.chain.from_iterable(ranks)
     try:
         apply(sorted(instances, key=operator.attrgetter("doc_id", "idx")))
     except BiasError as error:
-        return [([], str(error))] * len(ranks)
-    filtered = []
+        return [], str(error)
+    answers = []
     for rank in ranks:
-        filtered.append(([instance.filtered_resps for instance in rank], ""))
-    return filtered
+        answers.append([instance.filtered_resps for instance in rank])
+    return answers, ""

@@ -108,7 +108,7 @@ def request_key(kind: str, arguments: Sequence[Any]) -> str:
     """Return the key of an answer in the file of ``--use_cache``."""
     from lm_eval.api.model import hash_args
 
-    return str(hash_args(kind, arguments))
+    return hash_args(kind, arguments)
 
 
 def loglikelihood_tokens(
@@ -156,7 +156,7 @@ def key_values(text: str) -> Data:
     """Parse ``KEY=VALUE,KEY=VALUE`` as the harness reads ``--model_args``."""
     from lm_eval.utils import simple_parse_args_string
 
-    return dict(simple_parse_args_string(text))
+    return simple_parse_args_string(text)
 
 
 @contextlib.contextmanager
@@ -219,7 +219,8 @@ def set_up_logging(level: int | str) -> None:
 def held_back() -> Iterator[Callable[[], None]]:
     """Hold back all logging until the yielded function is called, so that a refusal is one line."""
     logger = logging.getLogger("lm_eval")
-    handlers, held = logger.handlers, logging.handlers.BufferingHandler(sys.maxsize)
+    handlers = logger.handlers
+    held = logging.handlers.BufferingHandler(sys.maxsize)
 
     def release() -> None:
         logger.handlers = handlers

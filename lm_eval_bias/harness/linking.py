@@ -6,7 +6,6 @@ Each stub is an absolute ``include:`` below a header that marks it as ours; noth
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import json
 from functools import cache
 from pathlib import Path
@@ -18,9 +17,6 @@ from lm_eval_bias.core.files import why, write_whole
 from lm_eval_bias.harness import internals
 
 FOLDER = "lm_eval_bias_linked"
-_WITHOUT_ENTRY_POINTS = (
-    "0.4.13"  # the last release that doesn't look for tasks in other packages
-)
 _HEADER = (
     "# Written by 'lm-eval-bias link'; 'lm-eval-bias link --remove' removes it. If lm-eval-bias was moved or\n"
     "# uninstalled, the file below is gone and this task is not found: link again, or delete this folder.\n"
@@ -57,10 +53,6 @@ def found_by_harness() -> frozenset[str]:
 
     Releases up to 0.4.13 find none; later ones look there even where they are asked to leave out their own tasks.
     """
-    from packaging.version import Version
-
-    if Version(importlib.metadata.version("lm_eval")) <= Version(_WITHOUT_ENTRY_POINTS):
-        return frozenset()
     return frozenset(internals.task_manager().all_tasks)
 
 
@@ -79,7 +71,8 @@ def missing_folders() -> list[str]:
 
 def problem() -> str:
     """Say why stubs don't lead to the tasks of this package; empty where they do, or aren't there or needed."""
-    written, wanted = stubs(), _wanted()
+    written = stubs()
+    wanted = _wanted()
     if not written or written == wanted or not missing_folders():
         return ""
     for name, text in written.items():
@@ -94,7 +87,8 @@ def link() -> int:
     Raises:
         BiasError: The harness's task folder can't be written, or a stub was changed by hand.
     """
-    written, wanted = stubs(), _wanted()
+    written = stubs()
+    wanted = _wanted()
     for name in wanted:
         path = folder() / name
         if name not in written and path.exists():
@@ -103,7 +97,6 @@ def link() -> int:
             )
     unlink()
     try:
-        folder().mkdir(exist_ok=True)
         for name, text in wanted.items():
             write_whole(folder() / name, text.encode())
     except OSError as error:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import os
+import pkgutil
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from lm_eval_bias.core import Data, Facts, catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import DATA, Benchmark, folder_of, options_for
+from lm_eval_bias.core.catalog import Loader
 from lm_eval_bias.core.files import expanded, tasks_path
 from lm_eval_bias.data import sources
 
@@ -21,6 +20,16 @@ _ASKING = (
     "target_delimiter", "gen_prefix", "generation_kwargs", "filter_list", "repeats", "num_fewshot", "fewshot_config",
     "process_docs",
 )  # fmt: skip
+
+
+class _FunctionLoader(Loader):
+    """Safe YAML in which ``!function`` is the function itself."""
+
+
+_FunctionLoader.add_constructor(
+    "!function",
+    lambda loader, node: pkgutil.resolve_name(loader.construct_scalar(node)),
+)
 
 
 def of_task(
@@ -77,28 +86,12 @@ def code_hash(benchmark: Benchmark) -> str:
 
 def _changed(benchmark: Benchmark, yaml: Facts, metadata: Facts) -> list[str]:
     """List the keys in which a task differs from the packaged one of its name; none where there is no such task."""
-    entry = catalog.packaged().get(str(yaml.get("task")))
+    entry = catalog.packaged().get(yaml.get("task", ""))
     if entry is None or entry.path is None:
         return []
-    packaged = catalog.read_yaml(entry.path)
-    keys = [key for key in _ASKING if not _same(packaged.get(key), yaml.get(key))]
+    packaged = catalog.read_yaml(entry.path, _FunctionLoader)
+    keys = [key for key in _ASKING if packaged.get(key) != yaml.get(key)]
     for key, value in packaged["metadata"].items():
         if key not in benchmark.options.roles and metadata.get(key) != value:
             keys.append(key)
     return keys
-
-
-def _same(packaged: Any, value: Any) -> bool:
-    """Tell whether a packaged YAML's value, in which functions are dotted names, is this value."""
-    if isinstance(packaged, dict) and isinstance(value, dict):
-        return packaged.keys() == value.keys() and all(
-            _same(packaged[key], value[key]) for key in packaged
-        )
-    if isinstance(packaged, list) and isinstance(value, list):
-        return len(packaged) == len(value) and all(map(_same, packaged, value))
-    if not inspect.isfunction(value):
-        return bool(packaged == value)
-    module, _, name = str(packaged).rpartition(".")
-    return (
-        bool(module) and getattr(importlib.import_module(module), name, None) is value
-    )

@@ -49,7 +49,8 @@ def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
         config.hf_hub_log_args["output_path"] = config.output_path
     if os.environ.get("HF_TOKEN"):
         config.hf_hub_log_args["token"] = os.environ["HF_TOKEN"]
-    flags, services = "--hf_hub_log_args", []
+    flags = "--hf_hub_log_args"
+    services = []
     try:
         tracker = loggers.EvaluationTracker(**config.hf_hub_log_args)
         flags = "--wandb_args or --trackio_args"
@@ -106,8 +107,7 @@ def build_model(config: EvaluatorConfig) -> Any:
     except BiasError:
         raise
     except Exception as error:
-        shown = redaction.arguments(arguments).items()
-        given = ",".join(f"{name}={value}" for name, value in shown)
+        given = redaction.as_flag(arguments)
         message = redaction.in_text(_why_not_loaded(error, config), arguments)
         raise BiasError(
             f"--model {config.model} --model_args {given}: {message}"
@@ -140,14 +140,16 @@ def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
     except BiasError:
         raise
     except Exception as error:
-        message, given = one_line(error), config.model_args
+        message = one_line(error)
+        given = config.model_args
         if internals.NO_DOCUMENTS in message:
-            text = "a process got no items of one of the harness's tasks: use fewer processes or a larger --limit"
-            raise BiasError(text) from error
-        if isinstance(error, sqlite3.Error):
-            text = "the answers so far are kept: make room, and run the same command again to resume"
             raise BiasError(
-                f"--use_cache {config.use_cache}: {message}: {text}"
+                "a process got no items of one of the harness's tasks: use fewer processes or a larger --limit"
+            ) from error
+        if isinstance(error, sqlite3.Error):
+            raise BiasError(
+                f"--use_cache {config.use_cache}: {message}: "
+                "the answers so far are kept: make room, and run the same command again to resume"
             ) from error
         if not any(
             frame.f_code.co_name in _BACKEND and frame.f_locals.get("self") is model
@@ -229,17 +231,18 @@ def samples_in_order(
     """
     by_task = {}
     for task, logged in samples.items():
-        filters: dict[str, int] = {}
+        filters = list(dict.fromkeys(sample["filter"] for sample in logged))
         scored = []
         for sample in logged:
-            filters.setdefault(sample["filter"], len(filters))
             kept: Data = {}
             for name, value in sample.items():
                 is_nan = isinstance(value, float) and math.isnan(value)
                 if not name.endswith("_stderr"):
                     kept[name] = None if is_nan else value
             scored.append(kept)
-        scored.sort(key=lambda sample: (filters[sample["filter"]], sample["doc_id"]))
+        scored.sort(
+            key=lambda sample: (filters.index(sample["filter"]), sample["doc_id"])
+        )
         by_task[task] = scored
     return by_task
 
@@ -288,9 +291,7 @@ def keep(results: Results, folder: str) -> None:
 
     tracker = EvaluationTracker(output_path=folder)
     config = results.get("config", {})
-    given = config.get("model_args") or ""
-    if not isinstance(given, str):
-        given = ",".join(f"{name}={value}" for name, value in given.items())
+    given = redaction.as_flag(config.get("model_args"))
     tracker.general_config_tracker.log_experiment_args(
         str(config.get("model")), given, "", "", False
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lm_eval_bias.core import Data
@@ -37,57 +38,55 @@ class CarriedRecord(float):
         return carrier
 
 
+@dataclass
 class Aggregation:
     """A score's value and standard error over all documents, as two functions for the harness.
 
-    The harness gives each function the values of its metric; the records come with the first metric of all, and are
-    kept in a list that a task's scores share.
+    The harness gives each function the values of its metric; the records come with the first metric of all.
+
+    Attributes:
+        score: The score.
+        carriers: The records, in a list that a task's scores share.
+        task: The task's name.
+        entry: The score's entry in the result file, which gets its reason, intervals and degrees of freedom.
     """
 
-    def __init__(
-        self,
-        score: Score,
-        carriers: list[CarriedRecord],
-        task: str,
-        entry: Data,
-    ) -> None:
-        """Aggregate ``score``; add its reason, intervals and degrees of freedom to its entry in the result file."""
-        self._score = score
-        self._carriers = carriers
-        self._task = task
-        self._entry = entry
-        self._stderr = math.nan
+    score: Score
+    carriers: list[CarriedRecord]
+    task: str
+    entry: Data
+    _stderr: float = math.nan
 
     def _computed(self) -> Estimate:
         """Estimate the score; ``nan`` where a document has no record, or the score fails on the records."""
-        failed = [carrier.failure for carrier in self._carriers if carrier.failure]
+        failed = [carrier.failure for carrier in self.carriers if carrier.failure]
         if failed:
             more = f", and {len(failed) - 1} more documents" if failed[1:] else ""
-            return undefined(f"{failed[0]}{more}", len(self._carriers))
-        records = [carrier.record for carrier in self._carriers]
+            return undefined(f"{failed[0]}{more}", len(self.carriers))
+        records = [carrier.record for carrier in self.carriers]
         try:
-            return self._score.compute(records)
+            return self.score.compute(records)
         except Exception as error:
             # other people's code must not lose the run's answers
-            text = f"the score {self._score.name} failed ({kind_of(error)})"
-            fault(f"{self._task}: {text}")
+            text = f"the score {self.score.name} failed ({kind_of(error)})"
+            fault(f"{self.task}: {text}")
             return undefined(text, len(records))
 
     def value(self, values: Sequence[Any]) -> float:
         """Return the score."""
         carriers = [value for value in values if isinstance(value, CarriedRecord)]
         if carriers:  # of all ranks, one behind another
-            self._carriers[:] = sorted(carriers, key=operator.attrgetter("place"))
+            self.carriers[:] = sorted(carriers, key=operator.attrgetter("place"))
         estimate = self._computed()
         self._stderr = estimate.stderr
-        self._entry["n"] = estimate.n
-        self._entry["dof"] = estimate.dof if math.isfinite(estimate.dof) else None
+        self.entry["n"] = estimate.n
+        self.entry["dof"] = estimate.dof if math.isfinite(estimate.dof) else None
         for name in ("interval", "fixed_interval"):
             ends = getattr(estimate, name)
             if ends is not None:
-                self._entry[name] = list(ends)
+                self.entry[name] = list(ends)
         if estimate.reason:
-            self._entry["note"] = estimate.reason
+            self.entry["note"] = estimate.reason
         return estimate.value
 
     def stderr(self, values: Sequence[Any]) -> float:

@@ -86,7 +86,8 @@ def counting_kept() -> Iterator[list[str]]:
     """Collect the keys of the answers that come from ``--use_cache``'s file meanwhile, also for the harness's tasks."""
     from sqlitedict import SqliteDict
 
-    read, keys = SqliteDict.__getitem__, []
+    read = SqliteDict.__getitem__
+    keys = []
 
     def note(cache: Any, key: str) -> Any:
         answer = read(cache, key)
@@ -308,9 +309,11 @@ class _Checks:
 
     def _check_texts(self, choices: Sequence[Any], prompts: Sequence[Any]) -> None:
         for choice, prompt in zip(choices, prompts, strict=True):
-            message, field = choice, "text"
+            message = choice
+            field = "text"
             if "message" in choice:
-                message, field = choice["message"], "content"
+                message = choice["message"]
+                field = "content"
             is_message = isinstance(message, dict)
             if not is_message or not isinstance(message.get(field) or "", str):
                 raise ValueError(f"an answer without a text: {choice!r:.200}")
@@ -331,7 +334,8 @@ class _Checks:
     def say_what_is_missing(self) -> None:
         """Warn of answers without a text, all together."""
         if self._missing:
-            refused, cut = self._missing.count("refusal"), self._missing.count("length")
+            refused = self._missing.count("refusal")
+            cut = self._missing.count("length")
             text = f"answers without a text: {len(self._missing):,}, which count as unanswered"
             text += f"; {refused:,} came with a refusal" if refused else ""
             text += (
@@ -348,19 +352,22 @@ class _Checks:
             values = logprobs.get("token_logprobs") or []
             top = logprobs.get("top_logprobs") or []
             if {len(values), len(top)} != {len(ids) + 1}:
-                text = f"log-probabilities of {min(len(values), len(top))} tokens instead of {len(ids)} and one more"
                 raise ValueError(
-                    f"{text}: the server has to echo prompts as they were split (echo=true, logprobs)"
+                    f"log-probabilities of {min(len(values), len(top))} tokens instead of {len(ids)} and one more: "
+                    "the server has to echo prompts as they were split (echo=true, logprobs)"
                 )
             for value, likeliest in zip(values[1:-1], top[1:-1], strict=True):
                 _check_logprob(value, likeliest or {})
             self._check_tokens(logprobs.get("tokens") or [], ids)
             by_token.update(zip(ids[1:], map(repr, values[1:-1]), strict=True))
-        count, different = len(by_token), len(set(by_token.values()))
+        count = len(by_token)
+        different = len(set(by_token.values()))
         # servers may round
         if count >= 5 and (different == 1 or count >= 20 * different):
-            text = f"only {different} log-probabilities for {count} different tokens"
-            raise ValueError(f"{text}: no language model gives such values")
+            raise ValueError(
+                f"only {different} log-probabilities for {count} different tokens: "
+                "no language model gives such values"
+            )
 
     def _check_tokens(self, served: Sequence[Any], ids: Sequence[int]) -> None:
         """Refuse tokens other than those that were sent; only plain words are compared.
@@ -375,9 +382,9 @@ class _Checks:
             got = str(name).strip(" \t\n▁Ġ").casefold()
             is_plain = sent.isascii() and sent.isalnum() and got.isalnum()
             if is_plain and sent != got:
-                text = f"the log-probability of {name!r} instead of {word!r}"
                 raise ValueError(
-                    f"{text}: the server has to split prompts as the tokenizer named here does"
+                    f"the log-probability of {name!r} instead of {word!r}: "
+                    "the server has to split prompts as the tokenizer named here does"
                 )
 
     def _check_name(self, name: Any) -> None:
@@ -400,11 +407,9 @@ def _check_logprob(value: Any, likeliest: Facts) -> None:
     numbers = [v for v in likeliest.values() if isinstance(v, int | float)]
     largest = max(numbers, default=-math.inf)
     if not value <= largest + 0.1:  # where servers round one of them
-        text = (
-            f"a token has the log-probability {value}, the most probable one {largest}"
-        )
         raise ValueError(
-            f"{text}: the server's token_logprobs and top_logprobs don't match"
+            f"a token has the log-probability {value}, the most probable one {largest}: "
+            "the server's token_logprobs and top_logprobs don't match"
         )
 
 
@@ -458,7 +463,8 @@ def problem(answers: Answers) -> str:
     for context, continuation, value in answers:
         if value > math.log(_MOST):
             return f"a log-likelihood of {value:.6g}, above 0: a probability of more than 1"
-        group, key = groups.setdefault(context, {}), _folded(continuation)
+        group = groups.setdefault(context, {})
+        key = _folded(continuation)
         if not math.isnan(value):
             group[key] = max(math.exp(value), group.get(key, 0.0))
     for group in groups.values():

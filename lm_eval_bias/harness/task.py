@@ -188,7 +188,7 @@ class BiasTask(ConfigurableTask):
             entry = {"metric": score.name, **score.describe()}
             del entry["name"]
             self.config.metric_list.append(entry)
-            aggregation = Aggregation(score, carriers, str(self.config.task), entry)
+            aggregation = Aggregation(score, carriers, self.config.task, entry)
             self._aggregations[score.name] = aggregation.value
             self._directions[score.name] = score.higher_is_better
             if score.has_stderr:  # what the harness shows in its Stderr column
@@ -219,13 +219,15 @@ class BiasTask(ConfigurableTask):
             )
         splits = build(**self.config.metadata, **(dataset_kwargs or {}))
         self.dataset = {split: Documents(docs) for split, docs in splits.items()}
-        fields = self.dataset.get(str(self.config.test_split), Documents()).features
+        fields = self.dataset.get(self.config.test_split, Documents()).features
         for key in ("doc_to_text", "doc_to_choice"):
             field = getattr(self.config, key)
             is_name = isinstance(field, str) and field.isidentifier()
             if is_name and fields and field not in fields:
-                text = f"its YAML's {key} names the field {field!r}, which document 0 doesn't have"
-                raise BiasError(f"{self.config.task}: {text}")
+                raise BiasError(
+                    f"{self.config.task}: "
+                    f"its YAML's {key} names the field {field!r}, which document 0 doesn't have"
+                )
 
     def doc_to_target(self, doc: Doc, doc_to_target: Any = None) -> Any:
         """Override: return an empty template as it is; the harness would compile it for every document."""
@@ -250,7 +252,8 @@ class BiasTask(ConfigurableTask):
                 raise BiasError(
                     f"{self.config.task} scores plain sentences: run it without --{flag}"
                 )
-        limit, samples = kwargs.get("limit"), kwargs.get("samples")
+        limit = kwargs.get("limit")
+        samples = kwargs.get("samples")
         uses_template = bool(kwargs.get("apply_chat_template"))
         options = self.config.generation_kwargs
         may_sample = samples_texts(self.benchmark) == SAMPLES_BY_DEFAULT
@@ -310,7 +313,8 @@ class BiasTask(ConfigurableTask):
 
     def _record_inputs(self, limit: Any, samples: Any, chat_template: bool) -> None:
         """Record which documents are run, what is asked of them, and whether a chat template is put around that."""
-        docs, inputs = self.eval_docs, self.config.metadata["inputs"]
+        docs = self.eval_docs
+        inputs = self.config.metadata["inputs"]
         scored = docs[: int(limit or len(docs))]
         if samples:
             scored = [docs[place] for place in sorted(set(samples))]
@@ -363,20 +367,16 @@ class BiasTask(ConfigurableTask):
         for rank in range(self._world_size):
             has_all = all(rank in ranks for ranks in kinds.values())
             if rank >= len(docs) or not has_all:
-                text = f"{len(docs)} documents are too few for {self._world_size} processes"
                 raise BiasError(
-                    f"{self.config.task}: {text}: use fewer processes or a larger --limit"
+                    f"{self.config.task}: "
+                    f"{len(docs)} documents are too few for {self._world_size} processes: "
+                    "use fewer processes or a larger --limit"
                 )
         return list(kinds)
 
     def dump_config(self) -> Data:
         """Override: dump functions by name."""
-        dumped = super().dump_config()
-        values = {key: getattr(self.config, key, None) for key in dumped}
-        functions = {
-            key: value for key, value in values.items() if inspect.isfunction(value)
-        }
-        return _by_name({**dumped, **functions})
+        return _by_name(self.config.to_dict(keep_callable=True))
 
     def construct_requests(self, doc: Doc, ctx: Any, **kwargs: Any) -> Any:
         """Override: make requests of the document's questions, if its benchmark asks any."""

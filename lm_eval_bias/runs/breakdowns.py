@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample, SavedSamples
@@ -106,15 +107,15 @@ def _file(
 
 def _cells(score: Score, tasks: Sequence[tuple[str, Records]]) -> list[FacetValue]:
     """Compute a score of each value of the facets, sorted, with the intervals that hold together."""
-    cells = []
+    estimates = []
     for task, records in tasks:
         for values, of_values in records.items():
-            cells.append(FacetValue(task, values, of_part(score, of_values), None))
-    level = simultaneous_level(
-        sum(widened(cell.estimate, score, 0.95) is not None for cell in cells)
-    )
+            estimates.append((task, values, of_part(score, of_values)))
+    alone = [widened(estimate, score, 0.95) for _, _, estimate in estimates]
+    level = simultaneous_level(len(alone) - alone.count(None))
     cells = [
-        cell._replace(together=widened(cell.estimate, score, level)) for cell in cells
+        FacetValue(task, values, estimate, widened(estimate, score, level))
+        for task, values, estimate in estimates
     ]
 
     def place(cell: FacetValue) -> tuple[bool, float, str, tuple[str, ...]]:
@@ -192,16 +193,10 @@ def breakdowns(
         BiasError: Files can't be read or scored, no benchmark has the facets, or no task the scores.
     """
     reading = reading or AnswerReading()
-
-    def take(samples: SavedSamples) -> dict[SavedPart, Any]:
-        return {
-            part: (part, by_facets[by])
-            for part, by_facets in _file(samples, [by], reading).items()
-        }
-
+    take = partial(_file, bys=[by], reading=reading)
     groups = grouped(
-        ((part.definition, len(records) == 1 or part), (part.task, records))
-        for part, records in reading.gather(paths, take, language)
+        ((part.definition, len(records[by]) == 1 or part), (part.task, records[by]))
+        for part, records in reading.gather(paths, take, language).items()
     )
     computed = []
     for (benchmark, _), tasks in groups.items():

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
-from lm_eval_bias.core.answers import DAMAGE
+from lm_eval_bias.core.answers import DAMAGE, SavedSample
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
@@ -22,14 +22,6 @@ from lm_eval_bias.runs import sample_logs
 
 Tasks = Mapping[str, TaskRun]
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
-
-
-def model_arguments(config: Facts) -> str:
-    """Write the model's arguments as ``--model_args`` takes them, without keys and tokens."""
-    given = redaction.arguments(config.get("model_args") or {})
-    if isinstance(given, str):
-        return given
-    return ",".join(f"{key}={value}" for key, value in given.items())
 
 
 def device(content: Facts) -> str | None:
@@ -41,7 +33,7 @@ def device(content: Facts) -> str | None:
     has_no_gpu = "Is CUDA available: False" in str(content.get("pretty_env_info"))
     if device is None or (device.startswith("cuda") and has_no_gpu):
         return None
-    return str(device)
+    return device
 
 
 def _options(tasks: Tasks) -> Data:
@@ -60,49 +52,40 @@ def _options(tasks: Tasks) -> Data:
     return options
 
 
-def command(content: Facts, tasks: Tasks) -> str:
-    """Write the command that repeats the run, as far as its result file tells."""
-    config = content["config"]
+def command(content: Facts, tasks: Tasks, facts: Facts) -> str:
+    """Write the command that repeats the run, as far as its result file and the facts from it tell."""
     labels = [task.metadata.get("suite") or {} for task in tasks.values()]
     suites = {(label.get("name"), *label.get("languages", ())) for label in labels}
     suite, *languages = suites.pop() if len(suites) == 1 else (None,)
-    selection = ["--suite", suite] if suite else ["--tasks", ",".join(tasks)]
-    selection += ["--language", ",".join(languages)] if suite and languages else []
-    parts = ["lm-eval-bias", "run", *selection, "--model", str(config.get("model"))]
-    arguments = model_arguments(config)
-    if arguments:
-        parts += ["--model_args", arguments]
     folders = set()
     for name, task in tasks.items():
         source = content["configs"][name]["metadata"].get("config_source")
         if source and "dataset" in (task.metadata.get("fixed") or {}):
             folders.add(str(Path(source).parent))
-    for folder in sorted(folders):
-        parts += ["--include_path", folder]
-    options = _options(tasks)
-    if options and not suite:
-        parts += ["--metadata", json.dumps(options, ensure_ascii=False)]
-    gen_kwargs = config.get("gen_kwargs") or None
-    if isinstance(gen_kwargs, Mapping):
-        gen_kwargs = json.dumps(gen_kwargs)
-    given = {
-        "name": _given_name(content),
-        "batch_size": config.get("batch_size"),
-        "device": device(content),
-        "limit": config.get("limit"),
-        "gen_kwargs": gen_kwargs,
-    }
-    for flag, value in given.items():
+    options = {} if suite else _options(tasks)
+    flags = [
+        ("suite", suite),
+        ("tasks", None if suite else ",".join(tasks)),
+        ("language", ",".join(languages) or None),
+        ("model", str(facts["model"])),
+        ("model_args", facts["model_args"] or None),
+        *(("include_path", folder) for folder in sorted(folders)),
+        ("metadata", json.dumps(options, ensure_ascii=False) if options else None),
+        ("name", _given_name(content)),
+    ]
+    names = ("batch_size", "device", "limit", "gen_kwargs")
+    flags += [(name, facts[name]) for name in names]
+    parts = ["lm-eval-bias", "run"]
+    for flag, value in flags:
         if value is not None:
             parts += [f"--{flag}", str(value)]
     templates = [task.inputs.get("chat_template") for task in tasks.values()]
     if content.get("chat_template") or any(templates):
         parts.append("--apply_chat_template")
-    if content.get("system_instruction"):
-        parts += ["--system_instruction", str(content["system_instruction"])]
-    seeds = [config.get(name) for name in SEEDS]
-    if any(seed is not None for seed in seeds):
-        parts += ["--seed", ",".join(map(str, seeds))]
+    if facts["system_instruction"]:
+        parts += ["--system_instruction", facts["system_instruction"]]
+    if any(seed is not None for seed in facts["seeds"]):
+        parts += ["--seed", ",".join(map(str, facts["seeds"]))]
     return shlex.join([*parts, "--log_samples", "--output_path", "OUT"])
 
 
@@ -116,7 +99,8 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
 
     An error of 0, which other people's benchmarks may write, is no certainty: an interval without width is dropped.
     """
-    ends, fixed = entry.get("interval"), entry.get("fixed_interval")
+    ends = entry.get("interval")
+    fixed = entry.get("fixed_interval")
     dof = entry.get("dof")
     if stderr == 0 and ends and ends[0] >= ends[1]:
         ends = None
@@ -124,27 +108,12 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
         value,
         stderr,
         entry.get("n"),
-        str(entry.get("note") or ""),
-        math.inf if dof is None else float(dof),
-        (float(ends[0]), float(ends[1])) if ends else None,
-        (float(fixed[0]), float(fixed[1])) if fixed else None,
+        entry.get("note") or "",
+        math.inf if dof is None else dof,
+        ends and tuple(ends),
+        fixed and tuple(fixed),
     )
     return Value.of(Meaning.described(name, entry), estimate)
-
-
-def numbers(results: Facts) -> dict[str, tuple[float, float]]:
-    """Read values and standard errors by score from a task's entry in the harness's results, keyed ``name,filter``.
-
-    >>> numbers({"alias": "x", "ss,none": 51.5, "ss_stderr,none": "N/A"})
-    {'ss': (51.5, nan)}
-    """
-    by_name = {}
-    for key, value in results.items():
-        name, comma, label = key.partition(",")
-        if comma and not name.endswith("_stderr"):
-            stderr = results.get(f"{name}_stderr,{label}")
-            by_name[name] = (_number(value), _number(stderr))
-    return by_name
 
 
 def _number(value: Any) -> float:
@@ -152,75 +121,73 @@ def _number(value: Any) -> float:
 
 
 def _scores(results: Facts, config: Facts) -> dict[str, Value]:
-    by_name = numbers(results)
+    """Read the scores from a task's entry in the harness's results, which has them as ``name,filter``."""
+    labels = dict(key.split(",", 1) for key in results if "," in key)
     scores = {}
     for entry in config.get("metric_list") or []:
         name = entry["metric"]
-        if name in by_name:
-            scores[name] = value_of(name, *by_name[name], entry)
+        if name in labels:
+            value = _number(results[f"{name},{labels[name]}"])
+            stderr = _number(results.get(f"{name}_stderr,{labels[name]}"))
+            scores[name] = value_of(name, value, stderr, entry)
     return scores
 
 
-def _from_samples(benchmark: Benchmark, samples: Path) -> dict[str, Value]:
-    """Compute our scores for one of the harness's tasks from its sample log."""
-    if not samples.is_file():
+def _from_samples(
+    benchmark: Benchmark, logged: Sequence[SavedSample]
+) -> dict[str, Value]:
+    """Compute our scores for one of the harness's tasks from its logged samples."""
+    if not logged:
         absent = undefined("no sample log: run it again with --log_samples")
         return {score.name: Value.of(score, absent) for score in benchmark.scores()}
-    records = [
-        benchmark.record(sample.doc, sample.answers)
-        for sample in sample_logs.first_filter(samples)
-    ]
+    records = [benchmark.record(sample.doc, sample.answers) for sample in logged]
     return values_of(benchmark.scores(records), records)
 
 
 def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     """Read one task of a results file; ``None`` for groups and for tasks that aren't ours."""
-    config = content["configs"].get(task)
-    metadata = dict((config or {}).get("metadata") or {})
+    config = content["configs"].get(task) or {}
+    metadata = dict(config.get("metadata") or {})
     entry = catalog.entries().get(task)
     # of the harness's own tasks
-    described = entry if entry is not None and entry.path is None else None
-    if config is None or (metadata.get("benchmark") is None and described is None):
+    described = entry if config and entry and entry.path is None else None
+    if described is None and metadata.get("benchmark") is None:
         return None
-    definition = (
-        described.definition
-        if described
-        else registry.of_run(str(metadata["benchmark"]))
-    )
+    counts = content["n-samples"][task]
+    number = counts["effective"]
+    original = counts.get("original", 0)
+    samples = path.with_name(f"samples_{task}_{date}.jsonl")
+    if described:
+        definition = described.definition
+        language = described.language
+        logged = []
+        if samples.is_file():
+            # its results don't say what was asked: the documents in its log do
+            logged = list(sample_logs.first_filter(samples))
+            hashes = [content_hashes.of_document(sample.doc) for sample in logged]
+            name = "scored" if number < original else "documents"
+            metadata["inputs"] = {name: content_hashes.of_all(hashes)}
+            if config.get("num_fewshot"):
+                metadata["inputs"]["num_fewshot"] = config["num_fewshot"]
+        scores = _from_samples(definition, logged)
+    else:
+        definition = registry.of_run(metadata["benchmark"])
+        language = metadata.get("language") or ""
+        scores = _scores(content["results"][task], config)
     # the harness mixes the model's arguments into the metadata; those that the task took are its options
     model_args = content["config"].get("model_args")
     options = definition.options.roles
     for key, value in model_args.items() if isinstance(model_args, Mapping) else ():
         if key not in options and metadata.get(key) == value:
             metadata.pop(key, None)
-    for key in ("config_source", "model", "model_args"):
-        metadata.pop(key, None)
-    number = int(content["n-samples"][task]["effective"])
-    original = int(content["n-samples"][task].get("original", 0))
-    samples = path.with_name(f"samples_{task}_{date}.jsonl")
-    if described and samples.is_file():
-        # its results don't say what was asked: the documents in its log do
-        hashes = [
-            content_hashes.of_document(sample.doc)
-            for sample in sample_logs.first_filter(samples)
-        ]
-        name = "scored" if number < original else "documents"
-        metadata["inputs"] = {name: content_hashes.of_all(hashes)}
-        if config.get("num_fewshot"):
-            metadata["inputs"]["num_fewshot"] = config["num_fewshot"]
-    if described:
-        scores = _from_samples(definition, samples)
-    else:
-        scores = _scores(content["results"][task], config)
     # a run may have a part of the task's items; a data set of the user's has its own number
     items = original
     if entry and "dataset_used" not in metadata:
         items = entry.items or 0
-    language = described.language if described else metadata.get("language")
     return TaskRun(
         task=task,
         definition=definition,
-        language=str(language or ""),
+        language=language,
         version=str(content.get("versions", {}).get(task, "")),
         documents=number,
         items=items,
@@ -235,7 +202,7 @@ def _given_name(content: Facts) -> str | None:
     """Return the name that ``run --name`` gave the model."""
     block = content.get("provenance") or {"model": {}}
     name = block["model"].get("name")
-    return None if name is None else str(name)
+    return name
 
 
 def _name(content: Facts) -> str:
@@ -255,7 +222,8 @@ def _name(content: Facts) -> str:
 
     checkpoints = named("pretrained", "model", "path", "engine")
     if not checkpoints:
-        kind, given = str(config.get("model") or "model"), model_arguments(config)
+        kind = config.get("model") or "model"
+        given = redaction.as_flag(model_args)
         return f"{kind} ({given})" if given else kind
     parts = [checkpoints[0], *named("peft", "delta")]
     if _is_path(parts[0]):
@@ -286,17 +254,20 @@ def _machine_facts(block: Facts) -> Data:
     """Collect what ``lm-eval-bias run`` records beyond the harness: machine, files of the model, data."""
     if not block:
         return {}
-    machine, packages = block["machine"], block["packages"]
+    machine = block["machine"]
+    packages = block["packages"]
     proofs = []
     for kind, proof in block["model"].items():
         if kind.endswith((" files", " commit")):
             told = proof if isinstance(proof, str) else _digest(proof)
             proofs.append(f"{kind} {told}")
-    cache, cached = block.get("cache") or {}, None
+    cache = block.get("cache") or {}
+    cached = None
     if cache.get("answers"):
         cached = f"{cache['answers']:,} of {cache['begun']}"
     said = ", ".join(block["model"].get("served") or [])
-    names, data_files = set(), {}
+    names = set()
+    data_files = {}
     for task in block["tasks"].values():
         for path, digest in task.get("data", {}).items():
             names.add("/".join(path.split("/")[:2]))
@@ -305,14 +276,11 @@ def _machine_facts(block: Facts) -> Data:
             names.add(task["dataset"]["file"])
             data_files[task["dataset"]["file"]] = task["dataset"]["sha256"]
     kinds = ("system", "cpu", "gpu")
-    facts = {
-        "machine": ", ".join(str(machine[kind]) for kind in kinds if machine.get(kind)),
+    libraries = ("tokenizers", "vllm", "numpy")
+    return {
+        "machine": ", ".join(machine[kind] for kind in kinds if machine.get(kind)),
         "threads": machine["threads"],
-    }
-    for name in ("tokenizers", "vllm", "numpy"):
-        if name in packages:
-            facts[name] = packages[name]
-    return facts | {
+        **{name: packages[name] for name in libraries if name in packages},
         "weights": "; ".join(proofs) or None,
         "served": f"{said} (not proven)" if said else None,
         "cached": cached,
@@ -335,12 +303,15 @@ def _provenance(content: Facts, tasks: Tasks) -> Data:
     if date:
         moment = datetime.datetime.fromtimestamp(date, datetime.timezone.utc)
         date = moment.date().isoformat()
-    environment = str(content.get("pretty_env_info") or "")
+    environment = content.get("pretty_env_info") or ""
     versions = dict(
         line.split(": ", 1) for line in environment.splitlines() if ": " in line
     )
     ours = [task.metadata.get("lm_eval_bias") for task in tasks.values()]
-    facts = {
+    gen_kwargs = config.get("gen_kwargs") or None
+    if isinstance(gen_kwargs, Mapping):
+        gen_kwargs = json.dumps(gen_kwargs)
+    return {
         "date": date or None,
         "lm-eval-bias": next(filter(None, ours), None),
         "lm_eval": content.get("lm_eval_version"),
@@ -348,7 +319,7 @@ def _provenance(content: Facts, tasks: Tasks) -> Data:
         "torch": versions.get("PyTorch version"),
         "python": (versions.get("Python version") or "").partition(" ")[0] or None,
         "model": config.get("model"),
-        "model_args": model_arguments(config),
+        "model_args": redaction.as_flag(config.get("model_args")),
         "model_revision": config.get("model_sha") or config.get("model_revision"),
         "parameters": config.get("model_num_parameters"),
         "dtype": str(config.get("model_dtype") or "").removeprefix("torch.") or None,
@@ -357,14 +328,10 @@ def _provenance(content: Facts, tasks: Tasks) -> Data:
         "chat_template": content.get("chat_template_sha"),
         "system_instruction": content.get("system_instruction"),
         "limit": config.get("limit"),
-        "gen_kwargs": config.get("gen_kwargs") or None,
+        "gen_kwargs": gen_kwargs,
         "seeds": [config.get(name) for name in SEEDS],
         **_machine_facts(content.get("provenance") or {}),
     }
-    for key, value in facts.items():
-        if isinstance(value, (dict, list)) and key != "seeds":
-            facts[key] = json.dumps(value)
-    return facts
 
 
 def read(path: Path, content: Facts) -> Run:
@@ -384,13 +351,8 @@ def read(path: Path, content: Facts) -> Run:
             raise BiasError(
                 f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})"
             )
-        return Run(
-            _name(content),
-            path,
-            _provenance(content, tasks),
-            command(content, tasks),
-            tasks,
-        )
+        facts = _provenance(content, tasks)
+        return Run(_name(content), path, facts, command(content, tasks, facts), tasks)
     except BiasError:
         raise
     except DAMAGE as error:

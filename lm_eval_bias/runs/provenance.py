@@ -39,7 +39,7 @@ def _task(name: str, results: Data) -> Data:
     metadata = results["configs"][name].get("metadata") or {}
     facts = {"version": results["versions"].get(name)}
     if "benchmark" in metadata:
-        options = registry.get(str(metadata["benchmark"])).options.roles
+        options = registry.get(metadata["benchmark"]).options.roles
         facts["options"] = {key: metadata[key] for key in options if key in metadata}
     for key in ("dataset", "classifier"):
         if f"{key}_used" in metadata:
@@ -54,7 +54,8 @@ def block(results: Data, settings: Data) -> Data:
     """Collect the provenance of a run from its results and ``settings``, flags that these don't hold."""
     import torch
 
-    config, packages = results["config"], {}
+    config = results["config"]
+    packages = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             packages[name] = importlib.metadata.version(name)
@@ -95,7 +96,8 @@ def weights(arguments: Facts) -> Data:
     proofs: Data = {}
     for key in _CHECKPOINTS:
         name = str(arguments.get(key) or "")
-        path, file = expanded(name or "-"), None
+        path = expanded(name or "-")
+        file = None
         if path.is_file():
             path, file = path.parent, path.name
         elif key == "pretrained":
@@ -119,7 +121,6 @@ def _hashes(folder: Path, only: str | None) -> dict[str, str]:
     digests = content_hashes.of_checkpoint(folder, only, known)
     if before != known:
         with contextlib.suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True)
             write_whole(place, json.dumps(known).encode())
     return digests
 
@@ -155,7 +156,8 @@ def claim_cache(path: str, model: str, arguments: Facts) -> str:
         BiasError: It holds another model's answers, or of one that isn't known, or can't be used.
     """
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
-    file, asked = Path(f"{path}_rank{rank}.db"), identity(model, arguments)
+    file = Path(f"{path}_rank{rank}.db")
+    asked = identity(model, arguments)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -171,9 +173,13 @@ def claim_cache(path: str, model: str, arguments: Facts) -> str:
                 if not holds_answers:
                     database.execute(f"INSERT INTO {_TABLE} VALUES (?, ?)", row)  # noqa: S608 (a constant)
     except (OSError, sqlite3.Error) as error:
-        text = f"{file} can't be used ({why(error)}): name another file, or delete it"
-        raise BiasError(f"--use_cache {path}: {text}") from error
+        raise BiasError(
+            f"--use_cache {path}: "
+            f"{file} can't be used ({why(error)}): name another file, or delete it"
+        ) from error
     if row[0] != asked:
-        text = f"holds answers of another model, or of other files of this model ({row[0]}): name another file"
-        raise BiasError(f"--use_cache {path}: {file} {text}")
-    return str(row[1])
+        raise BiasError(
+            f"--use_cache {path}: {file} "
+            f"holds answers of another model, or of other files of this model ({row[0]}): name another file"
+        )
+    return row[1]

@@ -53,9 +53,16 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
         yield caution
     part = trial(task)
     if part:
-        advice = "use its numbers only to try things out, and compare them only with a run limited in the same way"
-        yield Remark(TRIAL, f"a limited run: {part}; {advice}", f"trial run, {part}")
-    model, share = run.provenance.get("model"), answered(task)
+        yield Remark(
+            TRIAL,
+            (
+                f"a limited run: {part}; "
+                "use its numbers only to try things out, and compare them only with a run limited in the same way"
+            ),
+            f"trial run, {part}",
+        )
+    model = run.provenance.get("model")
+    share = answered(task)
     if model in _RANDOM:
         yield Remark("chance_level", f"chance level: {model} answers at random")
     elif share:
@@ -73,26 +80,23 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
         yield Remark("of_benchmark", task.withheld)
 
 
-def _shows_bias(task: TaskRun) -> bool:
-    """Tell whether a main score of bias that needs no understanding differs from its neutral value."""
-    for value in task.main():
-        if value.favours and not value.needs_ability and value.leans(value.interval):
-            return True
-    return False
-
-
 def _guesses(task: TaskRun, answered: float) -> Iterator[Remark]:
     """Say which score shows that a model does no better than by guessing, of the share that was answered."""
+    for value in task.main():
+        if value.favours and not value.needs_ability and value.leans(value.interval):
+            return  # a bias that no guessing shows
     for value in task.scores.values():
-        if value.floor is None or _shows_bias(task):
+        if value.floor is None:
             continue
         low = value.interval[0] if value.interval else value.value
         share = 1.0 if value.of_answers else answered
         of = f" of the {100 * share:.0f}% that were answered" if share < 1 else ""
         guessed = f"by guessing{of} {numbers.number(value.floor, value.unit)}"
         if low <= value.floor * share:
-            text = f"chance level: {value.name} {numbers.cell(value)}, {guessed}"
-            yield Remark("chance_level", text)
+            yield Remark(
+                "chance_level",
+                f"chance level: {value.name} {numbers.cell(value)}, {guessed}",
+            )
 
 
 def _about_intervals(task: TaskRun) -> Iterator[Remark]:
@@ -102,20 +106,29 @@ def _about_intervals(task: TaskRun) -> Iterator[Remark]:
         if not math.isnan(value.stderr) and math.isfinite(value.dof)
     ]
     if groups and min(groups) <= _FEW_GROUPS:
-        text = f"few independent groups of items ({min(groups):.1f}): the intervals rest on little evidence"
-        yield Remark("few_groups", text)
+        yield Remark(
+            "few_groups",
+            f"few independent groups of items ({min(groups):.1f}): the intervals rest on little evidence",
+        )
     for value in task.main():
         if value.interval is not None and 0 < value.high - value.low < math.inf:
             share = (value.interval[1] - value.interval[0]) / (value.high - value.low)
             if share > _WIDE:
-                text = f"the interval of {value.name} covers {100 * share:.0f}% of its range: it says next to nothing"
-                yield Remark("wide_interval", text)
+                yield Remark(
+                    "wide_interval",
+                    f"the interval of {value.name} covers {100 * share:.0f}% of its range: it says next to nothing",
+                )
 
 
 def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
     if _is_part_of_a_suite(task):
-        text = "a fixed, balanced part of the items: intervals are wider than those of all items"
-        yield Remark("suite_part", f"--suite {task.metadata['suite']['name']}: {text}")
+        yield Remark(
+            "suite_part",
+            (
+                f"--suite {task.metadata['suite']['name']}: "
+                "a fixed, balanced part of the items: intervals are wider than those of all items"
+            ),
+        )
     if isinstance(task.definition, UnknownBenchmark):
         return
     fixed = task.metadata.get("fixed") or ()
@@ -141,15 +154,25 @@ def about_origin(run: Run) -> Iterator[Remark]:
     """Say where nothing proves which weights answered, and how many answers came from a file."""
     facts = run.provenance
     if settings.UNPROVEN in facts:
-        text = "joined from files that don't prove that the same weights answered"
-        yield Remark(WEIGHTS, f"{text}: {facts[settings.UNPROVEN]}")
+        yield Remark(
+            WEIGHTS,
+            (
+                "joined from files that don't prove that the same weights answered: "
+                f"{facts[settings.UNPROVEN]}"
+            ),
+        )
     elif not settings.are_proven(run):
         said = facts.get("served")
         more = f"; the server calls itself {said}" if said else ""
         yield Remark(WEIGHTS, f"nothing proves which weights answered{more}")
     if facts.get("cached"):
-        text = "answers came from a file of --use_cache, which was begun on that day"
-        yield Remark(CACHED, f"{facts['cached']}: {text}")
+        yield Remark(
+            CACHED,
+            (
+                f"{facts['cached']}: "
+                "answers came from a file of --use_cache, which was begun on that day"
+            ),
+        )
 
 
 def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
@@ -195,8 +218,7 @@ def trials(tasks: Iterable[TaskRun]) -> str:
 
 def before_scores(run: Run, task: TaskRun) -> str:
     """Return the caveats printed before a task's scores, or ""."""
-    remarks = disqualifying(run, task)
-    return "; ".join(remark.brief or remark.text for remark in remarks)
+    return "; ".join(remark.brief or remark.text for remark in disqualifying(run, task))
 
 
 @dataclass(frozen=True)
@@ -242,7 +264,7 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
     for run in runs:
         border = run.provenance.get("border")
         if border:
-            located.append((Remark("border", str(border)), run.name))
+            located.append((Remark("border", border), run.name))
     located.sort(key=lambda pair: pair[0].kind == "score_note")
     by_text: dict[str, PlacedRemark] = {}
     for remark, place in located:

@@ -11,11 +11,11 @@ import pkgutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
@@ -29,6 +29,7 @@ from lm_eval_bias.core.answers import (
 )
 from lm_eval_bias.core.benchmark import (
     Benchmark,
+    Documents,
     Rewriting,
     SavedFiles,
     facets_of,
@@ -96,13 +97,38 @@ class AnswerReading:
         if not self.as_logged:
             samples = self._read_again(samples)
         if self.rewritings:
-            samples = _rewritten_all(samples, self.rewritings, self.used)
+            samples = self._rewrite(samples)
         count = Counter[SavedPart]()
         for sample in samples:
             with errors_in(sample.part, f"document {count[sample.part]}"):
                 record = sample.part.definition.record(sample.doc, sample.answers)
             count[sample.part] += 1
             yield sample, record
+
+    def _rewrite(self, samples: SavedSamples) -> SavedSamples:
+        """Rewrite a file's samples, which are all of one benchmark, in those ways that are for it.
+
+        Raises:
+            NotConcerned: None of them is.
+        """
+        first = next(samples, None)
+        if first is None:
+            return samples
+        samples = chain([first], samples)
+        is_concerned = False
+        for rewriting, value in self.rewritings:
+            if rewriting in first.part.definition.family.extensions:
+                is_concerned = True
+                self.used.add(rewriting.flag)
+                samples = _rewritten(samples, rewriting, value)
+        if not is_concerned:
+            flags = [
+                f"--{other.flag} is for {_owner(other)}" for other, _ in self.rewritings
+            ]
+            raise NotConcerned(
+                f"{' and '.join(flags)}, and this is {first.part.benchmark}"
+            )
+        return samples
 
     def _read_again(self, samples: Iterable[SavedSample]) -> SavedSamples:
         """Read the texts of samples again, and count those that are read otherwise."""
@@ -117,7 +143,7 @@ class AnswerReading:
         paths: list[str],
         take: Callable[[SavedSamples], dict[SavedPart, T]],
         language: str | None,
-    ) -> list[T]:
+    ) -> dict[SavedPart, T]:
         """Read everything saved under the paths; as :func:`gather`.
 
         Raises:
@@ -158,7 +184,7 @@ def rescore(
     """
     reading = reading or AnswerReading()
     take = partial(_file, reading=reading, with_items=with_items)
-    return reading.gather(paths, take, language)
+    return list(reading.gather(paths, take, language).values())
 
 
 def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value], int]:
@@ -175,10 +201,8 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
         raise BiasError(
             "there is no sample log beside the file: run with --log_samples, and name the run's folder"
         )
-    reading, samples = (
-        AnswerReading(as_logged=as_logged),
-        sample_logs.first_filter(task.samples),
-    )
+    reading = AnswerReading(as_logged=as_logged)
+    samples = sample_logs.first_filter(task.samples)
     records = [record for _, record in reading.records(samples)]
     values = values_of(task.definition.scores(records), records)
     return values, reading.otherwise.total()
@@ -246,43 +270,15 @@ def _item(sample: SavedSample, record: Record) -> Data:
     return row
 
 
-def _rewritten_all(
-    samples: SavedSamples,
-    rewritings: Sequence[tuple[Rewriting, str]],
-    used: set[str],
-) -> SavedSamples:
-    """Rewrite a file's samples, which are all of one benchmark, in those ways that are for it.
-
-    Raises:
-        NotConcerned: None of them is.
-    """
-    first = next(samples, None)
-    if first is None:
-        return samples
-    samples = chain([first], samples)
-    is_concerned = False
-    for rewriting, value in rewritings:
-        if rewriting in first.part.definition.family.extensions:
-            is_concerned = True
-            used.add(rewriting.flag)
-            samples = _rewritten(samples, rewriting, value)
-    if not is_concerned:
-        flags = [f"--{other.flag} is for {_owner(other)}" for other, _ in rewritings]
-        raise NotConcerned(f"{' and '.join(flags)}, and this is {first.part.benchmark}")
-    return samples
-
-
-def _rewritten(
-    samples: Iterable[SavedSample], rewriting: Rewriting, value: str
-) -> SavedSamples:
+def _rewritten(samples: SavedSamples, rewriting: Rewriting, value: str) -> SavedSamples:
     """Yield saved documents and answers as a benchmark rewrites them."""
     for part, saved in sample_logs.collect(samples).items():
+        docs: Documents = [sample.doc for sample in saved]
+        results: Sequence[Sequence[Any]] = [sample.answers for sample in saved]
         with errors_in(part, "its documents"):
-            docs, results = rewriting.change(saved.docs, saved.results, value)
-        rewritten = replace(
-            saved, docs=list(map(dict, docs)), results=list(map(list, results))
-        )
-        yield from rewritten.samples()
+            docs, results = rewriting.change(docs, results, value)
+        for doc, answers in zip(docs, results, strict=True):
+            yield SavedSample(part, dict(doc), list(answers))
 
 
 def _files(
@@ -311,9 +307,9 @@ def _files(
                     files[first] = (reader, is_named)
         if not hits:
             formats = "; ".join(reader.name for reader in readers)
-            advice = "run again with --log_samples, and name the run's folder"
             raise BiasError(
-                f"{name}: no file that can be rescored (known: {formats}); {advice}"
+                f"{name}: no file that can be rescored (known: {formats}); "
+                "run again with --log_samples, and name the run's folder"
             )
     return files
 
@@ -323,7 +319,7 @@ def gather(
     take: Callable[[SavedSamples], dict[SavedPart, T]],
     language: str | None = None,
     readers: Sequence[Reader] | None = None,
-) -> list[T]:
+) -> dict[SavedPart, T]:
     """Read everything saved under the paths, one file after another.
 
     Logs of other people's tasks in a folder are skipped with a note, and so are files that the flags don't concern.
@@ -360,4 +356,4 @@ def gather(
         raise foreign[0]
     for skipped in dict.fromkeys(map(str, foreign)):
         print(f"lm-eval-bias: skipped: {skipped}", file=sys.stderr)
-    return list(parts.values())
+    return parts

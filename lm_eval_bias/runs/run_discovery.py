@@ -29,7 +29,7 @@ _WEIGHTS = "weights"  # recorded by runs of lm-eval-bias alone
 def _fact(run: Run, key: str) -> Any:
     value = run.provenance.get(key) or None
     # builds of one release for one kind of device or another: 2.13.0+cpu
-    return str(value or "").partition("+")[0] if key == "torch" else value
+    return (value or "").partition("+")[0] if key == "torch" else value
 
 
 def is_same(run: Run, other: Run) -> bool:
@@ -92,9 +92,11 @@ def _difference(run: Run, first: Run) -> str:
     """Say in words how a run differs from the first of its model."""
     parts = []
     for key in (*SAME, _WEIGHTS, "limit"):
-        value, other = _fact(run, key), _fact(first, key)
+        value = _fact(run, key)
+        other = _fact(first, key)
         if value != other:
-            here, there = readable(value)[:60], readable(other)[:60]
+            here = readable(value)[:60]
+            there = readable(other)[:60]
             parts.append(f"{key.replace('_', ' ')} ({here}, there {there})")
     return ", ".join(parts) or "nothing that its file records"
 
@@ -120,17 +122,6 @@ def _distinguished(runs: Sequence[Run], repeatable: bool) -> list[Run]:
     return [renamed.get(id(run), run) for run in runs]
 
 
-def run_of(path: Path) -> Run | None:
-    """Read a file's run; ``None`` if it isn't called like one.
-
-    Raises:
-        BiasError: It can't be read.
-    """
-    if not harness_results.matches(path):
-        return None
-    return harness_results.read(path, read_json(path))
-
-
 def beside(logs: Iterable[Path]) -> dict[Path, Run]:
     """Read the runs of the results files beside sample logs, as far as they can be read, by the log."""
     runs: dict[Path, Run | None] = {}
@@ -140,7 +131,7 @@ def beside(logs: Iterable[Path]) -> dict[Path, Run]:
         if file not in runs:
             runs[file] = None
             with contextlib.suppress(BiasError):
-                runs[file] = run_of(file)
+                runs[file] = harness_results.read(file, read_json(file))
         if run := runs[file]:
             found[log] = run
     return found
@@ -152,24 +143,26 @@ def _under(folder: Path, seen: set[str]) -> Found:
     dates = set()
     is_read = False
     # links last: logs lie beside the file itself
-    for path in sorted(list_files(folder, "*.json"), key=Path.is_symlink):
-        if os.path.realpath(path) in seen:
-            is_read = True
-        else:
-            try:
-                run = run_of(path)
-                if run is None:
-                    continue
-                runs.append(run)
-            except BiasError as error:
-                problems.append(Problem(path, str(error)))
-            seen.add(os.path.realpath(path))
+    files = filter(harness_results.matches, list_files(folder))
+    for path in sorted(files, key=Path.is_symlink):
+        try:
+            if os.path.realpath(path) in seen:
+                is_read = True
+            else:
+                runs.append(harness_results.read(path, read_json(path)))
+        except BiasError as error:
+            problems.append(Problem(path, str(error)))
+        seen.add(os.path.realpath(path))
         dates.add((path.parent, path.stem.removeprefix("results_")))
     for path in list_files(folder, "samples_*.jsonl"):
         date = path.stem.rpartition("_")[2]
         if sample_logs.matches(path) and (path.parent, date) not in dates:
-            text = f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)"
-            problems.append(Problem(path, text))
+            problems.append(
+                Problem(
+                    path,
+                    f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)",
+                )
+            )
     if not runs and not problems and not is_read:
         problems.append(Problem(folder, "holds no run (no results_*.json)"))
     return runs, problems
@@ -184,13 +177,12 @@ def _named(path: Path, seen: set[str]) -> Found:
     if os.path.realpath(path) in seen:
         return [], []
     seen.add(os.path.realpath(path))
+    if not harness_results.matches(path):
+        raise BiasError(f"{path}: not the results of a run (results_*.json)")
     try:
-        run = run_of(path)
+        return [harness_results.read(path, read_json(path))], []
     except BiasError as error:
         raise BiasError(f"{path}: {error}") from error
-    if run is None:
-        raise BiasError(f"{path}: not the results of a run (results_*.json)")
-    return [run], []
 
 
 def read(paths: Sequence[str | Path], by_task: bool = False) -> Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ from lm_eval_bias.core import Data, catalog, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
     NotOurs,
-    Saved,
     SavedPart,
     SavedSample,
     SavedSamples,
 )
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
+from lm_eval_bias.core.numbers import grouped
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
@@ -86,14 +86,16 @@ def samples(path: Path) -> SavedSamples:
         BiasError: The log is damaged, truncated or another task's, or has a document twice. That it has fewer documents
             than the run is known only at its end.
     """
-    task, beside = task_of(path), results_beside(path)
+    task = task_of(path)
+    beside = results_beside(path)
     results = _results(beside)
     entry = catalog.entries().get(task)
     usual = catalog.TAKE_FIRST if entry is None else entry.filter
     parts = {}
     numbers: dict[SavedPart, set[int]] = defaultdict(set)
     for place, sample in lines(path):
-        name, number = sample["doc"].get("benchmark"), sample.get("doc_id")
+        name = sample["doc"].get("benchmark")
+        number = sample.get("doc_id")
         # documents of the harness's own tasks don't name it
         if not name and entry is not None and entry.path is None:
             name = entry.benchmark
@@ -143,15 +145,11 @@ def first_filter(path: Path) -> SavedSamples:
             yield sample
 
 
-def collect(saved_samples: Iterable[SavedSample]) -> dict[SavedPart, Saved]:
-    """Collect all documents and answers by part."""
-    parts: dict[SavedPart, Saved] = {}
-    for sample in saved_samples:
-        empty = Saved(**vars(sample.part), docs=[], results=[])
-        saved = parts.setdefault(sample.part, empty)
-        saved.docs.append(sample.doc)
-        saved.results.append(sample.answers)
-    return parts
+def collect(saved_samples: SavedSamples) -> dict[SavedPart, list[SavedSample]]:
+    """Collect all documents and answers by part, without what else a log has of them."""
+    return grouped(
+        (sample.part, sample._replace(logged={})) for sample in saved_samples
+    )
 
 
 def _results(path: Path) -> Data:

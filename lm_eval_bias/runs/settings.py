@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
 
 from lm_eval_bias.core import catalog, content_hashes, registry
@@ -62,10 +63,8 @@ def are_proven(run: Run) -> bool:
 
 def option_names() -> list[str]:
     """List all names that a changed option can have."""
-    names = dict.fromkeys(NAMES)
-    for benchmark in registry.by_name().values():
-        names |= dict.fromkeys(benchmark.options.roles)
-    return list(names)
+    roles = [benchmark.options.roles for benchmark in registry.by_name().values()]
+    return list(dict.fromkeys(chain(NAMES, *roles)))
 
 
 def choices(run: Run, task: TaskRun) -> dict[str, str]:
@@ -109,7 +108,7 @@ def key(run: Run, task: TaskRun) -> tuple[str, ...]:
 
 def asked(task: TaskRun) -> str:
     """Return the hash of what was run: documents and what was asked of them."""
-    return str(task.inputs.get("scored") or task.inputs.get("documents") or UNRECORDED)
+    return task.inputs.get("scored") or task.inputs.get("documents") or UNRECORDED
 
 
 def unknown_part(task: TaskRun) -> str:
@@ -143,17 +142,17 @@ def describe(run: Run, task: TaskRun) -> str:
     if run.provenance.get("chat_template") or task.inputs.get("chat_template"):
         parts.append("chat template")
     if run.provenance.get("dtype"):
-        parts.append(str(run.provenance["dtype"]))
+        parts.append(run.provenance["dtype"])
     return "; ".join(parts)
 
 
 def old_version(task: TaskRun) -> str:
     """Say in which version a task was run if that isn't the current one; empty where it is, or isn't known."""
-    entry, current = catalog.entries().get(task.task), task.version
-    if entry is not None:
-        current = str(entry.metadata.get("version", current))
-    is_current = task.version == current
-    return "" if is_current else f"task version {task.version}, now {current}"
+    entry = catalog.entries().get(task.task)
+    current = str(entry.metadata.get("version", task.version)) if entry else ""
+    if current in ("", task.version):
+        return ""
+    return f"task version {task.version}, now {current}"
 
 
 def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
@@ -166,24 +165,27 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
         if not used or not used.get("is_default", has_default):
             yield ChangedOption(name, value, _PROBLEMS.get(name, "").format(value))
     if task.task not in catalog.entries() and "dataset_used" not in task.metadata:
-        problem = (
-            "not a task of this version: the run used another version, or its own tasks"
+        yield ChangedOption(
+            "task",
+            "",
+            "not a task of this version: the run used another version, or its own tasks",
         )
-        yield ChangedOption("task", "", problem)
     elif task.inputs.get("changed"):
         changed = ", ".join(task.inputs["changed"])
-        problem = f"not the packaged task of this name: {changed}"
-        yield ChangedOption("task", "", problem)
+        yield ChangedOption(
+            "task", "", f"not the packaged task of this name: {changed}"
+        )
     old = old_version(task)
     if old:
         yield ChangedOption("version", task.version, old)
     template = run.provenance.get("chat_template")
     if template or task.inputs.get("chat_template"):
-        problem = (
-            "the prompts use a chat template, which the papers' prompts don't have"
+        yield ChangedOption(
+            "chat_template",
+            (template or "")[:12],
+            "the prompts use a chat template, which the papers' prompts don't have",
         )
-        yield ChangedOption("chat_template", str(template or "")[:12], problem)
-        arguments = str(run.provenance.get("model_args") or "")
+        arguments = run.provenance.get("model_args") or ""
         for name in _OF_TEMPLATES:
             match = re.search(rf"(?:^|,){name}=([^,]*)", arguments)
             if match:
@@ -193,19 +195,24 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
         text = ",".join(map(str, seeds)) if isinstance(seeds, list) else str(seeds)
         yield ChangedOption("seeds", text)
     if "documents" not in task.inputs and "scored" not in task.inputs:
-        problem = (
-            "its file doesn't say which inputs were read and scored: run the task again"
+        yield ChangedOption(
+            "inputs",
+            "",
+            "its file doesn't say which inputs were read and scored: run the task again",
         )
-        yield ChangedOption("inputs", "", problem)
     here = content_hashes.of_data_files(folder_of(benchmark))
     there = task.inputs.get("package_content", here)
     distribution = registry.distribution(benchmark)
     if there != here and task.metadata.get("distribution") == distribution:
-        problem = "the benchmark's own files differ from those here"
-        yield ChangedOption("package_data", there[:12], problem)
+        yield ChangedOption(
+            "package_data",
+            there[:12],
+            "the benchmark's own files differ from those here",
+        )
     items = part(task)
     if items:
-        limit, suite = run.provenance.get("limit"), task.metadata.get("suite") or {}
+        limit = run.provenance.get("limit")
+        suite = task.metadata.get("suite") or {}
         if limit:
             number = int(limit) if limit == int(limit) else limit
             yield ChangedOption("limit", str(number), items)

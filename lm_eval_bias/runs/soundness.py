@@ -6,34 +6,41 @@ Files are believed as far as their form goes; their numbers can be recomputed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from lm_eval_bias.core.run_data import Value
 
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
 
 
-def _numbers(value: Value) -> Iterator[tuple[str, float]]:
-    """Yield all numbers of a score by name; ``nan`` for those that it doesn't have."""
-    yield "value", value.value
-    yield "standard error", value.stderr
-    yield "degrees of freedom", value.dof if not math.isnan(value.stderr) else math.nan
-    for name, ends in (
-        ("interval", value.interval),
-        ("interval of the items as given", value.fixed_interval),
-    ):
-        low, high = ends or (math.nan, math.nan)
-        yield f"{name}'s lower end", low
-        yield f"{name}'s upper end", high
+def is_close(first: float, second: float) -> bool:
+    """Tell whether two numbers are the same but for rounding, or both ``nan``."""
+    if math.isnan(first):
+        return math.isnan(second)
+    return math.isclose(first, second, rel_tol=ROUNDING, abs_tol=ROUNDING)
+
+
+def _numbers(value: Value) -> dict[str, float]:
+    """Return all numbers of a score by name; ``nan`` for those that it doesn't have."""
+    low, high = value.interval or (math.nan, math.nan)
+    fixed_low, fixed_high = value.fixed_interval or (math.nan, math.nan)
+    return {
+        "value": value.value,
+        "standard error": value.stderr,
+        "degrees of freedom": math.nan if math.isnan(value.stderr) else value.dof,
+        "interval's lower end": low,
+        "interval's upper end": high,
+        "interval of the items as given's lower end": fixed_low,
+        "interval of the items as given's upper end": fixed_high,
+    }
 
 
 def _difference(given: Value, computed: Value) -> str:
     """Describe the first number that differs; empty where none does."""
-    pairs = zip(_numbers(given), _numbers(computed), strict=True)
-    for (name, ours), (_, theirs) in pairs:
-        both_nan = math.isnan(ours) and math.isnan(theirs)
-        is_close = math.isclose(ours, theirs, rel_tol=ROUNDING, abs_tol=ROUNDING)
-        if not both_nan and not is_close:
+    again = _numbers(computed)
+    for name, ours in _numbers(given).items():
+        theirs = again[name]
+        if not is_close(ours, theirs):
             return f"{given.name} has the {name} {ours:.10g}, but from its samples {theirs:.10g}"
     return ""
 

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval_bias.core import Data, registry
-from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
+from lm_eval_bias.core.answers import (
+    NotOurs,
+    Reader,
+    SavedPart,
+    SavedSample,
+    SavedSamples,
+)
 from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, expanded, read_text, why
@@ -98,7 +104,7 @@ def matches(path: Path) -> bool:
     return False
 
 
-def read(path: Path, language: str | None = None) -> list[Saved]:
+def read(path: Path, language: str | None = None) -> SavedSamples:
     """Read labelled texts as saved answers of ``regard_<language>``, one document a text.
 
     Args:
@@ -138,19 +144,13 @@ def read(path: Path, language: str | None = None) -> list[Saved]:
     has_other = any(regard == OTHER for _, _, _, regard in labelled)
     labels = LABELS if has_other else REGARDS
     identity = Identity(named or "labels of the file", path.name, labels, warning)
-    docs = [
-        regard_document(language, identity, {"gender": gender})
-        for _, _, gender, _ in labelled
-    ]
-    results = [[[[text, regard]]] for _, text, _, regard in labelled]
-    return [
-        Saved(path, f"regard_{language}", "none", registry.get("regard"), docs, results)
-    ]
+    part = SavedPart(path, f"regard_{language}", "none", registry.get("regard"))
+    for _, text, gender, regard in labelled:
+        doc = regard_document(language, identity, {"gender": gender})
+        yield SavedSample(part, doc, [[[text, regard]]])
 
 
-READER = Reader(
-    "labelled texts about women and men (JSONL or CSV)", matches, whole(read)
-)
+READER = Reader("labelled texts about women and men (JSONL or CSV)", matches, read)
 
 
 def with_labels(
@@ -172,9 +172,12 @@ def with_labels(
     path = expanded(file)
     used = docs[0]["classifier"]
     language = str(docs[0]["language"])
-    (saved,) = read(path, language)
-    labelled = [(str(text), str(label)) for (((text, label),),) in saved.results]
-    if saved.docs[0]["classifier"]["name"] == used["name"]:
+    saved = list(read(path, language))
+    labelled = []
+    for sample in saved:
+        (((text, label),),) = sample.answers
+        labelled.append((str(text), str(label)))
+    if saved[0].doc["classifier"]["name"] == used["name"]:
         raise BiasError(
             f"--regard_labels {file}: its labels are those of {used['name']}, which is to be measured"
         )

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.answers import NotOurs, Reader, Saved, whole
+from lm_eval_bias.core.answers import (
+    NotOurs,
+    Reader,
+    SavedPart,
+    SavedSample,
+    SavedSamples,
+)
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import check_plain
 from lm_eval_bias.tasks.stereoset import stereoset_items
@@ -62,7 +68,7 @@ def _scores(entries: Any, where: str) -> dict[str, float]:
     return scores
 
 
-def read(path: Path, language: str | None) -> list[Saved]:
+def read(path: Path, language: str | None) -> SavedSamples:
     """Read a prediction file as saved answers of ``stereoset_<language>``, or of its one test.
 
     All languages have the same candidates, but translations lack single items, which files made elsewhere may score:
@@ -132,7 +138,9 @@ def read(path: Path, language: str | None) -> list[Saved]:
     task = "_".join(["stereoset", language, *tests])
     if len(tests) > 1:
         task = f"stereoset_{language}"
-    return [Saved(path, task, "none", registry.get("stereoset"), docs, results)]
+    part = SavedPart(path, task, "none", registry.get("stereoset"))
+    for doc, answers in zip(docs, results, strict=True):
+        yield SavedSample(part, doc, answers)
 
 
-READER = Reader("the StereoSet authors' predictions (JSON)", matches, whole(read))
+READER = Reader("the StereoSet authors' predictions (JSON)", matches, read)

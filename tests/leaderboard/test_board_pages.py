@@ -5,8 +5,9 @@ import io
 import json
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.files import read_json
 from lm_eval_bias.report import run_reports
-from lm_eval_bias.runs import run_discovery
+from lm_eval_bias.runs import harness_results
 from tests.support.boards import TASK, run_data, task, value
 from tests.support.made_runs import HOSTILE, write
 from tests.support.pages import check_closed
@@ -53,7 +54,7 @@ def test_csv_json_and_page_say_the_same_as_the_files(said):
             cell["interval"] or [0, None]
         )[1]
     (path,) = (RESULTS / "runs" / "smollm2-135m-instruct").iterdir()
-    source = run_reports.as_data(run_discovery.run_of(path))
+    source = run_reports.as_data(harness_results.read(path, read_json(path)))
     latest = f"{TASK}_latest"
     (row,) = next(one["rows"] for one in boards if one["task"] == latest)
     for name, cell in row["scores"].items():

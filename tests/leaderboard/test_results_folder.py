@@ -7,7 +7,7 @@ import pytest
 
 from lm_eval_bias.core import catalog, registry, run_data
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, TESTS, VARIANTS
-from lm_eval_bias.runs import run_discovery
+from lm_eval_bias.runs import harness_results, run_discovery
 from tests.support.places import ROOT
 
 FILES = sorted((ROOT / "results" / "runs").rglob("*.json"))
@@ -19,7 +19,7 @@ def content(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name)
 def test_a_run_is_valid_and_fits_the_catalogue(path):
-    run = run_discovery.run_of(path)
+    run = harness_results.read(path, content(path))
     for name, task in run.tasks.items():
         entry = catalog.entries()[name]
         assert (task.benchmark, task.language, task.items) == (

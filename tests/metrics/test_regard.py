@@ -103,13 +103,8 @@ def test_published_chi_square(name):
 def test_published_labelled_texts():
     if not LABELLED.is_file():
         pytest.skip("the labelled GerPT-2 texts are not here")
-    (part,) = labelled_texts.read(LABELLED)
-    values = found(
-        [
-            hooks.record(doc, answer)
-            for doc, answer in zip(part.docs, part.results, strict=True)
-        ]
-    )
+    samples = labelled_texts.read(LABELLED)
+    values = found([hooks.record(sample.doc, sample.answers) for sample in samples])
     for name, (table, chi2, n) in PUBLISHED.items():
         assert (round(values[f"{name}/chi2"].value, 3), values[f"{name}/n"].value) == (
             chi2,

@@ -214,11 +214,8 @@ def test_authors_predictions_give_the_authors_scores(name, mirror):
     if name == "absent":
         pytest.skip("no published predictions beside the checkout")
     run = published()[name]
-    (part,) = predictions.read(PUBLISHED / f"{name}.json.gz", run["lang"])
-    records = [
-        hooks.record(doc, answers)
-        for doc, answers in zip(part.docs, part.results, strict=True)
-    ]
+    samples = predictions.read(PUBLISHED / f"{name}.json.gz", run["lang"])
+    records = [hooks.record(sample.doc, sample.answers) for sample in samples]
     compared = 0
     for test, by_type in run["expected"].items():
         for bias_type, expected in by_type.items():

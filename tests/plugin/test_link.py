@@ -1,6 +1,5 @@
 """link and link --remove, in a stand-in for the harness's task folder, with releases that need it and that don't."""
 
-import importlib.metadata
 import json
 import re
 
@@ -20,16 +19,9 @@ def harness(tmp_path, monkeypatch):
     folder = tmp_path / "lm_eval" / "tasks"
     folder.mkdir(parents=True)
     (folder / "other.yaml").write_text("task: other\n")
-    version = importlib.metadata.version
-    monkeypatch.setattr(
-        importlib.metadata,
-        "version",
-        lambda name: "0.4.13" if name == "lm_eval" else version(name),
-    )
+    monkeypatch.setattr(linking, "found_by_harness", frozenset)
     monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
-    linking.found_by_harness.cache_clear()
-    yield folder
-    linking.found_by_harness.cache_clear()
+    return folder
 
 
 @pytest.fixture

@@ -36,8 +36,11 @@ def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_pa
             line(n, name=name) for n, name in ((0, "x"), (0, "y"), (1, "y"), (1, "x"))
         )
     )
-    parts = list(sample_logs.collect(sample_logs.samples(path)).values())
-    assert [(part.filter, [doc["item"] for doc in part.docs]) for part in parts] == [
+    parts = sample_logs.collect(sample_logs.samples(path))
+    assert [
+        (part.filter, [one.doc["item"] for one in saved])
+        for part, saved in parts.items()
+    ] == [
         ("x", [0, 1]),
         ("y", [0, 1]),
     ]

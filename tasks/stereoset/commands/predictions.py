@@ -6,10 +6,11 @@ import argparse
 import gzip
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import chain
 
 from lm_eval_bias.core import Data
-from lm_eval_bias.core.answers import Saved, errors_in
+from lm_eval_bias.core.answers import SavedSample, errors_in
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_place, expanded, write_whole, writing
 from lm_eval_bias.custom_metrics.stereoset import METHOD
@@ -60,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     logs = rescoring.gather(
         arguments.paths, sample_logs.collect, readers=[rescoring.SAMPLE_LOGS]
     )
-    predictions = collect(logs, arguments.variant, arguments.language)
+    samples = chain.from_iterable(logs.values())
+    predictions = collect(samples, arguments.variant, arguments.language)
     content = (json.dumps(predictions, indent=2) + "\n").encode()
     with writing(target):
         write_whole(
@@ -75,7 +77,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def collect(
-    parts: Sequence[Saved], variant: str | None = None, language: str | None = None
+    saved: Iterable[SavedSample],
+    variant: str | None = None,
+    language: str | None = None,
 ) -> Predictions:
     """Turn saved answers into one set of predictions, in the released order; other benchmarks' are passed over.
 
@@ -83,41 +87,39 @@ def collect(
         BiasError: Nothing of StereoSet, several languages, a test twice, or items that were not run.
     """
     samples = []
-    for part in parts:
-        is_named = language in (None, part.docs[0].get("language"))
-        if is_named and part.benchmark in ("stereoset", "stereoset_variants"):
-            samples.append(part)
+    for sample in saved:
+        is_named = language in (None, sample.doc.get("language"))
+        if is_named and sample.part.benchmark in ("stereoset", "stereoset_variants"):
+            samples.append(sample)
     if not samples:
         subject = "StereoSet" if language is None else f"StereoSet in {language!r}"
         raise BiasError(f"no samples of {subject}: run its tasks with --log_samples")
-    languages = sorted({str(part.docs[0].get("language")) for part in samples})
+    languages = sorted({str(sample.doc.get("language")) for sample in samples})
     if len(languages) > 1:
         raise BiasError(
             f"samples of several languages ({', '.join(languages)}): choose one with --language"
         )
     scores = {}
     method = variant or METHOD
-    for part in samples:
-        with errors_in(part, "a document"):
-            for doc, answers in zip(part.docs, part.results, strict=True):
-                scored = hooks.candidate_scores(doc, answers)
-                if method not in scored:
+    for sample in samples:
+        with errors_in(sample.part, "a document"):
+            doc = sample.doc
+            scored = hooks.candidate_scores(doc, sample.answers)
+            if method not in scored:
+                raise BiasError(
+                    f"--variant {variant}: must be one of the scores {', '.join(scored)}"
+                )
+            for candidate, score in zip(doc["candidates"], scored[method], strict=True):
+                name = candidate["id"]
+                if math.isnan(score):
                     raise BiasError(
-                        f"--variant {variant}: must be one of the scores {', '.join(scored)}"
+                        f"item {doc['id']}: the score of candidate {name} is nan"
                     )
-                for candidate, score in zip(
-                    doc["candidates"], scored[method], strict=True
-                ):
-                    name = candidate["id"]
-                    if math.isnan(score):
-                        raise BiasError(
-                            f"item {doc['id']}: the score of candidate {name} is nan"
-                        )
-                    if name in scores:
-                        raise BiasError(
-                            f"candidate {name} was scored by several runs: name one of them"
-                        )
-                    scores[name] = score
+                if name in scores:
+                    raise BiasError(
+                        f"candidate {name} was scored by several runs: name one of them"
+                    )
+                scores[name] = score
     predictions: Predictions = {}
     for test in ("intra", "inter"):  # as the authors' files have them
         items = read(languages[0], test)
