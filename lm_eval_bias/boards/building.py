@@ -28,7 +28,8 @@ from lm_eval_bias.runs import remarks, settings
 from lm_eval_bias.runs.harness_results import presentable
 from lm_eval_bias.runs.soundness import ROUNDING
 
-RUN, PUBLISHED = "run", "published"
+RUN = "run"
+PUBLISHED = "published"
 NOT_PUBLISHED = "not published"
 
 
@@ -243,7 +244,8 @@ def _published_cell(score: run_data.PublishedCell | None, ranked: bool) -> Ranke
 
 def _designs(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
     """Return a run's score designs by name; none without a readable log of known items."""
-    side, records = Side(run.name, run, task), list[Record]()
+    side = Side(run.name, run, task)
+    records = list[Record]()
     if settings.asked(task) != settings.UNRECORDED:
         with suppress(BiasError):
             records = list(side.records.values())
@@ -365,9 +367,11 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
             )
         )
     if entry:
-        language, measures = entry.language, entry.measures
+        language = entry.language
+        measures = entry.measures
     else:  # a task over a data set of one's own says what it measures
-        language, metadata = results[0].language, results[0].metadata
+        language = results[0].language
+        metadata = results[0].metadata
         measures = "a task that this package doesn't know"
         if "dataset_used" in metadata:
             measures = str(metadata.get("measures") or measures)

@@ -136,7 +136,8 @@ def _run(argv: Sequence[str]) -> int:
     if first == "--version":
         print(f"lm-eval-bias {__version__}")
         return 0
-    name, command = first, verbs().get(first)
+    name = first
+    command = verbs().get(first)
     if command is None:
         special = special_commands()
         of_family = [other for other in special if other.startswith(f"{first} ")]

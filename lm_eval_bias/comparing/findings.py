@@ -106,7 +106,8 @@ class Finding:
     @property
     def outcome(self) -> str:
         """Whether ``other`` is shown to be better or worse: further from neutral, or of lower ability, is worse."""
-        d, score = self.difference, self.score
+        d = self.difference
+        score = self.score
         if not self.significant:
             return NOT_SHOWN
         if score.higher_is_better is not None:
@@ -135,7 +136,8 @@ class Finding:
             if self.score.neutral is None:
                 return higher
             return f"{higher}; which one is further from neutral is uncertain"
-        better, worse = self.other, self.base
+        better = self.other
+        worse = self.base
         if self.outcome == WORSE:
             better, worse = worse, better
         if self.score.higher_is_better is not None:
@@ -193,7 +195,8 @@ def _paired(pair: Pair, score: Score) -> Compared:
             f"{score.name} can't be compared item by item: choose another score"
         )
     designs: list[Design] = []
-    values, reasons = [], []
+    values = []
+    reasons = []
     for side, records in zip((pair.base, pair.other), pair.records, strict=True):
         try:
             designs.append(score.design(records))
@@ -360,7 +363,8 @@ def find(pairs: Sequence[Pair], choice: Choice) -> Comparison:
             nothing to compare.
     """
     findings: list[Finding] = []
-    refused, single = [], []
+    refused = []
+    single = []
     known: set[str] = set()
     for pair in progress(pairs, "Comparing"):
         reason = why_not_paired(pair, choice.by)

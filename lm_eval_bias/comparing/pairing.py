@@ -70,7 +70,8 @@ class Side:
             with errors_in(sample.part, f"document {len(records)}"):
                 first = benchmark.key(sample.doc)
                 record = benchmark.record(sample.doc, sample.answers)
-            key, number = first, 1
+            key = first
+            number = 1
             while key in records:
                 # data of the harness's own tasks may hold an item several times
                 number += 1
@@ -234,7 +235,8 @@ def _data_set(task: TaskRun) -> str:
 
 def why_not_paired(pair: Pair, by: str) -> str:
     """Say why two sides can't be compared item by item; "" if they can."""
-    base, other = pair.base, pair.other
+    base = pair.base
+    other = pair.other
     if not pair.is_logged:
         return "no sample logs"
     if base.task.benchmark != other.task.benchmark:
@@ -281,7 +283,8 @@ def why_not_paired(pair: Pair, by: str) -> str:
 
 def _asked(pair: Pair) -> tuple[bool, bool]:
     """Return whether two sides are known to have been asked differently, and whether that is known at all."""
-    base, other = settings.asked(pair.base.task), settings.asked(pair.other.task)
+    base = settings.asked(pair.base.task)
+    other = settings.asked(pair.other.task)
     known = settings.UNRECORDED not in (base, other)
     return known and base != other, known
 
@@ -293,7 +296,8 @@ MATTERS = (
 
 def beside_the_model(pair: Pair, by: str = "run") -> str:
     """Say what else differs between two runs that moves scores; "" if nothing is known to."""
-    parts, sides = [], (pair.base, pair.other)
+    parts = []
+    sides = (pair.base, pair.other)
     for key in MATTERS:
         values = [side.run.provenance.get(key) for side in sides]
         if values[0] != values[1]:

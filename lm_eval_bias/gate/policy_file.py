@@ -114,7 +114,8 @@ def read(path: Path) -> Policy:
     errors.sort(key=lambda error: error.validator != "additionalProperties")
     errors.sort(key=lambda error: list(map(str, error.absolute_path)))
     if errors:
-        error, text = errors[0], str(errors[0].message)[:200]
+        error = errors[0]
+        text = str(errors[0].message)[:200]
         place = "/".join(map(str, (path, *error.absolute_path)))
         is_bound = error.parent is None and isinstance(error.instance, dict)
         if is_bound and error.validator == "anyOf":
@@ -123,7 +124,8 @@ def read(path: Path) -> Policy:
     bounds = []
     for number, bound in enumerate(content["bounds"]):
         place = f"{path}/bounds/{number}"
-        low, high = bound.get("min", -math.inf), bound.get("max", math.inf)
+        low = bound.get("min", -math.inf)
+        high = bound.get("max", math.inf)
         if low > high:
             raise BiasError(f"{place}: min {low:.15g} is above max {high:.15g}")
         bounds.append(

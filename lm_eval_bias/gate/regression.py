@@ -24,9 +24,11 @@ def _worse(finding: Finding) -> tuple[float, float]:
     neutral changes by the difference of two values on one side of it, and by their sum where they are on two sides:
     the smaller of both.
     """
-    difference, score = finding.difference, finding.score
+    difference = finding.difference
+    score = finding.score
     factor = t_factor(difference.dof, 1 - finding.level)
-    moved, stderr = difference.value, difference.stderr
+    moved = difference.value
+    stderr = difference.stderr
     if score.higher_is_better is not None:
         return -moved if score.higher_is_better else moved, factor * stderr
     if score.neutral is None:
@@ -34,16 +36,19 @@ def _worse(finding: Finding) -> tuple[float, float]:
     both = difference.sum_value - 2 * score.neutral
     sign = both * moved
     if abs(both) < abs(moved):
-        moved, stderr = both, difference.sum_stderr
+        moved = both
+        stderr = difference.sum_stderr
     return math.copysign(moved, sign), factor * stderr
 
 
 def _judge(finding: Finding, margin: float) -> GateFinding:
     """Judge a score: violated where it is shown to be worse by more than the margin."""
     worse, reach = _worse(finding)
-    holds, problem = True, ""
+    holds = True
+    problem = ""
     if math.isnan(finding.difference.value):
-        holds, problem = False, finding.verdict
+        holds = False
+        problem = finding.verdict
     elif worse - reach > margin:
         holds = False
         problem = (

@@ -94,7 +94,8 @@ def limits(bound: Bound, value: Value) -> tuple[float, float]:
         BiasError: The bound is a distance and the score has no neutral value, or every value of the score would meet
             the bound, or none.
     """
-    low, high = bound.low, bound.high
+    low = bound.low
+    high = bound.high
     if math.isfinite(bound.distance):
         if value.neutral is None:
             raise BiasError(
@@ -136,7 +137,8 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
         # evidence looks at the end nearest to what is allowed, interval at the farthest
         step = 1 if bound.on == "interval" else -1
         first, last = ends[::step]
-    below, above = low - first, last - high
+    below = low - first
+    above = last - high
     if max(below, above) <= 0:
         return replace(finding, holds=True)
     return replace(

@@ -150,7 +150,8 @@ def _listing(told: Iterable[tuple[str, str]]) -> list[str]:
 
 def notes(board: Board) -> dict[str, Sequence[str]]:
     """Collect the notes on a board, by heading."""
-    made, remarks = [], []
+    made = []
+    remarks = []
     for row in board.rows:
         source = f" ({row.source})" if row.kind == PUBLISHED else ""
         made.append((f"{row.conventions}{source}", row.model))

@@ -83,7 +83,8 @@ def records(
 
 
 def _record(finding: Finding, correction: str) -> dict[str, object]:
-    difference, score = finding.difference, finding.score
+    difference = finding.difference
+    score = finding.score
     return {
         "family": "primary" if finding.primary else "other",
         "what": finding.subject,
@@ -130,8 +131,10 @@ def _needed(finding: Finding) -> Cell:
 
 
 def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
-    moved, score = finding.difference, finding.score
-    unit, goal = score.unit, aim(score)
+    moved = finding.difference
+    score = finding.score
+    unit = score.unit
+    goal = aim(score)
     sides = f"{finding.other}, against {finding.base}" if several else ""
     pairing = "" if finding.paired else "independent"
     ends = bracketed_ends(moved.interval, unit, "+")
@@ -232,7 +235,8 @@ def plan(findings: Sequence[Finding], target: float, style: str) -> str:
         return render(findings, "holm", style)
     rows = []
     for finding in findings:
-        score, alone = finding.score, finding.difference.detectable()
+        score = finding.score
+        alone = finding.difference.detectable()
         wanted = target * (score.high - score.low) / 2
         told = [
             difference(number, score.unit, "")

@@ -207,7 +207,8 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     """
     runs = presentable(runs)
     tasks = parts.report_tasks(runs)
-    sections, limit = _sections(tasks), overview.axis_limit(tasks)
+    sections = _sections(tasks)
+    limit = overview.axis_limit(tasks)
     title = f"Bias report on {len(runs)} runs"
     if len(runs) == 1:
         title = f"Bias report: {runs[0].name}"

@@ -221,7 +221,8 @@ def _statements(item: ReportTask) -> list[str]:
 
 def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]:
     """Pair each statement with the tasks that it is true of, if there are several; what can't be told comes last."""
-    places, said = numbers.grouped(pairs), []
+    places = numbers.grouped(pairs)
+    said = []
     for statement in sorted(places, key=lambda statement: statement in _UNTOLD):
         tasks = places[statement]
         where = f"({numbers.few(tasks, 3)})"
@@ -233,7 +234,8 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
 
 def _verdict(items: ReportTasks) -> ModelVerdict:
     """Sum up one model's verdict on one benchmark."""
-    statements, caveats = [], []
+    statements = []
+    caveats = []
     for item in items:
         task = item.task.task
         if item.task.withheld:
@@ -269,12 +271,14 @@ def picture(
     title: str, ident: str, items: ReportTasks, limit: float
 ) -> BenchmarkPicture:
     """Draw a benchmark's rows in the pictures, and give its verdicts."""
-    bias, ability = [], []
+    bias = []
+    ability = []
     by_task = numbers.grouped((item.task.task, item) for item in items)
     by_run = numbers.grouped((item.run.name, item) for item in items)
     for task, members in by_task.items():
         documents = [item.task.documents for item in members]
-        fewest, most = min(documents), max(documents)
+        fewest = min(documents)
+        most = max(documents)
         asked = f"{most:,} items"
         if fewest < most:
             asked = f"{fewest:,} to {most:,} items, not the same in all runs"
@@ -397,7 +401,8 @@ def _draw(
                     line, y, y + strip.height, pen.COLOUR["ink"], "dashed", lw=1
                 )
             for point in strip.points:
-                colour, at = pen.COLOUR[point.colour], y + point.y
+                colour = pen.COLOUR[point.colour]
+                at = y + point.y
                 if point.bar:
                     axis.hlines(at, *point.bar, colors=colour, lw=1.5)
                 marker = pen.MARKERS[point.shape]
@@ -412,6 +417,7 @@ def _draw(
     if len(models) > 1:
         for model, number in models.items():
             role, shape = pen.series(number)
-            marker, colour = pen.MARKERS[shape], pen.COLOUR[role]
+            marker = pen.MARKERS[shape]
+            colour = pen.COLOUR[role]
             axis.plot([], [], marker, color=colour, mew=0, label=model)
         figure.legend(loc="outside lower center", ncols=4)

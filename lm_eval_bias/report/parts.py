@@ -158,7 +158,8 @@ def moving_items(item: ReportTask) -> Table | None:
 
 def about_items(tasks: ReportTasks) -> tuple[list[str], list[Table]]:
     """List the items behind the main scores, and say why some tasks have none."""
-    lists, reasons = [], []
+    lists = []
+    reasons = []
     for item in progress(tasks, "Items of tasks"):
         try:
             table = moving_items(item)

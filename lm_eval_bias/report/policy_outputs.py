@@ -30,7 +30,8 @@ def required(finding: GateFinding) -> str:
     if isinstance(bound, str):
         return bound
     # as written: rounded, what violates it could seem to meet it
-    low, high = f"{bound.low:.15g}", f"{bound.high:.15g}"
+    low = f"{bound.low:.15g}"
+    high = f"{bound.high:.15g}"
     if bound.on == "evidence":  # met unless the whole interval lies outside
         ends = []
         if math.isfinite(bound.low):

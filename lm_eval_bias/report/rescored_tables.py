@@ -73,7 +73,8 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
     made = []
     beside = run_discovery.beside(result.part.path for result in results)
     for result in results:
-        name, path = result.part.task, result.part.path
+        name = result.part.task
+        path = result.part.path
         number[name] += 1
         label = f"{name} [{number[name]}]" if times[name] > 1 else name
         scores = result.scores
@@ -145,7 +146,8 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
             headings.append(
                 f"  {said_otherwise(result.read_otherwise)}; --as-logged keeps what was read then"
             )
-    described, entries = [], catalog.entries()
+    described = []
+    entries = catalog.entries()
     for run in made:
         # a part of a task, which isn't one of the catalog's, has no words
         known = {name: entries[name].kind for name in run.tasks if name in entries}
