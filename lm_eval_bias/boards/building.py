@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from lm_eval_bias.boards import rank_intervals
 from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.comparing.pairing import Side
-from lm_eval_bias.core import catalog, numbers, registry, run_data
+from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
-from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
+from lm_eval_bias.core.run_data import Problem, PublishedCell, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import (
-    Bounds,
     Design,
     Record,
     Undefined,
@@ -34,28 +33,18 @@ NOT_PUBLISHED = "not published"
 
 
 @dataclass(frozen=True)
-class RankedScore:
-    """One score in one row of a board.
+class RankedScore(Value):
+    """One score in one row of a board; the ``note`` of a published one says how it was derived.
 
     Attributes:
-        value: ``nan`` where there is none.
         printed: With the digits that its paper prints; empty for a run's.
-        stderr: ``nan`` where there is none.
-        interval: 95%; ``None`` where there is none.
-        n: Number of records that it rests on; ``None`` where that isn't known.
         plus_minus: An uncertainty that the paper prints, which is no standard error of the mean.
-        note: Why there is no value, what to beware of, or how it was derived.
         rank: Interval of rank among the runs with the same conventions.
         unranked: Why there is none.
     """
 
-    value: float = math.nan
     printed: str = ""
-    stderr: float = math.nan
-    interval: Bounds | None = None
-    n: int | None = None
     plus_minus: float | None = None
-    note: str = ""
     rank: Rank | None = None
     unranked: str = ""
 
@@ -146,9 +135,7 @@ class Unranked(Exception):
     """Raised where a run can't be ranked by a score; its text says why."""
 
 
-def _point(
-    value: Value | None, column: Value, design: Design | None
-) -> rank_intervals.Point:
+def _point(value: Value, column: Value, design: Design | None) -> rank_intervals.Point:
     """Return what a run is ranked by.
 
     An interval that is wider than the standard error says (Wilson's, Newcombe's and bootstrap ones near the end of the
@@ -158,8 +145,6 @@ def _point(
     Raises:
         Unranked: There is no value, or no error that could be used.
     """
-    if value is None:
-        raise Unranked(ABSENT)
     if not math.isfinite(value.value):
         raise Unranked(value.note or "no value")
     meaning = ("neutral", "higher_is_better", "unit", "low", "high")
@@ -189,20 +174,11 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
             deviations.append(remark.text)
     cells = {}
     notes = []
-    for name in [column.name for column in columns]:
-        value = task.scores.get(name)
-        if value is None:
-            cells[name] = RankedScore(note=ABSENT)
-            continue
-        cells[name] = RankedScore(
-            value.value,
-            stderr=value.stderr,
-            interval=value.interval,
-            n=value.n,
-            note=value.note,
-        )
+    for column in columns:
+        value = task.scores.get(column.name) or replace(column, note=ABSENT)
+        cells[value.name] = RankedScore(**vars(value))
         if not math.isnan(value.value) and value.note not in ("", *deviations):
-            notes.append((value.note, name))
+            notes.append((value.note, value.name))
     for note, names in numbers.grouped(notes).items():
         deviations.append(f"{', '.join(names)}: {note}")
     if run.differs:
@@ -227,19 +203,25 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
     )
 
 
-def _published_cell(score: run_data.PublishedCell | None, ranked: bool) -> RankedScore:
+def _published_cell(
+    column: Value, score: PublishedCell | None, ranked: bool
+) -> RankedScore:
+    cell = RankedScore(**vars(column))
+    reason = "published without standard error"
     if score is None:
-        return RankedScore(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED if ranked else "")
-    reason = "without standard error"
-    if score.plus_minus is not None:
-        reason = "with a ± that is not a standard error"
-    return RankedScore(
-        score.value,
-        score.printed,
-        plus_minus=score.plus_minus,
-        note=score.derived,
-        unranked=f"published {reason}" if ranked else "",
-    )
+        reason = NOT_PUBLISHED
+        cell = replace(cell, note=NOT_PUBLISHED)
+    else:
+        if score.plus_minus is not None:
+            reason = "published with a ± that is not a standard error"
+        cell = replace(
+            cell,
+            value=score.value,
+            printed=score.printed,
+            plus_minus=score.plus_minus,
+            note=score.derived,
+        )
+    return replace(cell, unranked=reason) if ranked else cell
 
 
 def _designs(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
@@ -272,15 +254,14 @@ def _rank(
         try:
             if problem := settings.unknown_part(task) or row.uninformative:
                 raise Unranked(problem.replace("_", " "))
-            groups[row.group][place] = _point(
-                task.scores.get(name), column, designs[place].get(name)
-            )
+            design = designs[place].get(name)
+            groups[row.group][place] = _point(row.cells[name], column, design)
         except Unranked as error:
             reason = str(error)
         row.cells[name] = replace(row.cells[name], unranked=reason)
     for members in groups.values():
         if len(members) < 2:
-            continue
+            continue  # nothing to rank it among
         ranks = rank_intervals.intervals(
             list(members.values()), column.neutral, column.higher_is_better
         )
@@ -353,7 +334,9 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
         _rank(rows, results, column, designs)
     for paper in sorted(published, key=lambda paper: paper.model.casefold()):
         cells = {
-            column.name: _published_cell(paper.cells.get(column.name), column in ranked)
+            column.name: _published_cell(
+                column, paper.cells.get(column.name), column in ranked
+            )
             for column in (*columns, *others)
         }
         rows.append(

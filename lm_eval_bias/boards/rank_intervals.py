@@ -150,8 +150,6 @@ def intervals(
     ['1', '2-3', '2-3']
     """
     n = len(points)
-    if n < 2:
-        return [Rank(1, 1, n) for _ in points]
     paired_errors = _paired(points, higher_is_better is None)
     p = p_values(points, neutral, higher_is_better, paired_errors)
     pairs = np.nonzero(~np.eye(n, dtype=bool))

@@ -337,16 +337,16 @@ def _drawn(items: ReportTasks) -> list[Value]:
 
 def axis_limit(items: ReportTasks) -> float:
     """Choose the x-axis limit for the bias picture: the smallest that fits all intervals."""
+    return reaching(v for v in _drawn(items) if v.higher_is_better is None)
+
+
+def reaching(values: Iterable[Value]) -> float:
+    """Choose the share of the range that half a picture's width stands for: the smallest that all values fit in."""
     furthest = 0.0
-    for value in _drawn(items):
-        if value.higher_is_better is None:
-            for end in (value.value, *(value.interval or ())):
+    for value in values:
+        for end in (value.value, *(value.interval or ())):
+            if not math.isnan(end):
                 furthest = max(furthest, abs(position(value, end)))
-    return fitting(furthest)
-
-
-def fitting(furthest: float) -> float:
-    """Choose the share of the range that half a picture's width stands for: the smallest that reaches so far."""
     return next(limit for limit in LIMITS if furthest <= limit)
 
 
