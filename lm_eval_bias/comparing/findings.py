@@ -106,22 +106,29 @@ class Finding:
     @property
     def outcome(self) -> str:
         """Whether ``other`` is shown to be better or worse: further from neutral, or of lower ability, is worse."""
+        moves = self.moves()
+        if not self.significant or not moves:
+            return NOT_SHOWN
+        if not all(abs(moved) > reach for moved, reach in moves[1:]):
+            return NOT_SHOWN
+        return WORSE if math.prod(moved for moved, _ in moves) > 0 else BETTER
+
+    def moves(self) -> list[tuple[float, float]]:
+        """List what has to differ from 0 if one side is to be worse, each with the reach of its corrected interval.
+
+        ``other`` is worse where their product is positive: by a change of an ability; or by a change of value away from
+        neutral, where of two values on different sides of neutral the sum tells which one is further away. Empty where
+        a score has neither.
+        """
         d = self.difference
-        score = self.score
-        if not self.significant:
-            return NOT_SHOWN
-        if score.higher_is_better is not None:
-            is_better = (d.value > 0) == score.higher_is_better
-        elif score.neutral is None:
-            return NOT_SHOWN
-        else:
-            # of two values on different sides of neutral, the sum tells which one is further away
-            total = d.sum_value - 2 * score.neutral
-            is_certain = abs(total) > t_factor(d.dof, 1 - self.level) * d.sum_stderr
-            if not is_certain:
-                return NOT_SHOWN
-            is_better = (d.value > 0) == (total < 0)
-        return BETTER if is_better else WORSE
+        factor = t_factor(d.dof, 1 - self.level)
+        if self.score.higher_is_better is not None:
+            fall = -d.value if self.score.higher_is_better else d.value
+            return [(fall, factor * d.stderr)]
+        if self.score.neutral is None:
+            return []
+        total = d.sum_value - 2 * self.score.neutral
+        return [(d.value, factor * d.stderr), (total, factor * d.sum_stderr)]
 
     @property
     def verdict(self) -> str:

@@ -13,7 +13,6 @@ from lm_eval_bias.comparing.findings import Choice, Finding, find
 from lm_eval_bias.comparing.pairing import pairs, why_not_paired
 from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.custom_metrics.score import t_factor
 from lm_eval_bias.gate.verdict import GateFinding
 
 
@@ -24,21 +23,11 @@ def _worse(finding: Finding) -> tuple[float, float]:
     neutral changes by the difference of two values on one side of it, and by their sum where they are on two sides:
     the smaller of both.
     """
-    difference = finding.difference
-    score = finding.score
-    factor = t_factor(difference.dof, 1 - finding.level)
-    moved = difference.value
-    stderr = difference.stderr
-    if score.higher_is_better is not None:
-        return -moved if score.higher_is_better else moved, factor * stderr
-    if score.neutral is None:
+    moves = finding.moves()
+    if not moves:
         return math.nan, math.nan
-    both = difference.sum_value - 2 * score.neutral
-    sign = both * moved
-    if abs(both) < abs(moved):
-        moved = both
-        stderr = difference.sum_stderr
-    return math.copysign(moved, sign), factor * stderr
+    moved, reach = min(moves, key=lambda move: abs(move[0]))
+    return math.copysign(moved, math.prod(move for move, _ in moves)), reach
 
 
 def _judge(finding: Finding, margin: float) -> GateFinding:
