@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from lm_eval_bias.core import files, registry
-from lm_eval_bias.core.benchmark import Benchmark, Card, card_of
+from lm_eval_bias.core.benchmark import Benchmark, Card
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean, printable
 from lm_eval_bias.core.run_data import Problem, Run
 
@@ -162,20 +162,13 @@ def _frame(
         **dict.fromkeys(_COUNTS, "Int64"),
         "paired": "boolean",
     }
-    frame = frame.astype(
-        {
-            column: kind
-            for column, kind in kinds.items()
-            if column in frame and column not in texts
-        }
-    )
+    present = set(frame).difference(texts)
+    frame = frame.astype({name: kinds[name] for name in kinds.keys() & present})
     if "unit" in frame:
-        columns = [name for name in _IN_UNIT if name in frame and name not in texts]
+        columns = list(present.intersection(_IN_UNIT))
         factors = frame["unit"].map(SHARES).fillna(1.0)
         frame[columns] = frame[columns].mul(factors, axis="index")
-        frame["unit"] = frame["unit"].where(
-            ~frame["unit"].isin(list(SHARES)), "percent"
-        )
+        frame["unit"] = frame["unit"].replace(list(SHARES), "percent")
     return frame
 
 
@@ -210,14 +203,13 @@ def evaluate(
     place = Path(_temporary_folder() if output_path is None else output_path)
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     argv = ["--model", model, "--output_path", str(place), "--log_samples", *flags]
-    argv += ["--tasks", ",".join(names)] if names else []
-    argv += ["--suite", suite] if suite is not None else []
-    argv += ["--limit", str(limit)] if limit is not None else []
-    argv += (
-        ["--model_args", *(f"{name}={value}" for name, value in model_args.items())]
-        if model_args
-        else []
-    )
+    given = {"tasks": ",".join(names) or None, "suite": suite, "limit": limit}
+    for flag, value in given.items():
+        if value is not None:
+            argv += [f"--{flag}", str(value)]
+    if model_args:
+        argv.append("--model_args")
+        argv += [f"{name}={value}" for name, value in model_args.items()]
     before = set(place.rglob("results_*.json"))
     try:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -226,9 +218,8 @@ def evaluate(
         raise BiasError(
             f"flags={list(flags)!r}: the line above says what is wrong with them"
         ) from error
-    return _read(
-        [str(path) for path in sorted(set(place.rglob("results_*.json")) - before)]
-    )
+    made = set(place.rglob("results_*.json")) - before
+    return _read(list(map(str, sorted(made))))
 
 
 @_public
@@ -615,4 +606,4 @@ def card(name: str) -> Card:
     """
     from lm_eval_bias.report import listings
 
-    return card_of(listings.with_card(name))  # type: ignore[return-value]  # it has one
+    return listings.with_card(name)[1]

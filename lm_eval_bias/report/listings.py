@@ -65,24 +65,23 @@ def family_of(name: str) -> Benchmark:
     return benchmark
 
 
-def with_card(name: str) -> Benchmark:
-    """Return the benchmark of that name, as :func:`family_of` does, if it has a card.
+def with_card(name: str) -> tuple[Benchmark, Card]:
+    """Return the benchmark of that name, as :func:`family_of` does, and its card.
 
     Raises:
         BiasError: There is none, or it has no card.
     """
     benchmark = family_of(name)
-    if card_of(benchmark) is None:
+    card = card_of(benchmark)
+    if card is None:
         raise BiasError(
             f"{benchmark.name} has no card: what it measures, and what it can't say, isn't recorded"
         )
-    return benchmark
+    return benchmark, card
 
 
-def card_data(benchmark: Benchmark) -> Data:
+def card_data(benchmark: Benchmark, card: Card) -> Data:
     """Turn a card into plain data with all of its fields; ``None`` for those that weren't written."""
-    card = card_of(benchmark)
-    assert card is not None
     fields = card._asdict()
     return {
         "benchmark": benchmark.name,
@@ -92,10 +91,8 @@ def card_data(benchmark: Benchmark) -> Data:
     }
 
 
-def card_text(benchmark: Benchmark) -> str:
+def card_text(benchmark: Benchmark, card: Card) -> str:
     """Write a card for the terminal, wrapped."""
-    card = card_of(benchmark)
-    assert card is not None
     title = benchmark.title or benchmark.name
     blocks = [f"{title} ({benchmark.name})" if title != benchmark.name else title]
     wrap = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -64,14 +64,16 @@ class Strip:
         name: Its technical name.
         points: One per model.
         height: In pixels.
-        chance: Where guessing would be, in percent of the width; ``None`` where that isn't known, or for bias.
+        is_ability: Whether it goes from worst to best, not around a neutral value.
+        line: Where the neutral value or guessing would be, in percent of the width; ``None`` where that isn't known.
     """
 
     label: str
     name: str
     points: Sequence[PlacedMark]
     height: int
-    chance: float | None = None
+    is_ability: bool
+    line: float | None
 
 
 @dataclass(frozen=True)
@@ -164,12 +166,12 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
     shown = [item for item in items if in_picture(item.task.scores.get(name))]
     if not shown:
         return None
-    label = shown[0].task.scores[name].title
+    first = shown[0].task.scores[name]
     points = []
     for number, item in enumerate(shown):
         value = item.task.scores[name]
         text = (
-            f"{item.label}, {label}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
+            f"{item.label}, {first.title}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
             f"{numbers.aim(value)}"
         )
         ends = [percent(value, end, limit) for end in value.interval or ()]
@@ -183,13 +185,13 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
                 (number + 0.5) * LANE + 4,
             )
         )
-    first = shown[0].task.scores[name]
-    # a verdict goes by the floor
-    guess = first.chance if first.floor is None else first.floor
-    chance = None
-    if first.higher_is_better is not None and guess is not None:
-        chance = percent(first, guess, limit)
-    return Strip(label, name, points, len(shown) * LANE + 8, chance)
+    is_ability = first.higher_is_better is not None
+    middle = first.neutral
+    if is_ability:  # a verdict goes by the floor
+        middle = first.chance if first.floor is None else first.floor
+    line = None if middle is None else percent(first, middle, limit)
+    height = len(shown) * LANE + 8
+    return Strip(first.title, name, points, height, is_ability, line)
 
 
 def _statements(item: ReportTask) -> list[str]:
@@ -206,7 +208,7 @@ def _statements(item: ReportTask) -> list[str]:
         )
         if value.interval is None:
             said.append(NO_VERDICT)
-        elif value.interval[0] <= value.neutral <= value.interval[1]:
+        elif not value.leans(value.interval):
             said.append(NO_DIRECTION)
         else:
             said.append(above if value.value > value.neutral else below)
@@ -238,10 +240,7 @@ def _verdict(items: ReportTasks) -> ModelVerdict:
     caveats = []
     for item in items:
         task = item.task.task
-        if item.task.withheld:
-            said = ["not shown, see below"]
-        else:
-            said = _statements(item)
+        said = ["not shown, see below"] if item.task.withheld else _statements(item)
         statements += [(statement, task) for statement in said]
         for remark in remarks.disqualifying(item.run, item.task):
             caveats.append((remark.kind.replace("_", " "), task))
@@ -287,11 +286,8 @@ def picture(
         of_ability: list[Strip] = []
         for name in list(names)[: parts.MAIN]:
             strip = _strip(name, members, limit)
-            if strip is None:
-                continue
-            values = [item.task.scores.get(name) for item in members]
-            is_ability = any(v and v.higher_is_better is not None for v in values)
-            (of_ability if is_ability else of_bias).append(strip)
+            if strip is not None:
+                (of_ability if strip.is_ability else of_bias).append(strip)
         if of_bias:
             bias.append(TaskStrips(task, asked, of_bias))
         if of_ability:
@@ -367,7 +363,7 @@ def drawings(groups: Sequence[BenchmarkPicture], limit: float) -> list[Drawing]:
         tasks = [t for g in groups for t in (g.bias if is_bias else g.ability)]
         if tasks:
             height = 0.6 + sum(_height(task) for task in tasks) / 72
-            draw = partial(_draw, tasks, 50.0 if is_bias else None, edges, models)
+            draw = partial(_draw, tasks, edges, models)
             ident = f"overview-{title.lower()}"
             made.append(Drawing(ident, title, caption, caption, height, draw))
     return made
@@ -380,7 +376,6 @@ def _height(task: TaskStrips) -> float:
 
 def _draw(
     tasks: Sequence[TaskStrips],
-    middle: float | None,
     ends: tuple[str, str],
     models: Mapping[str, int],
     figure: Figure,
@@ -395,11 +390,9 @@ def _draw(
         y += 16.0
         for strip in task.strips:
             labels.append((y + strip.height / 2, strip.label))
-            line = strip.chance if middle is None else middle
-            if line is not None:
-                axis.vlines(
-                    line, y, y + strip.height, pen.COLOUR["ink"], "dashed", lw=1
-                )
+            if strip.line is not None:
+                end = y + strip.height
+                axis.vlines(strip.line, y, end, pen.COLOUR["ink"], "dashed", lw=1)
             for point in strip.points:
                 colour = pen.COLOUR[point.colour]
                 at = y + point.y

@@ -83,9 +83,16 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
         if run is None or task is None:
             run = Run("", path, {}, "", {})
             task = TaskRun(
-                name, result.part.definition, "", "", result.documents, 0, {}, {}
+                name,
+                result.part.definition,
+                language="",
+                version="",
+                documents=0,
+                items=0,
+                metadata={},
+                scores={},
+                usual_repeats=catalog.usual_repeats(name),
             )
-            task = replace(task, usual_repeats=catalog.usual_repeats(name))
         elif not every:
             scores = {
                 score: value for score, value in scores.items() if score in task.scores
