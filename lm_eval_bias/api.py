@@ -563,19 +563,12 @@ def write_report(
     several, place = _several(runs), os.fspath(path)
     _one_of("format", format, output.FORMATS)
     file_format = output.format_of(format, place, "", flag="path")
-    files.check_place(place, _inputs(several), "path")
+    inputs = list(several.paths)
+    for run in several:
+        inputs.append(run.path)
+        inputs += filter(None, (task.samples for task in run.tasks.values()))
+    files.check_place(place, list(map(str, inputs)), "path")
     files.write(run_reports.render(file_format, several, several.problems), place)
-
-
-def _inputs(runs: Runs) -> list[str]:
-    """List what must not be written over."""
-    logs = [
-        task.samples
-        for run in runs
-        for task in run.tasks.values()
-        if task.samples is not None
-    ]
-    return [str(path) for path in (*runs.paths, *(run.path for run in runs), *logs)]
 
 
 @_public

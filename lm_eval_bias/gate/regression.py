@@ -78,7 +78,7 @@ def regressions(
             missing = "the run" if name not in run.tasks else "the base"
             problem = f"{missing} doesn't have it"
             findings.append(GateFinding(name, "base", False, "in both runs", problem))
-    same = [name for name in base.tasks if name in run.tasks]
+    same = base.tasks.keys() & run.tasks.keys()
     comparable = []
     for pair in pairs([base, run], base=base.name) if same else ():
         reason = why_not_paired(pair, "run")

@@ -64,9 +64,7 @@ READING = (
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
             "no_rank", "caveat")  # fmt: skip
-_OF_BOARD = ("language", "measures", "notes")
 _OF_RANK = ("low", "high", "of")
-_OF_ROW = ("model", "kind", "source", "conventions", "deviations", "caveat")
 _MANY = 20  # names that are listed
 
 
@@ -348,10 +346,26 @@ def _board_data(board: Board) -> Mapping[str, object]:
     rows = []
     for row in board.rows:
         cells = {name: _cell_data(cell) for name, cell in row.cells.items()}
-        rows.append({**{name: getattr(row, name) for name in _OF_ROW}, "scores": cells})
-    about = {"task": board.task, "benchmark": board.definition.name}
-    about |= {name: getattr(board, name) for name in _OF_BOARD}
-    return {**about, "scores": scores, "rows": rows}
+        rows.append(
+            {
+                "model": row.model,
+                "kind": row.kind,
+                "source": row.source,
+                "conventions": row.conventions,
+                "deviations": row.deviations,
+                "caveat": row.caveat,
+                "scores": cells,
+            }
+        )
+    return {
+        "task": board.task,
+        "benchmark": board.definition.name,
+        "language": board.language,
+        "measures": board.measures,
+        "notes": board.notes,
+        "scores": scores,
+        "rows": rows,
+    }
 
 
 def render(

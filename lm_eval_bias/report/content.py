@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry
 from lm_eval_bias.core.benchmark import (
@@ -165,18 +166,13 @@ def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
 
 
 def _sections(tasks: ReportTasks) -> list[Section]:
-    families: dict[Benchmark | None, list[ReportTask]] = {
-        benchmark: [] for benchmark in (*registry.benchmarks(), None)
-    }
+    """Make a section per family; tasks come in the registry's order, unknown ones last."""
+    families = []
     for item in tasks:
         family: Benchmark = item.task.definition.family
         is_known = not isinstance(family, UnknownBenchmark)
-        families[family if is_known else None].append(item)
-    return [
-        _section(benchmark, members)
-        for benchmark, members in families.items()
-        if members
-    ]
+        families.append((family if is_known else None, item))
+    return list(starmap(_section, numbers.grouped(families).items()))
 
 
 def _origin(run: Run) -> Origin:
@@ -225,14 +221,9 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     )
 
 
-def _by_benchmark(section: Section) -> dict[Benchmark, list[ReportTask]]:
-    """Group a section's tasks by benchmark or variant, in the registry's order, which is theirs."""
-    return numbers.grouped((item.task.definition, item) for item in section.tasks)
-
-
 def _figures(section: Section) -> list[Part]:
     """Make the parts that a section's benchmark brings, with its figures."""
-    benchmark = next(iter(_by_benchmark(section)))
+    benchmark: Benchmark = section.tasks[0].task.definition
     none: Sequence[Part] = ()
     make = benchmark.presentation.figures
     return list(call_plugin(none, benchmark, make, section.tasks))
@@ -290,7 +281,8 @@ def language_tables(section: Section) -> list[Table]:
 def paper_tables(section: Section) -> list[tuple[str, Table]]:
     """Make a paper's tables of a section's main scores, models by scores: one a benchmark or variant, by name."""
     tables = []
-    for benchmark, members in _by_benchmark(section).items():
+    groups = numbers.grouped((item.task.definition, item) for item in section.tasks)
+    for benchmark, members in groups.items():
         scored = [item for item in members if item.task.scores]
         scores, values = parts.side_by_side([item.task for item in scored])
         if not scores:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LANE = 13  # pixels
+_HEAD = 16.0  # of a task's name, in points
 LIMITS = (
     0.1,
     0.25,
@@ -362,16 +363,12 @@ def drawings(groups: Sequence[BenchmarkPicture], limit: float) -> list[Drawing]:
         is_bias = title == "Bias"
         tasks = [t for g in groups for t in (g.bias if is_bias else g.ability)]
         if tasks:
-            height = 0.6 + sum(_height(task) for task in tasks) / 72
+            heights = [strip.height for task in tasks for strip in task.strips]
+            height = 0.6 + (_HEAD * len(tasks) + sum(heights)) / 72
             draw = partial(_draw, tasks, edges, models)
             ident = f"overview-{title.lower()}"
             made.append(Drawing(ident, title, caption, caption, height, draw))
     return made
-
-
-def _height(task: TaskStrips) -> float:
-    """Return the height of a task's rows, in points."""
-    return 16.0 + sum(strip.height for strip in task.strips)
 
 
 def _draw(
@@ -387,7 +384,7 @@ def _draw(
     labels = []
     for task in tasks:
         heads.append((y + 10.0, f"{task.task}, {task.items}"))
-        y += 16.0
+        y += _HEAD
         for strip in task.strips:
             labels.append((y + strip.height / 2, strip.label))
             if strip.line is not None:

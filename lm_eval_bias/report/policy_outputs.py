@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
+from operator import attrgetter
 from typing import NamedTuple
 
 from lm_eval_bias.core import Data, __version__
@@ -108,11 +109,6 @@ def case(finding: GateFinding) -> str:
     return f"{finding.score}, {kind}, {bound.on}"
 
 
-def _place(finding: GateFinding) -> tuple[bool, bool]:
-    """Put what is violated first, and bounds before what is asked of a run."""
-    return finding.holds, isinstance(finding.required, str)
-
-
 class JudgedRun(NamedTuple):
     """A run with what was found, and what its verdict is bound to (:func:`.verdict.origin`)."""
 
@@ -173,9 +169,15 @@ class Judged:
                 }
                 for finding in findings
             ]
-            passed = all(finding.holds for finding in findings)
-            about = {"run": run.name, "path": str(run.path), "holds": passed}
-            runs.append({**about, "origin": origin, "findings": entries})
+            runs.append(
+                {
+                    "run": run.name,
+                    "path": str(run.path),
+                    "holds": all(finding.holds for finding in findings),
+                    "origin": origin,
+                    "findings": entries,
+                }
+            )
         data = {
             "holds": self.holds,
             "complete": self.is_complete,
@@ -194,7 +196,10 @@ class Judged:
             told = f"all {len(findings)} hold"
             if violated:
                 told = f"{violated} of {len(findings)} violated"
-            table = _table(sorted(findings, key=_place), status=True)
+            # what is violated first, and bounds before what is asked of a run
+            listed = sorted(findings, key=lambda f: isinstance(f.required, str))
+            listed.sort(key=attrgetter("holds"))
+            table = _table(listed, status=True)
             blocks.append(
                 f"{run.name} ({run.path}): {told}\n{tables.text_table(table)}\n"
             )
