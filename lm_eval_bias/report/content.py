@@ -33,6 +33,7 @@ from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.core.wording import value_cell
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import overview, parts, sentences
+from lm_eval_bias.report.listings import labels
 from lm_eval_bias.runs import remarks
 from lm_eval_bias.runs.harness_results import presentable
 from lm_eval_bias.runs.remarks import PlacedRemark
@@ -123,21 +124,6 @@ class Report:
         return [remark for remark in self.cautions if remark.kind != remarks.TRIAL]
 
 
-LABELS = {
-    "date": "Date", "lm-eval-bias": "lm-eval-bias", "lm_eval": "lm_eval", "transformers": "transformers",
-    "torch": "torch", "python": "Python", "model": "Model type", "model_args": "Model arguments",
-    "model_revision": "Model revision", "parameters": "Parameters", "dtype": "dtype", "device": "Device",
-    "batch_size": "Batch size", "seeds": "Seeds (random, numpy, torch, few-shot)", "chat_template": "Chat template",
-    "system_instruction": "System instruction", "limit": "Limit", "gen_kwargs": "Generation arguments",
-    "machine": "Machine", "threads": "Threads", "tokenizers": "tokenizers", "numpy": "numpy",
-    "weights": "Weights (commit, or SHA-256 of the files' hashes)", "served": "Served as",
-    "cached": "Answers from a --use_cache file, begun on", "unproven": "Joined without proof of the same weights",
-    "border": "Tokenizer and template",
-    "data": "Data (repository@commit)",
-    "data_files": "Data files (SHA-256 of their hashes)",
-}  # fmt: skip
-
-
 _IF_ANY = ("served", "cached", "unproven")  # left out where a run has none
 
 
@@ -177,9 +163,10 @@ def _sections(tasks: ReportTasks) -> list[Section]:
 
 def _origin(run: Run) -> Origin:
     """Gather where a run's numbers come from."""
-    values = {**dict.fromkeys(LABELS), **run.provenance}
+    known = labels("provenance")
+    values = {**dict.fromkeys(known), **run.provenance}
     facts = [
-        (LABELS.get(key, key), readable(value))
+        (known.get(key, key), readable(value))
         for key, value in values.items()
         if value is not None or key not in _IF_ANY
     ]

@@ -157,8 +157,10 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
     entries = catalog.entries()
     for run in made:
         # a part of a task, which isn't one of the catalog's, has no words
-        known = {name: entries[name].kind for name in run.tasks if name in entries}
-        whole = [run.tasks[name] for name, kind in known.items() if kind == "task"]
+        whole = []
+        for name, task in run.tasks.items():
+            if name in entries and entries[name].kind == "task":
+                whole.append(task)
         described.append(sentences.describe(run, whole, beside_tables=table != "all"))
     words = "\n".join(filter(None, described))
     blocks = [
