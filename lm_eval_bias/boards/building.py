@@ -184,7 +184,6 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
     if run.differs:
         deviations.append(f"differs from {run.differs}")
     caveats = remarks.disqualifying(run, task)
-    kinds = [remark.kind for remark in caveats]
     footnotes = [
         remark.brief if remark.kind == remarks.TRIAL else remark.kind.replace("_", " ")
         for remark in caveats
@@ -199,7 +198,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         settings.key(run, task),
         remarks.before_scores(run, task),
         "; ".join(footnotes),
-        next((kind for kind in kinds if kind in UNRANKED), ""),
+        next((remark.kind for remark in caveats if remark.kind in UNRANKED), ""),
     )
 
 

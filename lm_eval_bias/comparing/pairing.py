@@ -169,8 +169,8 @@ def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
     return pairs
 
 
-def _levels(runs: Sequence[Run], by: str) -> Iterator[tuple[Run, str, dict[str, Side]]]:
-    """Yield each group of tasks by level, with the first run that has one.
+def _levels(runs: Sequence[Run], by: str) -> list[tuple[Run, str, dict[str, Side]]]:
+    """List each group of tasks by level, with the first run that has one.
 
     Runs that differ in nothing else complete each other: each takes the levels that the earlier ones lack.
     """
@@ -190,7 +190,7 @@ def _levels(runs: Sequence[Run], by: str) -> Iterator[tuple[Run, str, dict[str, 
                     break
             else:
                 groups.append((run, group, levels))
-    yield from groups
+    return groups
 
 
 def _within_models(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:

@@ -285,19 +285,17 @@ def _summed(
 
 def _made_by(runs: Sequence[Run]) -> str:
     """Say what the intervals are and which suites and versions made the runs."""
-    suites = []
+    texts = ["Intervals account for items that share a template or group"]
     for run in runs:
         for task in run.tasks.values():
             suite = task.metadata.get("suite")
             if suite:
-                suites.append(f"suite {suite['name']} (version {suite['version']})")
-    versions = [
-        f"{package} {few(found)}"
-        for package in ("lm-eval-bias", "lm_eval")
-        if (found := [str(v) for run in runs if (v := run.provenance.get(package))])
-    ]
-    made = "; ".join([*dict.fromkeys(suites), *versions])
-    return f"Intervals account for items that share a template or group{f'; {made}' if made else ''}"
+                texts.append(f"suite {suite['name']} (version {suite['version']})")
+    for package in ("lm-eval-bias", "lm_eval"):
+        versions = [str(run.provenance.get(package) or "") for run in runs]
+        if any(versions):
+            texts.append(f"{package} {few(filter(None, versions))}")
+    return joined(*dict.fromkeys(texts))
 
 
 def origins(runs: Sequence[Run]) -> Table:

@@ -99,10 +99,10 @@ def grid(breakdown: Breakdown) -> str:
 
 def as_text(breakdowns: Sequence[Breakdown]) -> str:
     """Write each breakdown as a table; by two facets as a grid."""
-    tables = []
+    texts = []
     for breakdown in breakdowns:
-        is_grid = len(breakdown.by) == 2
-        tables.append(
-            grid(breakdown) if is_grid else titled("text", table([breakdown]))
-        )
-    return "\n\n".join(tables) + "\n"
+        if len(breakdown.by) == 2:
+            texts.append(grid(breakdown))
+        else:
+            texts.append(titled("text", table([breakdown])))
+    return "\n\n".join(texts) + "\n"

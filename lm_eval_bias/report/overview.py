@@ -356,12 +356,13 @@ def drawings(groups: Sequence[BenchmarkPicture], limit: float) -> list[Drawing]:
     """
     models = {verdict.model: verdict.series for g in groups for verdict in g.verdicts}
     made = []
-    for title, edges, caption in (
-        ("Bias", ("below neutral", "above neutral"), f"Shown: {limit:.0%} of the way"),
-        ("Abilities", ("worst", "best"), "From the worst value to the best"),
+    bias = [task for group in groups for task in group.bias]
+    ability = [task for group in groups for task in group.ability]
+    around = ("below neutral", "above neutral")
+    for title, tasks, edges, caption in (
+        ("Bias", bias, around, f"Shown: {limit:.0%} of the way"),
+        ("Abilities", ability, ("worst", "best"), "From the worst value to the best"),
     ):
-        is_bias = title == "Bias"
-        tasks = [t for g in groups for t in (g.bias if is_bias else g.ability)]
         if tasks:
             heights = [strip.height for task in tasks for strip in task.strips]
             height = 0.6 + (_HEAD * len(tasks) + sum(heights)) / 72

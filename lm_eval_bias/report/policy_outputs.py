@@ -207,20 +207,25 @@ class Judged:
 
     def junit(self) -> str:
         """Write a suite per run and a case per bound: a failure where it is violated, an error for a lost run."""
-        context = {
-            "required": required,
-            "says": says,
-            "whole": _whole,
-            "case": case,
-            "value": _value,
-        }
-        text = templates.render("gate.xml.j2", judged=self, **context)
+        text = templates.render(
+            "gate.xml.j2",
+            judged=self,
+            required=required,
+            says=says,
+            whole=_whole,
+            case=case,
+            value=_value,
+        )
         return f"{text}\n"
 
     def comment(self) -> str:
         """Write a comment for a pull request: the verdict, what is violated, and what holds behind a click."""
-        context = {"table_of": _table, "before_scores": remarks.before_scores}
-        text = templates.render("gate.md.j2", judged=self, **context)
+        text = templates.render(
+            "gate.md.j2",
+            judged=self,
+            table_of=_table,
+            before_scores=remarks.before_scores,
+        )
         if len(text) > _LONGEST:
             kept = text[: text.rindex("\n", 0, _LONGEST)]
             return f"{kept}\n\nCut here: the rest is in the log.\n"

@@ -33,15 +33,18 @@ def as_json(results: Sequence[Rescored]) -> str:
             entry["reason"] = entry.pop("note")
             scores[entry.pop("name")] = entry
         part = result.part
-        about = {
-            "path": str(part.path),
-            "task": part.task,
-            "benchmark": part.benchmark,
-            "filter": part.filter,
-            "documents": result.documents,
-            "read_otherwise": result.read_otherwise,
-        }
-        entries.append({**about, **result.provenance, "scores": scores})
+        entries.append(
+            {
+                "path": str(part.path),
+                "task": part.task,
+                "benchmark": part.benchmark,
+                "filter": part.filter,
+                "documents": result.documents,
+                "read_otherwise": result.read_otherwise,
+                **result.provenance,
+                "scores": scores,
+            }
+        )
     return json_text(entries, indent=2)
 
 
