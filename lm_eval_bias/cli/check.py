@@ -13,6 +13,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, read_text, writing
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.run_data import Run
     from lm_eval_bias.report.policy_outputs import Judged
 
 _EPILOG = """exit status: 0 all bounds hold, 1 a bound is violated or a run can't be read, 2 bad usage or input;
@@ -136,7 +137,7 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
     if arguments.policy:
         policy = policy_file.read(expanded(arguments.policy))
     runs, judged.problems = read_runs(arguments.runs)
-    bases = []
+    bases: list[Run] = []
     if arguments.base:
         bases, problems = read_runs([arguments.base])
         judged.problems += problems

@@ -371,7 +371,7 @@ def find(pairs: Sequence[Pair], choice: Choice) -> Comparison:
     """
     findings: list[Finding] = []
     refused = []
-    single = []
+    single: list[NotCompared] = []
     known: set[str] = set()
     for pair in progress(pairs, "Comparing"):
         reason = why_not_paired(pair, choice.by)

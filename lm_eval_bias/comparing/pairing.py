@@ -242,7 +242,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
         return "no sample logs"
     if base.task.benchmark != other.task.benchmark:
         return f"other items: {base.task.task} and {other.task.task} belong to different benchmarks"
-    facts = {
+    facts: dict[str, list[Any]] = {
         "task versions": [task.version for task in tasks],
         "seeds": [side.run.provenance.get("seeds") for side in (base, other)],
     }

@@ -252,7 +252,8 @@ def summary(
     if len(heads) > len(models):
         labels = ["Task", *numeric(*models)]
         tasks = [Cell(head.label, note=head.note) for head in heads]
-        lines = list(zip(tasks, *(line[1:] for line in lines), strict=True))
+        scores = zip(*(line[1:] for line in lines), strict=True)
+        lines = [[task, *cells] for task, cells in zip(tasks, scores, strict=True)]
     what = "Scores" if names else "Primary scores"
     table = Table(f"{what} with 95% intervals in brackets", labels, lines)
     return Summary(table, [_made_by(runs), *footnotes.lines])

@@ -81,8 +81,8 @@ def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
     labels = ["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
     first = 0 if status else 1
     rows = []
-    for (holds, *texts), tasks in grouped(said).items():
-        rows.append([holds, few(tasks, 3), *texts][first:])
+    for (holds, *others), tasks in grouped(said).items():
+        rows.append([holds, few(tasks, 3), *others][first:])
     return Table("", labels[first:], rows)
 
 
