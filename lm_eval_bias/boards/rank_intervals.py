@@ -75,9 +75,7 @@ def _tails(t: Array, dof: Array) -> Array:
     """Return the probability of Student's t below ``t``; the normal distribution's where ``dof`` is infinite."""
     from scipy import special
 
-    normal = np.isinf(dof)
-    finite = np.where(normal, 1.0, np.maximum(dof, 1.0))
-    return np.where(normal, special.ndtr(t), special.stdtr(finite, t))
+    return np.asarray(special.stdtr(np.maximum(dof, 1.0), t))
 
 
 def _paired(

@@ -244,18 +244,18 @@ def summary(
     if not heads:
         return None
     models = dict.fromkeys(model for cells in columns for model in cells)
-    labels: list[Column | str] = ["Model", *heads]
     lines = []
-    for model in models:
-        scored = [cells.get(model, Cell(NONE)) for cells in columns]
-        lines.append([Cell(model), *scored])
-    if len(heads) > len(models):
-        labels = ["Task", *numeric(*models)]
-        tasks = [Cell(head.label, note=head.note) for head in heads]
-        scores = zip(*(line[1:] for line in lines), strict=True)
-        lines = [[task, *cells] for task, cells in zip(tasks, scores, strict=True)]
+    for cells in columns:
+        lines.append([cells.get(model, Cell(NONE)) for model in models])
+    labels = ["Task", *numeric(*models)]
+    firsts = [Cell(head.label, note=head.note) for head in heads]
+    if len(heads) <= len(models):
+        labels = ["Model", *heads]
+        firsts = list(map(Cell, models))
+        lines = list(map(list, zip(*lines, strict=True)))
+    rows = [[first, *line] for first, line in zip(firsts, lines, strict=True)]
     what = "Scores" if names else "Primary scores"
-    table = Table(f"{what} with 95% intervals in brackets", labels, lines)
+    table = Table(f"{what} with 95% intervals in brackets", labels, rows)
     return Summary(table, [_made_by(runs), *footnotes.lines])
 
 
