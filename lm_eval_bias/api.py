@@ -97,11 +97,9 @@ def _public(function: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
-        except BadOption as error:
-            error.args = (printable(error.in_python),)
-            raise
         except BiasError as error:
-            error.args = (printable(error),)
+            said = error.in_python if isinstance(error, BadOption) else error
+            error.args = (printable(said),)
             raise
 
     return call

@@ -43,13 +43,10 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
             tasks.append(ReportTask(run, task, label, series, ident, samples=read))
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     names = [item.task.task for item in tasks]
+    tasks.sort(key=lambda item: names.index(item.task.task))
     order = {name: place for place, name in enumerate(registry.by_name())}
-
-    def place(item: ReportTask) -> tuple[int, int]:
-        family = order.get(item.task.benchmark, len(order))
-        return family, names.index(item.task.task)
-
-    return sorted(tasks, key=place)
+    tasks.sort(key=lambda item: order.get(item.task.benchmark, len(order)))
+    return tasks
 
 
 def main_table(tasks: ReportTasks) -> Table:
