@@ -135,7 +135,7 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
 
 
 def _frame(
-    rows: Sequence[Mapping[str, object]],
+    rows: Sequence[Mapping[str, Any]],
     columns: Sequence[str] | None = None,
     texts: Sequence[str] = (),
 ) -> DataFrame:
@@ -144,17 +144,16 @@ def _frame(
 
     from lm_eval_bias.core.numbers import SHARES
 
-    def cells(row: Mapping[str, object]) -> dict[str, object]:
-        flat: dict[str, object] = {}
+    flat = []
+    for row in rows:
+        cells = {}
         for key, value in row.items():
             if key in _ENDS:
-                low, high = value if isinstance(value, tuple) else (None, None)
-                flat |= {f"{key}_low": low, f"{key}_high": high}
+                cells[f"{key}_low"], cells[f"{key}_high"] = value or (None, None)
             else:
-                flat[key] = value
-        return flat
-
-    frame = pandas.DataFrame([cells(row) for row in rows], columns=columns)
+                cells[key] = value
+        flat.append(cells)
+    frame = pandas.DataFrame(flat, columns=columns)
     kinds = {
         **dict.fromkeys(_NUMBERS, "float64"),
         **dict.fromkeys(_COUNTS, "Int64"),
@@ -162,11 +161,10 @@ def _frame(
     }
     present = set(frame).difference(texts)
     frame = frame.astype({name: kinds[name] for name in kinds.keys() & present})
-    if "unit" in frame:
-        columns = list(present.intersection(_IN_UNIT))
-        factors = frame["unit"].map(SHARES).fillna(1.0)
-        frame[columns] = frame[columns].mul(factors, axis="index")
-        frame["unit"] = frame["unit"].replace(list(SHARES), "percent")
+    columns = list(present.intersection(_IN_UNIT))
+    factors = frame["unit"].map(SHARES).fillna(1.0)
+    frame[columns] = frame[columns].mul(factors, axis="index")
+    frame["unit"] = frame["unit"].replace(list(SHARES), "percent")
     return frame
 
 

@@ -54,15 +54,17 @@ def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:
         score = breakdown.score
         for task, values, estimate, simultaneous in breakdown.cells[:most]:
             value = Value.of(score, estimate)
-            row: dict[str, Cell | str] = {
-                "Task": task,
-                "Score": f"{score.title} ({score.name}), {numbers.aim(score)}",
-            }
-            row |= zip(by, values, strict=True)
-            row["n"] = Cell(f"{estimate.n:,}", estimate.n)
-            row["Value"] = value_cell(value)
-            row["All at once"] = numbers.bracketed_ends(simultaneous, value.unit)
-            rows.append({**row, "Note": value.note})
+            rows.append(
+                {
+                    "Task": task,
+                    "Score": f"{score.title} ({score.name}), {numbers.aim(score)}",
+                    **dict(zip(by, values, strict=True)),
+                    "n": Cell(f"{estimate.n:,}", estimate.n),
+                    "Value": value_cell(value),
+                    "All at once": numbers.bracketed_ends(simultaneous, value.unit),
+                    "Note": value.note,
+                }
+            )
     shared = []
     for name in ("Task", "Score", "Note"):
         texts = {row[name] for row in rows}

@@ -66,19 +66,19 @@ def records(
         left_out: What was not compared.
     """
     rows = [_record(finding, correction) for finding in findings]
-    names = list(rows[0])
     for pair in left_out:
-        row: dict[str, object] = dict.fromkeys(names)
-        row |= {
-            "family": NOT_COMPARED,
-            "what": pair.subject,
-            "base": pair.base,
-            "other": pair.other,
-            "outcome": NOT_SHOWN,
-            "finding": NOT_COMPARED,
-            "reason": pair.reason,
-        }
-        rows.append(row)
+        rows.append(
+            {
+                **dict.fromkeys(rows[0]),
+                "family": NOT_COMPARED,
+                "what": pair.subject,
+                "base": pair.base,
+                "other": pair.other,
+                "outcome": NOT_SHOWN,
+                "finding": NOT_COMPARED,
+                "reason": pair.reason,
+            }
+        )
     return rows
 
 
@@ -235,14 +235,18 @@ def plan(findings: Sequence[Finding], target: float, style: str) -> str:
     rows = []
     for finding in findings:
         score = finding.score
-        alone = finding.difference.detectable()
         wanted = target * (score.high - score.low) / 2
-        told = [
-            difference(number, score.unit, "")
-            for number in (alone, finding.detectable, wanted)
-        ]
-        told[-1] = f"{finding.growth(wanted):.2g} for {told[-1]}"
-        rows.append([finding.subject, score.name, count(finding.items), *told])
+        goal = difference(wanted, score.unit, "")
+        rows.append(
+            [
+                finding.subject,
+                score.name,
+                count(finding.items),
+                difference(finding.difference.detectable(), score.unit, ""),
+                difference(finding.detectable, score.unit, ""),
+                f"{finding.growth(wanted):.2g} for {goal}",
+            ]
+        )
     corrected = f"among {len(rows)} (Holm)"
     columns = ["Task", "Score", *numeric("n", "Alone", corrected, "Times the items")]
     return titled(style, Table(PLAN, columns, rows)) + "\n"

@@ -100,12 +100,11 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
             scores = {
                 score: value for score, value in scores.items() if score in task.scores
             }
-        metadata = {**task.metadata, **result.provenance}
         task = replace(
             task,
             task=label,
             documents=result.documents,
-            metadata=metadata,
+            metadata={**task.metadata, **result.provenance},
             scores=scores,
         )
         made.append(replace(run, name=str(path), path=path, tasks={label: task}))
