@@ -469,9 +469,8 @@ def breakdown(
     from lm_eval_bias.report import breakdown_tables
     from lm_eval_bias.runs import breakdowns
 
-    logs = []
-    for run in _several(runs):
-        logs += [str(task.samples) for task in run.tasks.values() if task.samples]
+    tasks = [task for run in _several(runs) for task in run.tasks.values()]
+    logs = [str(task.samples) for task in tasks if task.samples]
     if not logs:
         raise BiasError("these runs have no sample logs: run with --log_samples")
     facets = (by,) if isinstance(by, str) else tuple(by)

@@ -322,9 +322,8 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     ]
     rows = [_run_row(run, result, [*columns, *others]) for run, result in members]
     ranked = [column for column in columns if rule(column)]
-    logged: Counter[tuple[str, ...]] = Counter()
-    for row, result in zip(rows, results, strict=True):
-        logged[row.group] += bool(result.samples)
+    pairs = zip(rows, results, strict=True)
+    logged = Counter(row.group for row, result in pairs if result.samples)
     designs = [
         _designs(run, result, ranked) if logged[row.group] > 1 else {}
         for row, (run, result) in zip(rows, members, strict=True)

@@ -73,12 +73,12 @@ def regressions(
         A finding a primary score; a task that one run lacks is a violation, and so is one that can't be compared.
     """
     findings = []
-    for name in dict.fromkeys([*base.tasks, *run.tasks]):
-        if name not in run.tasks or name not in base.tasks:
-            missing = "the run" if name not in run.tasks else "the base"
+    same = base.tasks.keys() & run.tasks.keys()
+    for name in {**base.tasks, **run.tasks}:
+        if name not in same:
+            missing = "the run" if name in base.tasks else "the base"
             problem = f"{missing} doesn't have it"
             findings.append(GateFinding(name, "base", False, "in both runs", problem))
-    same = base.tasks.keys() & run.tasks.keys()
     comparable = []
     for pair in pairs([base, run], base=base.name) if same else ():
         reason = why_not_paired(pair, "run")
