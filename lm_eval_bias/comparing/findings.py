@@ -107,9 +107,8 @@ class Finding:
     def outcome(self) -> str:
         """Whether ``other`` is shown to be better or worse: further from neutral, or of lower ability, is worse."""
         moves = self.moves()
-        if not self.significant or not moves:
-            return NOT_SHOWN
-        if not all(abs(moved) > reach for moved, reach in moves[1:]):
+        is_certain = all(abs(moved) > reach for moved, reach in moves[1:])
+        if not (self.significant and moves and is_certain):
             return NOT_SHOWN
         return WORSE if math.prod(moved for moved, _ in moves) > 0 else BETTER
 

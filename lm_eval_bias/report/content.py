@@ -291,11 +291,11 @@ def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]
     """List the papers of some sections as BibTeX has them: key and fields."""
     entries = []
     for section in sections:
-        if section.card is not None and section.card.citation:
-            link = {"url": section.card.link} if section.card.link else {}
-            entries.append(
-                (section.ident.replace("_", "-"), {**section.card.citation, **link})
-            )
+        card = section.card
+        if card is not None and card.citation:
+            link = {"url": card.link} if card.link else {}
+            key = section.ident.replace("_", "-")
+            entries.append((key, {**card.citation, **link}))
     return entries
 
 

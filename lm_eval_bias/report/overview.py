@@ -271,8 +271,8 @@ def picture(
     title: str, ident: str, items: ReportTasks, limit: float
 ) -> BenchmarkPicture:
     """Draw a benchmark's rows in the pictures, and give its verdicts."""
-    bias = []
-    ability = []
+    bias: list[TaskStrips] = []
+    ability: list[TaskStrips] = []
     by_task = numbers.grouped((item.task.task, item) for item in items)
     by_run = numbers.grouped((item.run.name, item) for item in items)
     for task, members in by_task.items():
@@ -283,16 +283,11 @@ def picture(
         if fewest < most:
             asked = f"{fewest:,} to {most:,} items, not the same in all runs"
         names = dict.fromkeys(value.name for value in _shown(members))
-        of_bias: list[Strip] = []
-        of_ability: list[Strip] = []
-        for name in list(names)[: parts.MAIN]:
-            strip = _strip(name, members, limit)
-            if strip is not None:
-                (of_ability if strip.is_ability else of_bias).append(strip)
-        if of_bias:
-            bias.append(TaskStrips(task, asked, of_bias))
-        if of_ability:
-            ability.append(TaskStrips(task, asked, of_ability))
+        drawn = [_strip(name, members, limit) for name in list(names)[: parts.MAIN]]
+        kinds = numbers.grouped((strip.is_ability, strip) for strip in drawn if strip)
+        for is_ability, strips in kinds.items():
+            rows = ability if is_ability else bias
+            rows.append(TaskStrips(task, asked, strips))
     # what lies on either side is said where all scores point the same way
     ends = "below neutral", "above neutral"
     of_bias_alone = (v for v in _shown(items) if v.favours)
