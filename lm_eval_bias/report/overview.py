@@ -187,10 +187,10 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
             )
         )
     is_ability = first.higher_is_better is not None
-    middle = first.neutral
+    line: float | None = 50
     if is_ability:  # a verdict goes by the floor
-        middle = first.chance if first.floor is None else first.floor
-    line = None if middle is None else percent(first, middle, limit)
+        guess = first.chance if first.floor is None else first.floor
+        line = None if guess is None else percent(first, guess, limit)
     height = len(shown) * LANE + 8
     return Strip(first.title, name, points, height, is_ability, line)
 
