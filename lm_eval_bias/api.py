@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from lm_eval_bias.core import files, registry
-from lm_eval_bias.core.benchmark import Benchmark, Card, card_of
+from lm_eval_bias.core.benchmark import Benchmark, Card
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean, printable
 from lm_eval_bias.core.run_data import Problem, Run
 
@@ -97,11 +97,9 @@ def _public(function: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
-        except BadOption as error:
-            error.args = (printable(error.in_python),)
-            raise
         except BiasError as error:
-            error.args = (printable(error),)
+            said = error.in_python if isinstance(error, BadOption) else error
+            error.args = (printable(said),)
             raise
 
     return call
@@ -137,7 +135,7 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
 
 
 def _frame(
-    rows: Sequence[Mapping[str, object]],
+    rows: Sequence[Mapping[str, Any]],
     columns: Sequence[str] | None = None,
     texts: Sequence[str] = (),
 ) -> DataFrame:
@@ -146,36 +144,27 @@ def _frame(
 
     from lm_eval_bias.core.numbers import SHARES
 
-    def cells(row: Mapping[str, object]) -> dict[str, object]:
-        flat: dict[str, object] = {}
+    flat = []
+    for row in rows:
+        cells = {}
         for key, value in row.items():
             if key in _ENDS:
-                low, high = value if isinstance(value, tuple) else (None, None)
-                flat |= {f"{key}_low": low, f"{key}_high": high}
+                cells[f"{key}_low"], cells[f"{key}_high"] = value or (None, None)
             else:
-                flat[key] = value
-        return flat
-
-    frame = pandas.DataFrame([cells(row) for row in rows], columns=columns)
+                cells[key] = value
+        flat.append(cells)
+    frame = pandas.DataFrame(flat, columns=columns)
     kinds = {
         **dict.fromkeys(_NUMBERS, "float64"),
         **dict.fromkeys(_COUNTS, "Int64"),
         "paired": "boolean",
     }
-    frame = frame.astype(
-        {
-            column: kind
-            for column, kind in kinds.items()
-            if column in frame and column not in texts
-        }
-    )
-    if "unit" in frame:
-        columns = [name for name in _IN_UNIT if name in frame and name not in texts]
-        factors = frame["unit"].map(SHARES).fillna(1.0)
-        frame[columns] = frame[columns].mul(factors, axis="index")
-        frame["unit"] = frame["unit"].where(
-            ~frame["unit"].isin(list(SHARES)), "percent"
-        )
+    present = set(frame).difference(texts)
+    frame = frame.astype({name: kinds[name] for name in kinds.keys() & present})
+    columns = list(present.intersection(_IN_UNIT))
+    factors = frame["unit"].map(SHARES).fillna(1.0)
+    frame[columns] = frame[columns].mul(factors, axis="index")
+    frame["unit"] = frame["unit"].replace(list(SHARES), "percent")
     return frame
 
 
@@ -210,14 +199,13 @@ def evaluate(
     place = Path(_temporary_folder() if output_path is None else output_path)
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     argv = ["--model", model, "--output_path", str(place), "--log_samples", *flags]
-    argv += ["--tasks", ",".join(names)] if names else []
-    argv += ["--suite", suite] if suite is not None else []
-    argv += ["--limit", str(limit)] if limit is not None else []
-    argv += (
-        ["--model_args", *(f"{name}={value}" for name, value in model_args.items())]
-        if model_args
-        else []
-    )
+    given = {"tasks": ",".join(names) or None, "suite": suite, "limit": limit}
+    for flag, value in given.items():
+        if value is not None:
+            argv += [f"--{flag}", str(value)]
+    if model_args:
+        argv.append("--model_args")
+        argv += [f"{name}={value}" for name, value in model_args.items()]
     before = set(place.rglob("results_*.json"))
     try:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -226,9 +214,8 @@ def evaluate(
         raise BiasError(
             f"flags={list(flags)!r}: the line above says what is wrong with them"
         ) from error
-    return _read(
-        [str(path) for path in sorted(set(place.rglob("results_*.json")) - before)]
-    )
+    made = set(place.rglob("results_*.json")) - before
+    return _read(list(map(str, sorted(made))))
 
 
 @_public
@@ -482,9 +469,8 @@ def breakdown(
     from lm_eval_bias.report import breakdown_tables
     from lm_eval_bias.runs import breakdowns
 
-    logs = []
-    for run in _several(runs):
-        logs += [str(task.samples) for task in run.tasks.values() if task.samples]
+    tasks = [task for run in _several(runs) for task in run.tasks.values()]
+    logs = [str(task.samples) for task in tasks if task.samples]
     if not logs:
         raise BiasError("these runs have no sample logs: run with --log_samples")
     facets = (by,) if isinstance(by, str) else tuple(by)
@@ -572,19 +558,12 @@ def write_report(
     several, place = _several(runs), os.fspath(path)
     _one_of("format", format, output.FORMATS)
     file_format = output.format_of(format, place, "", flag="path")
-    files.check_place(place, _inputs(several), "path")
+    inputs = list(several.paths)
+    for run in several:
+        inputs.append(run.path)
+        inputs += filter(None, (task.samples for task in run.tasks.values()))
+    files.check_place(place, list(map(str, inputs)), "path")
     files.write(run_reports.render(file_format, several, several.problems), place)
-
-
-def _inputs(runs: Runs) -> list[str]:
-    """List what must not be written over."""
-    logs = [
-        task.samples
-        for run in runs
-        for task in run.tasks.values()
-        if task.samples is not None
-    ]
-    return [str(path) for path in (*runs.paths, *(run.path for run in runs), *logs)]
 
 
 @_public
@@ -615,4 +594,4 @@ def card(name: str) -> Card:
     """
     from lm_eval_bias.report import listings
 
-    return card_of(listings.with_card(name))  # type: ignore[return-value]  # it has one
+    return listings.with_card(name)[1]

@@ -95,8 +95,9 @@ def cards_page() -> str:
         "What `lm-eval-bias ls --card NAME` prints: what a benchmark measures, and what it can't say.\n",
     ]
     for benchmark in sorted(registry.benchmarks(), key=lambda one: one.name):
-        if card_of(benchmark) is not None:
-            lines.append(
-                f"## {benchmark.title or benchmark.name}\n\n```text\n{listings.card_text(benchmark)}```\n"
-            )
+        card = card_of(benchmark)
+        if card is not None:
+            text = listings.card_text(benchmark, card)
+            title = benchmark.title or benchmark.name
+            lines.append(f"## {title}\n\n```text\n{text}```\n")
     return "\n".join(lines)

@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from lm_eval_bias.boards import rank_intervals
 from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.comparing.pairing import Side
-from lm_eval_bias.core import catalog, numbers, registry, run_data
+from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
-from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
+from lm_eval_bias.core.run_data import Problem, PublishedCell, Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import (
-    Bounds,
     Design,
     Record,
     Undefined,
@@ -28,33 +27,24 @@ from lm_eval_bias.runs import remarks, settings
 from lm_eval_bias.runs.harness_results import presentable
 from lm_eval_bias.runs.soundness import ROUNDING
 
-RUN, PUBLISHED = "run", "published"
+RUN = "run"
+PUBLISHED = "published"
 NOT_PUBLISHED = "not published"
 
 
 @dataclass(frozen=True)
-class RankedScore:
-    """One score in one row of a board.
+class RankedScore(Value):
+    """One score in one row of a board; the ``note`` of a published one says how it was derived.
 
     Attributes:
-        value: ``nan`` where there is none.
         printed: With the digits that its paper prints; empty for a run's.
-        stderr: ``nan`` where there is none.
-        interval: 95%; ``None`` where there is none.
-        n: Number of records that it rests on; ``None`` where that isn't known.
         plus_minus: An uncertainty that the paper prints, which is no standard error of the mean.
-        note: Why there is no value, what to beware of, or how it was derived.
         rank: Interval of rank among the runs with the same conventions.
         unranked: Why there is none.
     """
 
-    value: float = math.nan
     printed: str = ""
-    stderr: float = math.nan
-    interval: Bounds | None = None
-    n: int | None = None
     plus_minus: float | None = None
-    note: str = ""
     rank: Rank | None = None
     unranked: str = ""
 
@@ -145,9 +135,7 @@ class Unranked(Exception):
     """Raised where a run can't be ranked by a score; its text says why."""
 
 
-def _point(
-    value: Value | None, column: Value, design: Design | None
-) -> rank_intervals.Point:
+def _point(value: Value, column: Value, design: Design | None) -> rank_intervals.Point:
     """Return what a run is ranked by.
 
     An interval that is wider than the standard error says (Wilson's, Newcombe's and bootstrap ones near the end of the
@@ -157,8 +145,6 @@ def _point(
     Raises:
         Unranked: There is no value, or no error that could be used.
     """
-    if value is None:
-        raise Unranked(ABSENT)
     if not math.isfinite(value.value):
         raise Unranked(value.note or "no value")
     meaning = ("neutral", "higher_is_better", "unit", "low", "high")
@@ -188,26 +174,16 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
             deviations.append(remark.text)
     cells = {}
     notes = []
-    for name in [column.name for column in columns]:
-        value = task.scores.get(name)
-        if value is None:
-            cells[name] = RankedScore(note=ABSENT)
-            continue
-        cells[name] = RankedScore(
-            value.value,
-            stderr=value.stderr,
-            interval=value.interval,
-            n=value.n,
-            note=value.note,
-        )
+    for column in columns:
+        value = task.scores.get(column.name) or replace(column, note=ABSENT)
+        cells[value.name] = RankedScore(**vars(value))
         if not math.isnan(value.value) and value.note not in ("", *deviations):
-            notes.append((value.note, name))
+            notes.append((value.note, value.name))
     for note, names in numbers.grouped(notes).items():
         deviations.append(f"{', '.join(names)}: {note}")
     if run.differs:
         deviations.append(f"differs from {run.differs}")
     caveats = remarks.disqualifying(run, task)
-    kinds = [remark.kind for remark in caveats]
     footnotes = [
         remark.brief if remark.kind == remarks.TRIAL else remark.kind.replace("_", " ")
         for remark in caveats
@@ -222,28 +198,35 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         settings.key(run, task),
         remarks.before_scores(run, task),
         "; ".join(footnotes),
-        next((kind for kind in kinds if kind in UNRANKED), ""),
+        next((remark.kind for remark in caveats if remark.kind in UNRANKED), ""),
     )
 
 
-def _published_cell(score: run_data.PublishedCell | None, ranked: bool) -> RankedScore:
+def _published_cell(
+    column: Value, score: PublishedCell | None, ranked: bool
+) -> RankedScore:
+    cell = RankedScore(**vars(column))
+    reason = "published without standard error"
     if score is None:
-        return RankedScore(note=NOT_PUBLISHED, unranked=NOT_PUBLISHED if ranked else "")
-    reason = "without standard error"
-    if score.plus_minus is not None:
-        reason = "with a ± that is not a standard error"
-    return RankedScore(
-        score.value,
-        score.printed,
-        plus_minus=score.plus_minus,
-        note=score.derived,
-        unranked=f"published {reason}" if ranked else "",
-    )
+        reason = NOT_PUBLISHED
+        cell = replace(cell, note=NOT_PUBLISHED)
+    else:
+        if score.plus_minus is not None:
+            reason = "published with a ± that is not a standard error"
+        cell = replace(
+            cell,
+            value=score.value,
+            printed=score.printed,
+            plus_minus=score.plus_minus,
+            note=score.derived,
+        )
+    return replace(cell, unranked=reason) if ranked else cell
 
 
 def _designs(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
     """Return a run's score designs by name; none without a readable log of known items."""
-    side, records = Side(run.name, run, task), list[Record]()
+    side = Side(run.name, run, task)
+    records = list[Record]()
     if settings.asked(task) != settings.UNRECORDED:
         with suppress(BiasError):
             records = list(side.records.values())
@@ -270,15 +253,14 @@ def _rank(
         try:
             if problem := settings.unknown_part(task) or row.uninformative:
                 raise Unranked(problem.replace("_", " "))
-            groups[row.group][place] = _point(
-                task.scores.get(name), column, designs[place].get(name)
-            )
+            design = designs[place].get(name)
+            groups[row.group][place] = _point(row.cells[name], column, design)
         except Unranked as error:
             reason = str(error)
         row.cells[name] = replace(row.cells[name], unranked=reason)
     for members in groups.values():
         if len(members) < 2:
-            continue
+            continue  # nothing to rank it among
         ranks = rank_intervals.intervals(
             list(members.values()), column.neutral, column.higher_is_better
         )
@@ -340,9 +322,8 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     ]
     rows = [_run_row(run, result, [*columns, *others]) for run, result in members]
     ranked = [column for column in columns if rule(column)]
-    logged: Counter[tuple[str, ...]] = Counter()
-    for row, result in zip(rows, results, strict=True):
-        logged[row.group] += bool(result.samples)
+    pairs = zip(rows, results, strict=True)
+    logged = Counter(row.group for row, result in pairs if result.samples)
     designs = [
         _designs(run, result, ranked) if logged[row.group] > 1 else {}
         for row, (run, result) in zip(rows, members, strict=True)
@@ -351,7 +332,9 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
         _rank(rows, results, column, designs)
     for paper in sorted(published, key=lambda paper: paper.model.casefold()):
         cells = {
-            column.name: _published_cell(paper.cells.get(column.name), column in ranked)
+            column.name: _published_cell(
+                column, paper.cells.get(column.name), column in ranked
+            )
             for column in (*columns, *others)
         }
         rows.append(
@@ -365,9 +348,11 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
             )
         )
     if entry:
-        language, measures = entry.language, entry.measures
+        language = entry.language
+        measures = entry.measures
     else:  # a task over a data set of one's own says what it measures
-        language, metadata = results[0].language, results[0].metadata
+        language = results[0].language
+        metadata = results[0].metadata
         measures = "a task that this package doesn't know"
         if "dataset_used" in metadata:
             measures = str(metadata.get("measures") or measures)

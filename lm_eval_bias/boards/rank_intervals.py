@@ -75,9 +75,7 @@ def _tails(t: Array, dof: Array) -> Array:
     """Return the probability of Student's t below ``t``; the normal distribution's where ``dof`` is infinite."""
     from scipy import special
 
-    normal = np.isinf(dof)
-    finite = np.where(normal, 1.0, np.maximum(dof, 1.0))
-    return np.where(normal, special.ndtr(t), special.stdtr(finite, t))
+    return np.asarray(special.stdtr(np.maximum(dof, 1.0), t))
 
 
 def _paired(
@@ -107,8 +105,10 @@ def p_values(
     ``pairs`` are differences with an error of their own; all others treat the two errors as independent, by Welch's t.
     """
     value, stderr, dof = np.array([(p.value, p.stderr, p.dof) for p in points]).T
-    variance, middle = stderr**2, neutral or 0.0
-    total, parts = np.add.outer(variance, variance), variance**2 / np.maximum(dof, 1.0)
+    variance = stderr**2
+    middle = neutral or 0.0
+    total = np.add.outer(variance, variance)
+    parts = variance**2 / np.maximum(dof, 1.0)
     with np.errstate(divide="ignore"):
         welch = total**2 / np.add.outer(parts, parts)
     t = np.subtract.outer(value, value) / np.sqrt(total)
@@ -121,11 +121,13 @@ def p_values(
         p = np.where(t * s < 0, 2 * np.maximum(_tails(-abs(t), welch), sum_tails), 1.0)
     for (i, j), d in pairs.items():
         if higher_is_better is not None:
-            better, ends = (d.value > 0) == higher_is_better, (d.p / 2, 1 - d.p / 2)
+            better = (d.value > 0) == higher_is_better
+            ends = (d.p / 2, 1 - d.p / 2)
         else:
             mirrored = d.sum_value - 2 * middle
             p_of_sum = student_p(mirrored, d.sum_stderr, d.dof)
-            better, ends = d.value * mirrored < 0, (max(d.p, p_of_sum), 1.0)
+            better = d.value * mirrored < 0
+            ends = (max(d.p, p_of_sum), 1.0)
         p[i, j], p[j, i] = ends if better else ends[::-1]
     np.fill_diagonal(p, 1.0)
     return np.asarray(p)
@@ -146,8 +148,6 @@ def intervals(
     ['1', '2-3', '2-3']
     """
     n = len(points)
-    if n < 2:
-        return [Rank(1, 1, n) for _ in points]
     paired_errors = _paired(points, higher_is_better is None)
     p = p_values(points, neutral, higher_is_better, paired_errors)
     pairs = np.nonzero(~np.eye(n, dtype=bool))

@@ -56,11 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
     if len(given) > 1:
         raise BiasError(f"{' and '.join(given)} can't be combined: give one of them")
     if arguments.card is not None:
-        benchmark = listings.with_card(arguments.card)
+        benchmark, card = listings.with_card(arguments.card)
         if arguments.json:
-            _print_json(listings.card_data(benchmark))
+            _print_json(listings.card_data(benchmark, card))
         else:
-            print(listings.card_text(benchmark), end="")
+            print(listings.card_text(benchmark, card), end="")
     elif arguments.suites:
         from lm_eval_bias.evaluation import suites
 

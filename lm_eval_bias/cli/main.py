@@ -113,10 +113,8 @@ def parser(name: str, command: Command) -> argparse.ArgumentParser:
 
 
 def _help() -> str:
-    groups = {title: list(verbs.items()) for title, verbs in _VERBS.items()}
-    groups["for one benchmark or model family"] = [
-        (name, command.help) for name, command in special_commands().items()
-    ]
+    special = {name: command.help for name, command in special_commands().items()}
+    groups = {**_VERBS, "for one benchmark or model family": special}
     lines = [
         "usage: lm-eval-bias COMMAND ...",
         "",
@@ -124,7 +122,7 @@ def _help() -> str:
     ]
     for title, commands in groups.items():
         lines += ["", f"{title}:"]
-        lines += [f"  {name:22} {purpose}" for name, purpose in commands]
+        lines += [f"  {name:22} {purpose}" for name, purpose in commands.items()]
     return "\n".join([*lines, "", _EXAMPLES])
 
 
@@ -136,7 +134,8 @@ def _run(argv: Sequence[str]) -> int:
     if first == "--version":
         print(f"lm-eval-bias {__version__}")
         return 0
-    name, command = first, verbs().get(first)
+    name = first
+    command = verbs().get(first)
     if command is None:
         special = special_commands()
         of_family = [other for other in special if other.startswith(f"{first} ")]

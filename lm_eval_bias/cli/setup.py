@@ -144,7 +144,8 @@ def examine_installation() -> Iterator[tuple[str, str]]:
 def _examine_link() -> tuple[str, str]:
     from lm_eval_bias.harness import linking
 
-    stubs, problem = linking.stubs(), linking.problem()
+    stubs = linking.stubs()
+    problem = linking.problem()
     if problem:
         return "problem", f"link: {problem}"
     works = "plain 'lm_eval --tasks occugender' works"

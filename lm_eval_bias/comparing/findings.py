@@ -106,21 +106,28 @@ class Finding:
     @property
     def outcome(self) -> str:
         """Whether ``other`` is shown to be better or worse: further from neutral, or of lower ability, is worse."""
-        d, score = self.difference, self.score
-        if not self.significant:
+        moves = self.moves()
+        is_certain = all(abs(moved) > reach for moved, reach in moves[1:])
+        if not (self.significant and moves and is_certain):
             return NOT_SHOWN
-        if score.higher_is_better is not None:
-            is_better = (d.value > 0) == score.higher_is_better
-        elif score.neutral is None:
-            return NOT_SHOWN
-        else:
-            # of two values on different sides of neutral, the sum tells which one is further away
-            total = d.sum_value - 2 * score.neutral
-            is_certain = abs(total) > t_factor(d.dof, 1 - self.level) * d.sum_stderr
-            if not is_certain:
-                return NOT_SHOWN
-            is_better = (d.value > 0) == (total < 0)
-        return BETTER if is_better else WORSE
+        return WORSE if math.prod(moved for moved, _ in moves) > 0 else BETTER
+
+    def moves(self) -> list[tuple[float, float]]:
+        """List what has to differ from 0 if one side is to be worse, each with the reach of its corrected interval.
+
+        ``other`` is worse where their product is positive: by a change of an ability; or by a change of value away from
+        neutral, where of two values on different sides of neutral the sum tells which one is further away. Empty where
+        a score has neither.
+        """
+        d = self.difference
+        factor = t_factor(d.dof, 1 - self.level)
+        if self.score.higher_is_better is not None:
+            fall = -d.value if self.score.higher_is_better else d.value
+            return [(fall, factor * d.stderr)]
+        if self.score.neutral is None:
+            return []
+        total = d.sum_value - 2 * self.score.neutral
+        return [(d.value, factor * d.stderr), (total, factor * d.sum_stderr)]
 
     @property
     def verdict(self) -> str:
@@ -135,7 +142,8 @@ class Finding:
             if self.score.neutral is None:
                 return higher
             return f"{higher}; which one is further from neutral is uncertain"
-        better, worse = self.other, self.base
+        better = self.other
+        worse = self.base
         if self.outcome == WORSE:
             better, worse = worse, better
         if self.score.higher_is_better is not None:
@@ -193,7 +201,8 @@ def _paired(pair: Pair, score: Score) -> Compared:
             f"{score.name} can't be compared item by item: choose another score"
         )
     designs: list[Design] = []
-    values, reasons = [], []
+    values = []
+    reasons = []
     for side, records in zip((pair.base, pair.other), pair.records, strict=True):
         try:
             designs.append(score.design(records))

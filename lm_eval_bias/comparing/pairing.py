@@ -70,7 +70,8 @@ class Side:
             with errors_in(sample.part, f"document {len(records)}"):
                 first = benchmark.key(sample.doc)
                 record = benchmark.record(sample.doc, sample.answers)
-            key, number = first, 1
+            key = first
+            number = 1
             while key in records:
                 # data of the harness's own tasks may hold an item several times
                 number += 1
@@ -168,8 +169,8 @@ def _between_runs(runs: Sequence[Run], base: str | None) -> list[Pair]:
     return pairs
 
 
-def _levels(runs: Sequence[Run], by: str) -> Iterator[tuple[Run, str, dict[str, Side]]]:
-    """Yield each group of tasks by level, with the first run that has one.
+def _levels(runs: Sequence[Run], by: str) -> list[tuple[Run, str, dict[str, Side]]]:
+    """List each group of tasks by level, with the first run that has one.
 
     Runs that differ in nothing else complete each other: each takes the levels that the earlier ones lack.
     """
@@ -189,7 +190,7 @@ def _levels(runs: Sequence[Run], by: str) -> Iterator[tuple[Run, str, dict[str, 
                     break
             else:
                 groups.append((run, group, levels))
-    yield from groups
+    return groups
 
 
 def _within_models(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]:
@@ -234,46 +235,50 @@ def _data_set(task: TaskRun) -> str:
 
 def why_not_paired(pair: Pair, by: str) -> str:
     """Say why two sides can't be compared item by item; "" if they can."""
-    base, other = pair.base, pair.other
+    base = pair.base
+    other = pair.other
+    tasks = (base.task, other.task)
     if not pair.is_logged:
         return "no sample logs"
     if base.task.benchmark != other.task.benchmark:
         return f"other items: {base.task.task} and {other.task.task} belong to different benchmarks"
-    if base.task.version != other.task.version:
-        return f"task versions {base.task.version} and {other.task.version}"
-    seeds = [side.run.provenance.get("seeds") for side in (base, other)]
-    if seeds[0] != seeds[1]:
-        return f"seeds {seeds[0]} and {seeds[1]}"
-    if by != LANGUAGE and _data_set(base.task) != _data_set(other.task):
-        return f"data sets: {_data_set(base.task)} and {_data_set(other.task)}"
+    facts: dict[str, list[Any]] = {
+        "task versions": [task.version for task in tasks],
+        "seeds": [side.run.provenance.get("seeds") for side in (base, other)],
+    }
+    if by != LANGUAGE:
+        facts["data sets:"] = list(map(_data_set, tasks))
+    for name, (first, second) in facts.items():
+        if first != second:
+            return f"{name} {first} and {second}"
     for option in (*base.task.definition.options.roles, "classifier_used"):
         if option in (by, "dataset"):
             continue
-        values = [side.task.option(option) for side in (base, other)]
+        values = [task.option(option) for task in tasks]
         if option == "classifier_used":
             values = [value and value["name"] for value in values]
-        hashes = [side.task.file_hash(option) for side in (base, other)]
+        hashes = [task.file_hash(option) for task in tasks]
         if all(hashes) and hashes[0] == hashes[1]:  # one file under two names
             continue
         if any(hashes):
-            values = [side.task.option_text(option) for side in (base, other)]
+            values = [task.option_text(option) for task in tasks]
         if values[0] != values[1]:
             return f"{option} {values[0]!r} and {values[1]!r}"
-    examples = [side.task.inputs.get("num_fewshot", 0) for side in (base, other)]
-    if examples[0] != examples[1]:
+    if len({task.inputs.get("num_fewshot", 0) for task in tasks}) > 1:
         return "different numbers of examples in the prompts"
     shared = len(pair.shared)
     counts = len(base.records), len(other.records)
     # a language lacks what couldn't be translated: what both have is compared
     if by == LANGUAGE and 2 * shared >= min(counts):
         return ""
-    if shared != counts[0] or shared != counts[1]:
+    if {shared} != set(counts):
         return (
             f"other items: {counts[0]:,} and {counts[1]:,}, {shared:,} of them the same"
         )
     # logs hold the documents whole, also those of runs whose results files have no hashes of them
-    if changed := [key for key in pair.shared if base.hashes[key] != other.hashes[key]]:
-        return f"other contents of {len(changed):,} of {len(pair.shared):,} items"
+    changed = sum(base.hashes[key] != other.hashes[key] for key in pair.shared)
+    if changed:
+        return f"other contents of {changed:,} of {shared:,} items"
     if by == "run" and _asked(pair)[0]:
         return "other prompts for the same documents"
     return ""
@@ -281,7 +286,8 @@ def why_not_paired(pair: Pair, by: str) -> str:
 
 def _asked(pair: Pair) -> tuple[bool, bool]:
     """Return whether two sides are known to have been asked differently, and whether that is known at all."""
-    base, other = settings.asked(pair.base.task), settings.asked(pair.other.task)
+    base = settings.asked(pair.base.task)
+    other = settings.asked(pair.other.task)
     known = settings.UNRECORDED not in (base, other)
     return known and base != other, known
 
@@ -293,7 +299,8 @@ MATTERS = (
 
 def beside_the_model(pair: Pair, by: str = "run") -> str:
     """Say what else differs between two runs that moves scores; "" if nothing is known to."""
-    parts, sides = [], (pair.base, pair.other)
+    parts = []
+    sides = (pair.base, pair.other)
     for key in MATTERS:
         values = [side.run.provenance.get(key) for side in sides]
         if values[0] != values[1]:

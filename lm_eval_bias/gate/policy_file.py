@@ -21,8 +21,13 @@ from lm_eval_bias.core.files import (
 )
 from lm_eval_bias.runs import remarks, settings
 
-ON = ("interval", "point", "evidence")
-UNANSWERED = 0.1
+_NAMES = {
+    "min": "low",
+    "max": "high",
+    "max_distance_from_neutral": "distance",
+    "min_documents_share": "share",
+    "max_unanswered_share": "unanswered",
+}  # what is called otherwise in the file
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$")
 
 
@@ -59,7 +64,7 @@ class Bound:
     low: float = -math.inf
     high: float = math.inf
     distance: float = math.inf
-    on: str = ON[0]
+    on: str = "interval"
     why: str = ""
     place: str = ""
 
@@ -78,11 +83,11 @@ class Policy:
             forbid a verdict.
     """
 
-    bounds: tuple[Bound, ...]
+    bounds: Sequence[Bound]
     share: float | None = None
-    unanswered: float = UNANSWERED
-    allow: tuple[str, ...] = ()
-    refuse: tuple[str, ...] = ()
+    unanswered: float = 0.1
+    allow: Sequence[str] = ()
+    refuse: Sequence[str] = ()
     margins: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -114,7 +119,8 @@ def read(path: Path) -> Policy:
     errors.sort(key=lambda error: error.validator != "additionalProperties")
     errors.sort(key=lambda error: list(map(str, error.absolute_path)))
     if errors:
-        error, text = errors[0], str(errors[0].message)[:200]
+        error = errors[0]
+        text = str(errors[0].message)[:200]
         place = "/".join(map(str, (path, *error.absolute_path)))
         is_bound = error.parent is None and isinstance(error.instance, dict)
         if is_bound and error.validator == "anyOf":
@@ -122,32 +128,17 @@ def read(path: Path) -> Policy:
         raise BiasError(f"{place}: {text}")
     bounds = []
     for number, bound in enumerate(content["bounds"]):
-        place = f"{path}/bounds/{number}"
-        low, high = bound.get("min", -math.inf), bound.get("max", math.inf)
-        if low > high:
-            raise BiasError(f"{place}: min {low:.15g} is above max {high:.15g}")
-        bounds.append(
-            Bound(
-                task=bound["task"],
-                score=bound["score"],
-                low=low,
-                high=high,
-                distance=bound.get("max_distance_from_neutral", math.inf),
-                on=bound.get("on", ON[0]),
-                why=bound.get("why", ""),
-                place=place,
-            )
-        )
-    allowed = content.get("allow", [])
-    _check_allowed(allowed, path)
-    return Policy(
-        bounds=tuple(bounds),
-        share=content.get("min_documents_share"),
-        unanswered=content.get("max_unanswered_share", UNANSWERED),
-        allow=tuple(allowed),
-        refuse=tuple(content.get("refuse", ())),
-        margins=content.get("margins", {}),
-    )
+        given = {_NAMES.get(key, key): value for key, value in bound.items()}
+        made = Bound(**given, place=f"{path}/bounds/{number}")
+        if made.low > made.high:
+            problem = f"min {made.low:.15g} is above max {made.high:.15g}"
+            raise BiasError(f"{made.place}: {problem}")
+        bounds.append(made)
+    content.pop("description", None)
+    given = {_NAMES.get(key, key): value for key, value in content.items()}
+    policy = Policy(**{**given, "bounds": bounds})
+    _check_allowed(policy.allow, path)
+    return policy
 
 
 def _check_allowed(allowed: Sequence[str], path: Path) -> None:

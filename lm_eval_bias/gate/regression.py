@@ -13,7 +13,6 @@ from lm_eval_bias.comparing.findings import Choice, Finding, find
 from lm_eval_bias.comparing.pairing import pairs, why_not_paired
 from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.custom_metrics.score import t_factor
 from lm_eval_bias.gate.verdict import GateFinding
 
 
@@ -24,26 +23,21 @@ def _worse(finding: Finding) -> tuple[float, float]:
     neutral changes by the difference of two values on one side of it, and by their sum where they are on two sides:
     the smaller of both.
     """
-    difference, score = finding.difference, finding.score
-    factor = t_factor(difference.dof, 1 - finding.level)
-    moved, stderr = difference.value, difference.stderr
-    if score.higher_is_better is not None:
-        return -moved if score.higher_is_better else moved, factor * stderr
-    if score.neutral is None:
+    moves = finding.moves()
+    if not moves:
         return math.nan, math.nan
-    both = difference.sum_value - 2 * score.neutral
-    sign = both * moved
-    if abs(both) < abs(moved):
-        moved, stderr = both, difference.sum_stderr
-    return math.copysign(moved, sign), factor * stderr
+    moved, reach = min(moves, key=lambda move: abs(move[0]))
+    return math.copysign(moved, math.prod(move for move, _ in moves)), reach
 
 
 def _judge(finding: Finding, margin: float) -> GateFinding:
     """Judge a score: violated where it is shown to be worse by more than the margin."""
     worse, reach = _worse(finding)
-    holds, problem = True, ""
+    holds = True
+    problem = ""
     if math.isnan(finding.difference.value):
-        holds, problem = False, finding.verdict
+        holds = False
+        problem = finding.verdict
     elif worse - reach > margin:
         holds = False
         problem = (
@@ -79,12 +73,12 @@ def regressions(
         A finding a primary score; a task that one run lacks is a violation, and so is one that can't be compared.
     """
     findings = []
-    for name in dict.fromkeys([*base.tasks, *run.tasks]):
-        if name not in run.tasks or name not in base.tasks:
-            missing = "the run" if name not in run.tasks else "the base"
+    same = base.tasks.keys() & run.tasks.keys()
+    for name in {**base.tasks, **run.tasks}:
+        if name not in same:
+            missing = "the run" if name in base.tasks else "the base"
             problem = f"{missing} doesn't have it"
             findings.append(GateFinding(name, "base", False, "in both runs", problem))
-    same = [name for name in base.tasks if name in run.tasks]
     comparable = []
     for pair in pairs([base, run], base=base.name) if same else ():
         reason = why_not_paired(pair, "run")

@@ -33,11 +33,9 @@ def tasks(run: Run, bound: Bound) -> Iterator[TaskRun]:
             yield task
 
 
-def scores(task: TaskRun, bound: Bound) -> Iterator[Value]:
-    """Yield the scores of a task that a bound is about."""
-    for name, value in task.scores.items():
-        if fnmatch.fnmatchcase(name, bound.score):
-            yield value
+def scores(task: TaskRun, bound: Bound) -> list[str]:
+    """List the scores of a task that a bound is about."""
+    return [name for name in task.scores if fnmatch.fnmatchcase(name, bound.score)]
 
 
 def unmeasured(run: Run, bound: Bound) -> list[str]:
@@ -45,7 +43,7 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
     missing = []
     for pattern in patterns(bound):
         names = [name for name in run.tasks if fnmatch.fnmatchcase(name, pattern)]
-        if not any(list(scores(run.tasks[name], bound)) for name in names):
+        if not any(scores(run.tasks[name], bound) for name in names):
             missing.append(", ".join(names) or pattern)
     return missing
 
@@ -94,7 +92,8 @@ def limits(bound: Bound, value: Value) -> tuple[float, float]:
         BiasError: The bound is a distance and the score has no neutral value, or every value of the score would meet
             the bound, or none.
     """
-    low, high = bound.low, bound.high
+    low = bound.low
+    high = bound.high
     if math.isfinite(bound.distance):
         if value.neutral is None:
             raise BiasError(
@@ -136,7 +135,8 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
         # evidence looks at the end nearest to what is allowed, interval at the farthest
         step = 1 if bound.on == "interval" else -1
         first, last = ends[::step]
-    below, above = low - first, last - high
+    below = low - first
+    above = last - high
     if max(below, above) <= 0:
         return replace(finding, holds=True)
     return replace(
@@ -144,20 +144,19 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
     )
 
 
-def _requirements(run: Run, policy: Policy) -> Iterator[GateFinding]:
-    """Check what a run has to be like, apart from its scores."""
-    judged = {task.task: task for bound in policy.bounds for task in tasks(run, bound)}
-    for name, task in judged.items():
-        yield from _changes(run, task, policy)
-        yield from _unanswered(task, policy)
-        if policy.share is None:
-            continue
+def _requirements(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
+    """Check what a task's run has to be like, apart from its scores."""
+    yield from _changes(run, task, policy)
+    yield from _unanswered(task, policy)
+    if policy.share is not None:
         required = f"at least {policy.share * 100:.12g}% of the items"
         problem = "its number of items is unknown"
         if task.items:
             problem = f"{task.documents:,} of {task.items:,} items, {task.share:.0%} of what a full run asks"
         holds = task.share >= policy.share
-        yield GateFinding(name, "items", holds, required, "" if holds else problem)
+        if holds:
+            problem = ""
+        yield GateFinding(task.task, "items", holds, required, problem)
 
 
 def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
@@ -212,14 +211,16 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
     Raises:
         BiasError: A bound makes no sense for its score, see :func:`limits`.
     """
-    findings = list(_requirements(run, policy))
+    judged = {task.task: task for bound in policy.bounds for task in tasks(run, bound)}
+    findings: list[GateFinding] = []
+    for task in judged.values():
+        findings += _requirements(run, task, policy)
     for remark in remarks.about_origin(run):
         holds = remark.kind not in policy.refuse
         required = "for information" if holds else "refused by the policy"
         findings.append(GateFinding("", remark.kind, holds, required, remark.text))
-    bound_tasks = {t.task for bound in policy.bounds for t in tasks(run, bound)}
     for name in run.tasks if policy.bounds else ():
-        if name not in bound_tasks:
+        if name not in judged:
             text = "measured, and no bound is about it"
             findings.append(GateFinding(name, "bounds", True, "for information", text))
     for bound in policy.bounds:
@@ -228,8 +229,8 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
             finding = GateFinding(name, bound.score, False, required, "not measured")
             findings.append(replace(finding, why=bound.why))
         for task in tasks(run, bound):
-            for value in scores(task, bound):
-                findings.append(judge(bound, task.task, value))
+            for name in scores(task, bound):
+                findings.append(judge(bound, task.task, task.scores[name]))
     return findings
 
 

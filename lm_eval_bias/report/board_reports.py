@@ -12,6 +12,7 @@ from lm_eval_bias.boards.building import (
     RUN,
     Board,
     BoardRow,
+    RankedScore,
     rule,
 )
 from lm_eval_bias.boards.rank_intervals import LEVEL
@@ -23,7 +24,7 @@ from lm_eval_bias.core.numbers import (
     SHARES,
     aim,
     bare,
-    bracketed_ends,
+    bracketed,
     count,
     few,
     grouped,
@@ -63,52 +64,40 @@ READING = (
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
             "no_rank", "caveat")  # fmt: skip
-_OF_BOARD = ("language", "measures", "notes")
 _OF_RANK = ("low", "high", "of")
-_OF_ROW = ("model", "kind", "source", "conventions", "deviations", "caveat")
 _MANY = 20  # names that are listed
 
 
-def text(row: BoardRow, column: Value) -> str:
+def text(cell: RankedScore) -> str:
     """Write a value with the paper's digits, or as many as its unit bears."""
-    cell = row.cells[column.name]
-    if not cell.printed or column.unit == "proportion":
-        return number(cell.value, column.unit)
-    return cell.printed + "%" * (column.unit in SHARES)
+    if not cell.printed or cell.unit == "proportion":
+        return number(cell.value, cell.unit)
+    return cell.printed + "%" * (cell.unit in SHARES)
 
 
-def uncertainty(row: BoardRow, column: Value) -> str:
+def uncertainty(cell: RankedScore) -> str:
     """Write a value's interval, its printed ±, or that it was derived; "" where there is nothing to say."""
-    cell = row.cells[column.name]
     if cell.plus_minus is not None:
-        return f"±\u00a0{bare(cell.plus_minus, column.unit)}"
-    return bracketed_ends(cell.interval, column.unit) or (
-        "derived" if cell.derived else ""
-    )
+        return f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
+    return bracketed(cell) or ("derived" if cell.derived else "")
 
 
-def sort_key(row: BoardRow, column: Value) -> float:
+def sort_key(row: BoardRow, cell: RankedScore) -> float:
     """Return what rows are sorted by: a value, or its distance from neutral (nan for rows that can't be ranked)."""
-    value = row.cells[column.name].value
-    if column.neutral is None or column.higher_is_better is not None:
-        return value
-    return math.nan if row.uninformative else abs(value - column.neutral)
-
-
-def leading(board: Board) -> Value:
-    """Return the score that a board is sorted by at first: the first one around a neutral value."""
-    for column in board.columns:
-        if column.neutral is not None and column.higher_is_better is None:
-            return column
-    return board.columns[0]
+    if cell.neutral is None or cell.higher_is_better is not None:
+        return cell.value
+    return math.nan if row.uninformative else abs(cell.value - cell.neutral)
 
 
 def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
-    """List the rows of a table, runs first, sorted by the leading score; runs without any score stay."""
-    lead = leading(board)
+    """List the rows of a table, runs first, sorted by the first score around a neutral value; runs without any stay."""
+    lead = board.columns[0]
+    for column in reversed(board.columns):
+        if column.neutral is not None and column.higher_is_better is None:
+            lead = column
 
     def place(row: BoardRow) -> tuple[bool, float]:
-        key = sort_key(row, lead)
+        key = sort_key(row, row.cells[lead.name])
         if math.isnan(key):
             key = math.inf
         elif lead.higher_is_better:
@@ -117,7 +106,8 @@ def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
 
     shown = []
     for row in board.rows:
-        if row.kind == RUN or any(text(row, column) != NONE for column in columns):
+        texts = {text(row.cells[column.name]) for column in columns}
+        if row.kind == RUN or texts - {NONE}:
             shown.append(row)
     return sorted(shown, key=place)
 
@@ -135,10 +125,9 @@ def unranked(board: Board) -> list[str]:
     reasons = []
     for row in board.rows:
         label = "published models" if row.kind == PUBLISHED else row.model
-        for column in board.columns:
-            reason = row.cells[column.name].unranked
-            if rule(column) and reason not in ("", NOT_PUBLISHED):
-                reasons.append((reason, label))
+        for cell in row.cells.values():
+            if cell.unranked not in ("", NOT_PUBLISHED):
+                reasons.append((cell.unranked, label))
     return _listing(reasons)
 
 
@@ -150,7 +139,8 @@ def _listing(told: Iterable[tuple[str, str]]) -> list[str]:
 
 def notes(board: Board) -> dict[str, Sequence[str]]:
     """Collect the notes on a board, by heading."""
-    made, remarks = [], []
+    made = []
+    remarks = []
     for row in board.rows:
         source = f" ({row.source})" if row.kind == PUBLISHED else ""
         made.append((f"{row.conventions}{source}", row.model))
@@ -176,10 +166,10 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
             about = f"published: {row.source}"
         cells = [Cell(row.model, note=about)]
         for column in columns:
-            rank = row.cells[column.name].rank
-            ranked = f"rank {rank} of {rank.of}" if rank else ""
-            note = ", ".join(filter(None, (uncertainty(row, column), ranked)))
-            cells.append(Cell(text(row, column), sort_key(row, column), note))
+            cell = row.cells[column.name]
+            ranked = f"rank {cell.rank} of {cell.rank.of}" if cell.rank else ""
+            note = ", ".join(filter(None, (uncertainty(cell), ranked)))
+            cells.append(Cell(text(cell), sort_key(row, cell), note))
         rows.append(cells)
     heads = numeric(*(column.title for column in columns))
     return Table(f"{board.task}: {caption}", ["Model", *heads], rows)
@@ -197,14 +187,12 @@ def language_tables(boards: Sequence[Board]) -> list[Table]:
         cells = {}
         for board in members:
             for row in listed(board, board.columns):
-                cells[row.model, board.language] = {
-                    column.name: Cell(
-                        text(row, column),
-                        sort_key(row, column),
-                        uncertainty(row, column),
-                    )
-                    for column in board.columns
-                }
+                shown = {}
+                for column in board.columns:
+                    cell = row.cells[column.name]
+                    key = sort_key(row, cell)
+                    shown[column.name] = Cell(text(cell), key, uncertainty(cell))
+                cells[row.model, board.language] = shown
         made.append(language_table(f"{stem} by language", cells))
     return made
 
@@ -236,8 +224,8 @@ def summary(
     """
     known = {c.name for board in boards for c in (*board.columns, *board.others)}
     check_scores(names, known)
-    columns: list[Column | str] = ["Model"]
-    rows: dict[str, dict[int, Cell]] = {}
+    heads: list[Column] = []
+    columns: list[dict[str, Cell]] = []  # by model
     footnotes = Footnotes()
     for board in boards:
         chosen = names or catalog.primary(board.task, board.definition)
@@ -246,22 +234,28 @@ def summary(
             if column.name not in chosen:
                 continue
             about = f"{column.name}, {aim(column)}, n {_sizes(members, column)}"
-            place = len(columns)
-            columns.append(Column(board.task, True, about))
-            limit = _limit(members, column)
+            heads.append(Column(board.task, True, about))
+            limit = overview.reaching(row.cells[column.name] for row in members)
+            cells = {}
             for row in members:
-                cell = _summed(row, column, limit, footnotes)
-                rows.setdefault(row.model, {})[place] = cell
-    if not rows:
+                cell = row.cells[column.name]
+                cells[row.model] = _summed(row, cell, limit, footnotes)
+            columns.append(cells)
+    if not heads:
         return None
+    models = dict.fromkeys(model for cells in columns for model in cells)
     lines = []
-    for model, cells in rows.items():
-        scored = (cells.get(place, Cell(NONE)) for place in range(1, len(columns)))
-        lines.append([Cell(model), *scored])
+    for cells in columns:
+        lines.append([cells.get(model, Cell(NONE)) for model in models])
+    labels = ["Task", *numeric(*models)]
+    firsts = [Cell(head.label, note=head.note) for head in heads]
+    if len(heads) <= len(models):
+        labels = ["Model", *heads]
+        firsts = list(map(Cell, models))
+        lines = list(map(list, zip(*lines, strict=True)))
+    rows = [[first, *line] for first, line in zip(firsts, lines, strict=True)]
     what = "Scores" if names else "Primary scores"
-    table = Table(f"{what} with 95% intervals in brackets", columns, lines)
-    if len(columns) > len(lines) + 1:
-        table = _transposed(table)
+    table = Table(f"{what} with 95% intervals in brackets", labels, rows)
     return Summary(table, [_made_by(runs), *footnotes.lines])
 
 
@@ -274,58 +268,35 @@ def _sizes(rows: Sequence[BoardRow], column: Value) -> str:
     )
 
 
-def _limit(rows: Sequence[BoardRow], column: Value) -> float:
-    """Choose how much of a score's range the drawn width shows."""
-    furthest = 0.0
-    for row in rows:
-        cell = row.cells[column.name]
-        for end in (cell.value, *(cell.interval or ())):
-            if not math.isnan(end):
-                furthest = max(furthest, abs(overview.position(column, end)))
-    return overview.fitting(furthest)
-
-
-def _summed(row: BoardRow, column: Value, limit: float, footnotes: Footnotes) -> Cell:
+def _summed(
+    row: BoardRow, cell: RankedScore, limit: float, footnotes: Footnotes
+) -> Cell:
     """Write a run's value with the mark of its caveat, which is added to the footnotes."""
-    cell = row.cells[column.name]
     caveat = row.footnote or (cell.note if math.isnan(cell.value) else "")
     bar = None
-    if cell.interval and column.neutral is not None and column.higher_is_better is None:
+    if cell.interval and cell.neutral is not None and cell.higher_is_better is None:
         low, at, high = (
-            overview.percent(column, end, limit)
+            overview.percent(cell, end, limit)
             for end in (cell.interval[0], cell.value, cell.interval[1])
         )
         bar = low, at, high
-    written = f"{text(row, column)}{footnotes.mark(caveat)}"
-    return Cell(written, sort_key(row, column), uncertainty(row, column), bar)
+    written = f"{text(cell)}{footnotes.mark(caveat)}"
+    return Cell(written, sort_key(row, cell), uncertainty(cell), bar)
 
 
 def _made_by(runs: Sequence[Run]) -> str:
     """Say what the intervals are and which suites and versions made the runs."""
-    suites = []
+    texts = ["Intervals account for items that share a template or group"]
     for run in runs:
         for task in run.tasks.values():
             suite = task.metadata.get("suite")
             if suite:
-                suites.append(f"suite {suite['name']} (version {suite['version']})")
-    versions = [
-        f"{package} {few(found)}"
-        for package in ("lm-eval-bias", "lm_eval")
-        if (found := [str(v) for run in runs if (v := run.provenance.get(package))])
-    ]
-    made = "; ".join([*dict.fromkeys(suites), *versions])
-    return f"Intervals account for items that share a template or group{f'; {made}' if made else ''}"
-
-
-def _transposed(table: Table) -> Table:
-    """Make columns of a table's rows."""
-    first, *others = table.columns
-    heads = [row[0].text for row in table.rows]
-    rows = []
-    for place, column in enumerate(others, start=1):
-        cells = [row[place] for row in table.rows]
-        rows.append([Cell(column.label, note=column.note), *cells])
-    return Table(table.caption, ["Task", *numeric(*heads)], rows)
+                texts.append(f"suite {suite['name']} (version {suite['version']})")
+    for package in ("lm-eval-bias", "lm_eval"):
+        versions = [str(run.provenance.get(package) or "") for run in runs]
+        if any(versions):
+            texts.append(f"{package} {few(filter(None, versions))}")
+    return joined(*dict.fromkeys(texts))
 
 
 def origins(runs: Sequence[Run]) -> Table:
@@ -342,21 +313,19 @@ def origins(runs: Sequence[Run]) -> Table:
 def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
     for board in boards:
         for row in board.rows:
-            for column in [*board.columns, *board.others]:
-                cell = row.cells[column.name]
+            for cell in row.cells.values():
                 yield [
                     board.task, board.definition.name, board.language, row.kind, row.model, row.source, row.conventions,
-                    "; ".join(row.deviations), column.name, cell.value, cell.stderr, *(cell.interval or ("", "")),
+                    "; ".join(row.deviations), cell.name, cell.value, cell.stderr, *(cell.interval or ("", "")),
                     cell.plus_minus, cell.note,
                     *(getattr(cell.rank, name, "") for name in _OF_RANK), cell.unranked, row.caveat,
                 ]  # fmt: skip
 
 
-def _cell_data(row: BoardRow, column: Value) -> Mapping[str, object]:
-    cell = row.cells[column.name]
+def _cell_data(cell: RankedScore) -> Mapping[str, object]:
     return {
         "value": cell.value,
-        "text": text(row, column),
+        "text": text(cell),
         "stderr": cell.stderr,
         "interval": cell.interval,
         "printed_plus_minus": cell.plus_minus,
@@ -375,11 +344,27 @@ def _board_data(board: Board) -> Mapping[str, object]:
         scores.append({**column.describe(), "main": main, "ranked": ranked})
     rows = []
     for row in board.rows:
-        cells = {column.name: _cell_data(row, column) for column in columns}
-        rows.append({**{name: getattr(row, name) for name in _OF_ROW}, "scores": cells})
-    about = {"task": board.task, "benchmark": board.definition.name}
-    about |= {name: getattr(board, name) for name in _OF_BOARD}
-    return {**about, "scores": scores, "rows": rows}
+        cells = {name: _cell_data(cell) for name, cell in row.cells.items()}
+        rows.append(
+            {
+                "model": row.model,
+                "kind": row.kind,
+                "source": row.source,
+                "conventions": row.conventions,
+                "deviations": row.deviations,
+                "caveat": row.caveat,
+                "scores": cells,
+            }
+        )
+    return {
+        "task": board.task,
+        "benchmark": board.definition.name,
+        "language": board.language,
+        "measures": board.measures,
+        "notes": board.notes,
+        "scores": scores,
+        "rows": rows,
+    }
 
 
 def render(

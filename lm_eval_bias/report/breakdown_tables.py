@@ -54,15 +54,17 @@ def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:
         score = breakdown.score
         for task, values, estimate, simultaneous in breakdown.cells[:most]:
             value = Value.of(score, estimate)
-            row: dict[str, Cell | str] = {
-                "Task": task,
-                "Score": f"{score.title} ({score.name}), {numbers.aim(score)}",
-            }
-            row |= zip(by, values, strict=True)
-            row["n"] = Cell(f"{estimate.n:,}", estimate.n)
-            row["Value"] = value_cell(value)
-            row["All at once"] = numbers.bracketed_ends(simultaneous, value.unit)
-            rows.append({**row, "Note": value.note})
+            rows.append(
+                {
+                    "Task": task,
+                    "Score": f"{score.title} ({score.name}), {numbers.aim(score)}",
+                    **dict(zip(by, values, strict=True)),
+                    "n": Cell(f"{estimate.n:,}", estimate.n),
+                    "Value": value_cell(value),
+                    "All at once": numbers.bracketed_ends(simultaneous, value.unit),
+                    "Note": value.note,
+                }
+            )
     shared = []
     for name in ("Task", "Score", "Note"):
         texts = {row[name] for row in rows}
@@ -99,10 +101,10 @@ def grid(breakdown: Breakdown) -> str:
 
 def as_text(breakdowns: Sequence[Breakdown]) -> str:
     """Write each breakdown as a table; by two facets as a grid."""
-    tables = []
+    texts = []
     for breakdown in breakdowns:
-        is_grid = len(breakdown.by) == 2
-        tables.append(
-            grid(breakdown) if is_grid else titled("text", table([breakdown]))
-        )
-    return "\n\n".join(tables) + "\n"
+        if len(breakdown.by) == 2:
+            texts.append(grid(breakdown))
+        else:
+            texts.append(titled("text", table([breakdown])))
+    return "\n\n".join(texts) + "\n"

@@ -66,24 +66,25 @@ def records(
         left_out: What was not compared.
     """
     rows = [_record(finding, correction) for finding in findings]
-    names = list(rows[0])
     for pair in left_out:
-        row: dict[str, object] = dict.fromkeys(names)
-        row |= {
-            "family": NOT_COMPARED,
-            "what": pair.subject,
-            "base": pair.base,
-            "other": pair.other,
-            "outcome": NOT_SHOWN,
-            "finding": NOT_COMPARED,
-            "reason": pair.reason,
-        }
-        rows.append(row)
+        rows.append(
+            {
+                **dict.fromkeys(rows[0]),
+                "family": NOT_COMPARED,
+                "what": pair.subject,
+                "base": pair.base,
+                "other": pair.other,
+                "outcome": NOT_SHOWN,
+                "finding": NOT_COMPARED,
+                "reason": pair.reason,
+            }
+        )
     return rows
 
 
 def _record(finding: Finding, correction: str) -> dict[str, object]:
-    difference, score = finding.difference, finding.score
+    difference = finding.difference
+    score = finding.score
     return {
         "family": "primary" if finding.primary else "other",
         "what": finding.subject,
@@ -130,16 +131,12 @@ def _needed(finding: Finding) -> Cell:
 
 
 def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
-    moved, score = finding.difference, finding.score
-    unit, goal = score.unit, aim(score)
-    sides = f"{finding.other}, against {finding.base}" if several else ""
-    pairing = "" if finding.paired else "independent"
+    moved = finding.difference
+    score = finding.score
+    unit = score.unit
+    goal = aim(score)
     ends = bracketed_ends(moved.interval, unit, "+")
     cells: list[Cell | str] = [
-        Cell(finding.subject, note=joined(sides, pairing)),
-        score_cell(score, goal)
-        if labelled
-        else Cell(score.name, note="primary" if finding.primary else ""),
         number_cell(finding.base_value, unit),
         number_cell(finding.other_value, unit),
         Cell(difference(moved.value, unit), moved.value, ends),
@@ -150,28 +147,36 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
         _needed(finding),
     ]
     if not labelled:
-        cells += [Cell(p_value(moved.p), moved.p), Cell(goal, score.neutral)]
-    return cells
+        named = Cell(score.name, note="primary" if finding.primary else "")
+        alone = Cell(p_value(moved.p), moved.p)
+        return [named, *cells, alone, Cell(goal, score.neutral)]
+    sides = f"{finding.other}, against {finding.base}" if several else ""
+    pairing = "" if finding.paired else "independent"
+    subject = Cell(finding.subject, note=joined(sides, pairing))
+    return [subject, score_cell(score, goal), *cells]
 
 
-def _table(findings: Sequence[Finding], correction: str, labelled: bool) -> Table:
+def _table(findings: Sequence[Finding], correction: str, title: str = "") -> Table:
     """Make a row per finding.
 
     Args:
         findings: At least one.
         correction: What their p-values are corrected by.
-        labelled: For a page: names scores as people call them, and leaves out what its other formats have.
+        title: Of one task's table, which has its scores' technical names; by default the table is a page's, which
+            names tasks, and scores as people call them.
     """
     sides = {(finding.base, finding.other) for finding in findings}
     first = findings[0]
     names = ("Base", "Other") if len(sides) > 1 else (first.base, first.other)
     corrected = f"p ({CORRECTIONS[correction]})"
-    columns = ["Task", "Score", *numeric(*names, "Difference"), "Finding"]
+    columns = ["Score", *numeric(*names, "Difference"), "Finding"]
     columns += numeric(corrected, "Detectable", "n", "Items needed")
-    if not labelled:
+    if title:
         columns += [*numeric("p alone"), "Neutral or best"]
-    rows = [_cells(finding, len(sides) > 1, labelled) for finding in findings]
-    return Table(f"Differences with {BRACKETS}", columns, rows)
+    else:
+        columns = ["Task", *columns]
+    rows = [_cells(finding, len(sides) > 1, not title) for finding in findings]
+    return Table(title or f"Differences with {BRACKETS}", columns, rows)
 
 
 def _tables(
@@ -185,11 +190,8 @@ def _tables(
     lines = [legend(findings, correction), ""] if style != "latex" else []
     for (subject, base, other), pair in pairs.items():
         pairing = "the same items" if pair[0].paired else "independent"
-        whole = _table(pair, correction, labelled=False)
         title = f"{subject}: {other} against {base} ({pairing}), {BRACKETS}"
-        # the title says the task
-        table = Table(title, whole.columns[1:], [row[1:] for row in whole.rows])
-        lines.append(titled(style, table))
+        lines.append(titled(style, _table(pair, correction, title)))
         if style != "latex":
             notes = {finding.note for finding in pair if finding.note}
             lines += [f"note: {note}" for note in sorted(notes)]
@@ -232,14 +234,19 @@ def plan(findings: Sequence[Finding], target: float, style: str) -> str:
         return render(findings, "holm", style)
     rows = []
     for finding in findings:
-        score, alone = finding.score, finding.difference.detectable()
+        score = finding.score
         wanted = target * (score.high - score.low) / 2
-        told = [
-            difference(number, score.unit, "")
-            for number in (alone, finding.detectable, wanted)
-        ]
-        told[-1] = f"{finding.growth(wanted):.2g} for {told[-1]}"
-        rows.append([finding.subject, score.name, count(finding.items), *told])
+        goal = difference(wanted, score.unit, "")
+        rows.append(
+            [
+                finding.subject,
+                score.name,
+                count(finding.items),
+                difference(finding.difference.detectable(), score.unit, ""),
+                difference(finding.detectable, score.unit, ""),
+                f"{finding.growth(wanted):.2g} for {goal}",
+            ]
+        )
     corrected = f"among {len(rows)} (Holm)"
     columns = ["Task", "Score", *numeric("n", "Alone", corrected, "Times the items")]
     return titled(style, Table(PLAN, columns, rows)) + "\n"
@@ -332,8 +339,8 @@ def page(
         caveats=caveats,
         serious=serious,
         sentences=_sentences(primary or others),
-        first=_table(primary or others, correction, labelled=True),
-        rest=_table(others, correction, labelled=True) if primary and others else None,
+        first=_table(primary or others, correction),
+        rest=_table(others, correction) if primary and others else None,
         legend=legend(findings, correction),
         needed=NEEDED,
         not_to_claim=NOT_TO_CLAIM,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry
 from lm_eval_bias.core.benchmark import (
@@ -32,6 +33,7 @@ from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.core.wording import value_cell
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import overview, parts, sentences
+from lm_eval_bias.report.listings import labels
 from lm_eval_bias.runs import remarks
 from lm_eval_bias.runs.harness_results import presentable
 from lm_eval_bias.runs.remarks import PlacedRemark
@@ -122,21 +124,6 @@ class Report:
         return [remark for remark in self.cautions if remark.kind != remarks.TRIAL]
 
 
-LABELS = {
-    "date": "Date", "lm-eval-bias": "lm-eval-bias", "lm_eval": "lm_eval", "transformers": "transformers",
-    "torch": "torch", "python": "Python", "model": "Model type", "model_args": "Model arguments",
-    "model_revision": "Model revision", "parameters": "Parameters", "dtype": "dtype", "device": "Device",
-    "batch_size": "Batch size", "seeds": "Seeds (random, numpy, torch, few-shot)", "chat_template": "Chat template",
-    "system_instruction": "System instruction", "limit": "Limit", "gen_kwargs": "Generation arguments",
-    "machine": "Machine", "threads": "Threads", "tokenizers": "tokenizers", "numpy": "numpy",
-    "weights": "Weights (commit, or SHA-256 of the files' hashes)", "served": "Served as",
-    "cached": "Answers from a --use_cache file, begun on", "unproven": "Joined without proof of the same weights",
-    "border": "Tokenizer and template",
-    "data": "Data (repository@commit)",
-    "data_files": "Data files (SHA-256 of their hashes)",
-}  # fmt: skip
-
-
 _IF_ANY = ("served", "cached", "unproven")  # left out where a run has none
 
 
@@ -165,25 +152,21 @@ def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
 
 
 def _sections(tasks: ReportTasks) -> list[Section]:
-    families: dict[Benchmark | None, list[ReportTask]] = {
-        benchmark: [] for benchmark in (*registry.benchmarks(), None)
-    }
+    """Make a section per family; tasks come in the registry's order, unknown ones last."""
+    families = []
     for item in tasks:
         family: Benchmark = item.task.definition.family
         is_known = not isinstance(family, UnknownBenchmark)
-        families[family if is_known else None].append(item)
-    return [
-        _section(benchmark, members)
-        for benchmark, members in families.items()
-        if members
-    ]
+        families.append((family if is_known else None, item))
+    return list(starmap(_section, numbers.grouped(families).items()))
 
 
 def _origin(run: Run) -> Origin:
     """Gather where a run's numbers come from."""
-    values = {**dict.fromkeys(LABELS), **run.provenance}
+    known = labels("provenance")
+    values = {**dict.fromkeys(known), **run.provenance}
     facts = [
-        (LABELS.get(key, key), readable(value))
+        (known.get(key, key), readable(value))
         for key, value in values.items()
         if value is not None or key not in _IF_ANY
     ]
@@ -207,7 +190,8 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     """
     runs = presentable(runs)
     tasks = parts.report_tasks(runs)
-    sections, limit = _sections(tasks), overview.axis_limit(tasks)
+    sections = _sections(tasks)
+    limit = overview.axis_limit(tasks)
     title = f"Bias report on {len(runs)} runs"
     if len(runs) == 1:
         title = f"Bias report: {runs[0].name}"
@@ -224,14 +208,9 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     )
 
 
-def _by_benchmark(section: Section) -> dict[Benchmark, list[ReportTask]]:
-    """Group a section's tasks by benchmark or variant, in the registry's order, which is theirs."""
-    return numbers.grouped((item.task.definition, item) for item in section.tasks)
-
-
 def _figures(section: Section) -> list[Part]:
     """Make the parts that a section's benchmark brings, with its figures."""
-    benchmark = next(iter(_by_benchmark(section)))
+    benchmark: Benchmark = section.tasks[0].task.definition
     none: Sequence[Part] = ()
     make = benchmark.presentation.figures
     return list(call_plugin(none, benchmark, make, section.tasks))
@@ -289,7 +268,8 @@ def language_tables(section: Section) -> list[Table]:
 def paper_tables(section: Section) -> list[tuple[str, Table]]:
     """Make a paper's tables of a section's main scores, models by scores: one a benchmark or variant, by name."""
     tables = []
-    for benchmark, members in _by_benchmark(section).items():
+    groups = numbers.grouped((item.task.definition, item) for item in section.tasks)
+    for benchmark, members in groups.items():
         scored = [item for item in members if item.task.scores]
         scores, values = parts.side_by_side([item.task for item in scored])
         if not scores:
@@ -311,11 +291,11 @@ def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]
     """List the papers of some sections as BibTeX has them: key and fields."""
     entries = []
     for section in sections:
-        if section.card is not None and section.card.citation:
-            link = {"url": section.card.link} if section.card.link else {}
-            entries.append(
-                (section.ident.replace("_", "-"), {**section.card.citation, **link})
-            )
+        card = section.card
+        if card is not None and card.citation:
+            link = {"url": card.link} if card.link else {}
+            key = section.ident.replace("_", "-")
+            entries.append((key, {**card.citation, **link}))
     return entries
 
 

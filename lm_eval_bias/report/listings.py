@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
+from functools import cache
+
+import yaml
 
 from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card, card_of, facet_names
 from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.numbers import (
     NONE,
     aim,
@@ -25,12 +29,14 @@ _FOUND = (
     "the smallest true difference between two models that compare finds with 80% probability, alone and corrected for "
     "all primary scores (Holm); measured on {}, which err independently. compare --plan RUN says it of a model of yours"
 )
-_LABELS = {
-    "measures": "Purpose", "population": "Population", "languages": "Languages", "size": "Size", "licence": "Licence",
-    "cannot": "Can't say", "flaws": "Known flaws", "use": "Intended use", "misuse": "Misuse",
-    "uncertainty": "Intervals", "differs": "Unlike the paper", "paper": "Paper", "link": "Link",
-}  # fmt: skip
 _FOLDED = ("population", "languages", "size", "licence", "flaws", "use", "misuse")
+
+
+@cache
+def labels(kind: str) -> dict[str, str]:
+    """Return what readers see in place of names, by name: of ``card`` fields or of ``provenance``."""
+    text = packaged_text("lm_eval_bias.report", "labels.yaml")
+    return dict(yaml.safe_load(text)[kind])
 
 
 def card_lines(card: Card, field: str) -> Sequence[str]:
@@ -42,7 +48,7 @@ def card_lines(card: Card, field: str) -> Sequence[str]:
 def card_details(card: Card) -> list[tuple[str, Sequence[str]]]:
     """List the fields that pages fold away, as far as they were written: label and sentences."""
     return [
-        (_LABELS[field], card_lines(card, field))
+        (labels("card")[field], card_lines(card, field))
         for field in _FOLDED
         if card_lines(card, field)
     ]
@@ -65,41 +71,38 @@ def family_of(name: str) -> Benchmark:
     return benchmark
 
 
-def with_card(name: str) -> Benchmark:
-    """Return the benchmark of that name, as :func:`family_of` does, if it has a card.
+def with_card(name: str) -> tuple[Benchmark, Card]:
+    """Return the benchmark of that name, as :func:`family_of` does, and its card.
 
     Raises:
         BiasError: There is none, or it has no card.
     """
     benchmark = family_of(name)
-    if card_of(benchmark) is None:
+    card = card_of(benchmark)
+    if card is None:
         raise BiasError(
             f"{benchmark.name} has no card: what it measures, and what it can't say, isn't recorded"
         )
-    return benchmark
+    return benchmark, card
 
 
-def card_data(benchmark: Benchmark) -> Data:
+def card_data(benchmark: Benchmark, card: Card) -> Data:
     """Turn a card into plain data with all of its fields; ``None`` for those that weren't written."""
-    card = card_of(benchmark)
-    assert card is not None
     fields = card._asdict()
     return {
         "benchmark": benchmark.name,
         "title": benchmark.title or benchmark.name,
-        **{name: fields[name] or None for name in _LABELS},
+        **{name: fields[name] or None for name in labels("card")},
         "facets": facet_names(benchmark),
     }
 
 
-def card_text(benchmark: Benchmark) -> str:
+def card_text(benchmark: Benchmark, card: Card) -> str:
     """Write a card for the terminal, wrapped."""
-    card = card_of(benchmark)
-    assert card is not None
     title = benchmark.title or benchmark.name
     blocks = [f"{title} ({benchmark.name})" if title != benchmark.name else title]
     wrap = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)
-    for field, label in _LABELS.items():
+    for field, label in labels("card").items():
         wrap.initial_indent = "  - " if field == "flaws" else "  "
         wrap.subsequent_indent = " " * len(wrap.initial_indent)
         lines = card_lines(card, field) or ["not recorded"]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LANE = 13  # pixels
+_HEAD = 16.0  # of a task's name, in points
 LIMITS = (
     0.1,
     0.25,
@@ -64,14 +65,16 @@ class Strip:
         name: Its technical name.
         points: One per model.
         height: In pixels.
-        chance: Where guessing would be, in percent of the width; ``None`` where that isn't known, or for bias.
+        is_ability: Whether it goes from worst to best, not around a neutral value.
+        line: Where the neutral value or guessing would be, in percent of the width; ``None`` where that isn't known.
     """
 
     label: str
     name: str
     points: Sequence[PlacedMark]
     height: int
-    chance: float | None = None
+    is_ability: bool
+    line: float | None
 
 
 @dataclass(frozen=True)
@@ -164,12 +167,12 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
     shown = [item for item in items if in_picture(item.task.scores.get(name))]
     if not shown:
         return None
-    label = shown[0].task.scores[name].title
+    first = shown[0].task.scores[name]
     points = []
     for number, item in enumerate(shown):
         value = item.task.scores[name]
         text = (
-            f"{item.label}, {label}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
+            f"{item.label}, {first.title}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
             f"{numbers.aim(value)}"
         )
         ends = [percent(value, end, limit) for end in value.interval or ()]
@@ -183,13 +186,13 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
                 (number + 0.5) * LANE + 4,
             )
         )
-    first = shown[0].task.scores[name]
-    # a verdict goes by the floor
-    guess = first.chance if first.floor is None else first.floor
-    chance = None
-    if first.higher_is_better is not None and guess is not None:
-        chance = percent(first, guess, limit)
-    return Strip(label, name, points, len(shown) * LANE + 8, chance)
+    is_ability = first.higher_is_better is not None
+    line: float | None = 50
+    if is_ability:  # a verdict goes by the floor
+        guess = first.chance if first.floor is None else first.floor
+        line = None if guess is None else percent(first, guess, limit)
+    height = len(shown) * LANE + 8
+    return Strip(first.title, name, points, height, is_ability, line)
 
 
 def _statements(item: ReportTask) -> list[str]:
@@ -206,7 +209,7 @@ def _statements(item: ReportTask) -> list[str]:
         )
         if value.interval is None:
             said.append(NO_VERDICT)
-        elif value.interval[0] <= value.neutral <= value.interval[1]:
+        elif not value.leans(value.interval):
             said.append(NO_DIRECTION)
         else:
             said.append(above if value.value > value.neutral else below)
@@ -221,7 +224,8 @@ def _statements(item: ReportTask) -> list[str]:
 
 def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]:
     """Pair each statement with the tasks that it is true of, if there are several; what can't be told comes last."""
-    places, said = numbers.grouped(pairs), []
+    places = numbers.grouped(pairs)
+    said = []
     for statement in sorted(places, key=lambda statement: statement in _UNTOLD):
         tasks = places[statement]
         where = f"({numbers.few(tasks, 3)})"
@@ -233,13 +237,11 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
 
 def _verdict(items: ReportTasks) -> ModelVerdict:
     """Sum up one model's verdict on one benchmark."""
-    statements, caveats = [], []
+    statements = []
+    caveats = []
     for item in items:
         task = item.task.task
-        if item.task.withheld:
-            said = ["not shown, see below"]
-        else:
-            said = _statements(item)
+        said = ["not shown, see below"] if item.task.withheld else _statements(item)
         statements += [(statement, task) for statement in said]
         for remark in remarks.disqualifying(item.run, item.task):
             caveats.append((remark.kind.replace("_", " "), task))
@@ -269,29 +271,23 @@ def picture(
     title: str, ident: str, items: ReportTasks, limit: float
 ) -> BenchmarkPicture:
     """Draw a benchmark's rows in the pictures, and give its verdicts."""
-    bias, ability = [], []
+    bias: list[TaskStrips] = []
+    ability: list[TaskStrips] = []
     by_task = numbers.grouped((item.task.task, item) for item in items)
     by_run = numbers.grouped((item.run.name, item) for item in items)
     for task, members in by_task.items():
         documents = [item.task.documents for item in members]
-        fewest, most = min(documents), max(documents)
+        fewest = min(documents)
+        most = max(documents)
         asked = f"{most:,} items"
         if fewest < most:
             asked = f"{fewest:,} to {most:,} items, not the same in all runs"
         names = dict.fromkeys(value.name for value in _shown(members))
-        of_bias: list[Strip] = []
-        of_ability: list[Strip] = []
-        for name in list(names)[: parts.MAIN]:
-            strip = _strip(name, members, limit)
-            if strip is None:
-                continue
-            values = [item.task.scores.get(name) for item in members]
-            is_ability = any(v and v.higher_is_better is not None for v in values)
-            (of_ability if is_ability else of_bias).append(strip)
-        if of_bias:
-            bias.append(TaskStrips(task, asked, of_bias))
-        if of_ability:
-            ability.append(TaskStrips(task, asked, of_ability))
+        drawn = [_strip(name, members, limit) for name in list(names)[: parts.MAIN]]
+        kinds = numbers.grouped((strip.is_ability, strip) for strip in drawn if strip)
+        for is_ability, strips in kinds.items():
+            rows = ability if is_ability else bias
+            rows.append(TaskStrips(task, asked, strips))
     # what lies on either side is said where all scores point the same way
     ends = "below neutral", "above neutral"
     of_bias_alone = (v for v in _shown(items) if v.favours)
@@ -333,16 +329,16 @@ def _drawn(items: ReportTasks) -> list[Value]:
 
 def axis_limit(items: ReportTasks) -> float:
     """Choose the x-axis limit for the bias picture: the smallest that fits all intervals."""
+    return reaching(v for v in _drawn(items) if v.higher_is_better is None)
+
+
+def reaching(values: Iterable[Value]) -> float:
+    """Choose the share of the range that half a picture's width stands for: the smallest that all values fit in."""
     furthest = 0.0
-    for value in _drawn(items):
-        if value.higher_is_better is None:
-            for end in (value.value, *(value.interval or ())):
+    for value in values:
+        for end in (value.value, *(value.interval or ())):
+            if not math.isnan(end):
                 furthest = max(furthest, abs(position(value, end)))
-    return fitting(furthest)
-
-
-def fitting(furthest: float) -> float:
-    """Choose the share of the range that half a picture's width stands for: the smallest that reaches so far."""
     return next(limit for limit in LIMITS if furthest <= limit)
 
 
@@ -355,28 +351,24 @@ def drawings(groups: Sequence[BenchmarkPicture], limit: float) -> list[Drawing]:
     """
     models = {verdict.model: verdict.series for g in groups for verdict in g.verdicts}
     made = []
-    for title, edges, caption in (
-        ("Bias", ("below neutral", "above neutral"), f"Shown: {limit:.0%} of the way"),
-        ("Abilities", ("worst", "best"), "From the worst value to the best"),
+    bias = [task for group in groups for task in group.bias]
+    ability = [task for group in groups for task in group.ability]
+    around = ("below neutral", "above neutral")
+    for title, tasks, edges, caption in (
+        ("Bias", bias, around, f"Shown: {limit:.0%} of the way"),
+        ("Abilities", ability, ("worst", "best"), "From the worst value to the best"),
     ):
-        is_bias = title == "Bias"
-        tasks = [t for g in groups for t in (g.bias if is_bias else g.ability)]
         if tasks:
-            height = 0.6 + sum(_height(task) for task in tasks) / 72
-            draw = partial(_draw, tasks, 50.0 if is_bias else None, edges, models)
+            heights = [strip.height for task in tasks for strip in task.strips]
+            height = 0.6 + (_HEAD * len(tasks) + sum(heights)) / 72
+            draw = partial(_draw, tasks, edges, models)
             ident = f"overview-{title.lower()}"
             made.append(Drawing(ident, title, caption, caption, height, draw))
     return made
 
 
-def _height(task: TaskStrips) -> float:
-    """Return the height of a task's rows, in points."""
-    return 16.0 + sum(strip.height for strip in task.strips)
-
-
 def _draw(
     tasks: Sequence[TaskStrips],
-    middle: float | None,
     ends: tuple[str, str],
     models: Mapping[str, int],
     figure: Figure,
@@ -388,16 +380,15 @@ def _draw(
     labels = []
     for task in tasks:
         heads.append((y + 10.0, f"{task.task}, {task.items}"))
-        y += 16.0
+        y += _HEAD
         for strip in task.strips:
             labels.append((y + strip.height / 2, strip.label))
-            line = strip.chance if middle is None else middle
-            if line is not None:
-                axis.vlines(
-                    line, y, y + strip.height, pen.COLOUR["ink"], "dashed", lw=1
-                )
+            if strip.line is not None:
+                end = y + strip.height
+                axis.vlines(strip.line, y, end, pen.COLOUR["ink"], "dashed", lw=1)
             for point in strip.points:
-                colour, at = pen.COLOUR[point.colour], y + point.y
+                colour = pen.COLOUR[point.colour]
+                at = y + point.y
                 if point.bar:
                     axis.hlines(at, *point.bar, colors=colour, lw=1.5)
                 marker = pen.MARKERS[point.shape]
@@ -412,6 +403,7 @@ def _draw(
     if len(models) > 1:
         for model, number in models.items():
             role, shape = pen.series(number)
-            marker, colour = pen.MARKERS[shape], pen.COLOUR[role]
+            marker = pen.MARKERS[shape]
+            colour = pen.COLOUR[role]
             axis.plot([], [], marker, color=colour, mew=0, label=model)
         figure.legend(loc="outside lower center", ncols=4)

@@ -9,7 +9,7 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
-from lm_eval_bias.core import Data, Facts, numbers, registry
+from lm_eval_bias.core import Data, numbers, registry
 from lm_eval_bias.core.answers import DAMAGE, requests_of
 from lm_eval_bias.core.benchmark import Benchmark, facets_of
 from lm_eval_bias.core.errors import BiasError
@@ -43,31 +43,22 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
             tasks.append(ReportTask(run, task, label, series, ident, samples=read))
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     names = [item.task.task for item in tasks]
+    tasks.sort(key=lambda item: names.index(item.task.task))
     order = {name: place for place, name in enumerate(registry.by_name())}
-
-    def place(item: ReportTask) -> tuple[int, int]:
-        family = order.get(item.task.benchmark, len(order))
-        return family, names.index(item.task.task)
-
-    return sorted(tasks, key=place)
+    tasks.sort(key=lambda item: order.get(item.task.benchmark, len(order)))
+    return tasks
 
 
 def main_table(tasks: ReportTasks) -> Table:
     """Make a table of the main scores, a row per task and score, runs side by side."""
     runs = list(dict.fromkeys(item.run.name for item in tasks))
-    groups: dict[str, dict[str, TaskRun]] = {}
-    for item in tasks:
-        groups.setdefault(item.task.task, {})[item.run.name] = item.task
+    groups = numbers.grouped((item.task.task, item) for item in tasks)
     rows: list[Row] = []
     for name, members in groups.items():
-        scores: dict[str, Value] = {}
-        for task in members.values():
-            scores |= {value.name: value for value in task.shown()}
+        scored = {item.run.name: item.task.scores for item in members}
+        scores = {v.name: v for item in members for v in item.task.shown()}
         for score, value in scores.items():
-            values = []
-            for run in runs:
-                scored = members[run].scores if run in members else {}
-                values.append(scored.get(score))
+            values = [scored.get(run, {}).get(score) for run in runs]
             rows.append(
                 [
                     name,
@@ -85,9 +76,7 @@ def main_table(tasks: ReportTasks) -> Table:
 
 def side_by_side(tasks: Sequence[TaskRun]) -> tuple[list[Value], list[list[Cell]]]:
     """Return the main scores of one benchmark's tasks, each once, and a row of values per task."""
-    scores: dict[str, Value] = {}
-    for task in tasks:
-        scores |= {value.name: value for value in task.shown()[:MAIN]}
+    scores = {value.name: value for task in tasks for value in task.shown()[:MAIN]}
     rows = [list(map(value_cell, map(task.scores.get, scores))) for task in tasks]
     return list(scores.values()), rows
 
@@ -111,12 +100,6 @@ def _moving(
         value = sample.get(score.name)
         if isinstance(value, float) and sign * (value - neutral) > 0:
             yield -sign * value, " / ".join(benchmark.key(sample["doc"])), value, sample
-
-
-def _about(benchmark: Benchmark, doc: Facts) -> str:
-    """Write what a document tells of its facets."""
-    facets = facets_of(benchmark, doc)
-    return ", ".join(f"{name} {value}" for name, value in facets.items())
 
 
 def moving_items(item: ReportTask) -> Table | None:
@@ -143,10 +126,11 @@ def moving_items(item: ReportTask) -> Table | None:
     rows: list[Row] = []
     for _, name, value, sample in first:
         prompt = next(iter(requests_of(sample)), [""])[0]
+        facets = facets_of(benchmark, sample["doc"]).items()
         rows.append(
             [
                 name,
-                _about(benchmark, sample["doc"]),
+                ", ".join(f"{facet} {level}" for facet, level in facets),
                 Cell(numbers.significant(value), value),
                 short(str(prompt), 300),
             ]
@@ -158,7 +142,8 @@ def moving_items(item: ReportTask) -> Table | None:
 
 def about_items(tasks: ReportTasks) -> tuple[list[str], list[Table]]:
     """List the items behind the main scores, and say why some tasks have none."""
-    lists, reasons = [], []
+    lists = []
+    reasons = []
     for item in progress(tasks, "Items of tasks"):
         try:
             table = moving_items(item)
@@ -211,7 +196,7 @@ def every_score(tasks: ReportTasks) -> Table:
             value.summary,
         ]
         for item in tasks
-        for name, value in item.task.scores.items()
+        for value in item.task.scores.values()
     ]
     caption = "The one score" if len(rows) == 1 else f"All {len(rows):,} scores"
     return Table(caption, columns, rows)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
+from operator import attrgetter
 from typing import NamedTuple
 
 from lm_eval_bias.core import Data, __version__
@@ -30,7 +31,8 @@ def required(finding: GateFinding) -> str:
     if isinstance(bound, str):
         return bound
     # as written: rounded, what violates it could seem to meet it
-    low, high = f"{bound.low:.15g}", f"{bound.high:.15g}"
+    low = f"{bound.low:.15g}"
+    high = f"{bound.high:.15g}"
     if bound.on == "evidence":  # met unless the whole interval lies outside
         ends = []
         if math.isfinite(bound.low):
@@ -107,11 +109,6 @@ def case(finding: GateFinding) -> str:
     return f"{finding.score}, {kind}, {bound.on}"
 
 
-def _place(finding: GateFinding) -> tuple[bool, bool]:
-    """Put what is violated first, and bounds before what is asked of a run."""
-    return finding.holds, isinstance(finding.required, str)
-
-
 class JudgedRun(NamedTuple):
     """A run with what was found, and what its verdict is bound to (:func:`.verdict.origin`)."""
 
@@ -172,9 +169,15 @@ class Judged:
                 }
                 for finding in findings
             ]
-            passed = all(finding.holds for finding in findings)
-            about = {"run": run.name, "path": str(run.path), "holds": passed}
-            runs.append({**about, "origin": origin, "findings": entries})
+            runs.append(
+                {
+                    "run": run.name,
+                    "path": str(run.path),
+                    "holds": all(finding.holds for finding in findings),
+                    "origin": origin,
+                    "findings": entries,
+                }
+            )
         data = {
             "holds": self.holds,
             "complete": self.is_complete,
@@ -193,7 +196,10 @@ class Judged:
             told = f"all {len(findings)} hold"
             if violated:
                 told = f"{violated} of {len(findings)} violated"
-            table = _table(sorted(findings, key=_place), status=True)
+            # what is violated first, and bounds before what is asked of a run
+            listed = sorted(findings, key=lambda f: isinstance(f.required, str))
+            listed.sort(key=attrgetter("holds"))
+            table = _table(listed, status=True)
             blocks.append(
                 f"{run.name} ({run.path}): {told}\n{tables.text_table(table)}\n"
             )
@@ -201,20 +207,25 @@ class Judged:
 
     def junit(self) -> str:
         """Write a suite per run and a case per bound: a failure where it is violated, an error for a lost run."""
-        context = {
-            "required": required,
-            "says": says,
-            "whole": _whole,
-            "case": case,
-            "value": _value,
-        }
-        text = templates.render("gate.xml.j2", judged=self, **context)
+        text = templates.render(
+            "gate.xml.j2",
+            judged=self,
+            required=required,
+            says=says,
+            whole=_whole,
+            case=case,
+            value=_value,
+        )
         return f"{text}\n"
 
     def comment(self) -> str:
         """Write a comment for a pull request: the verdict, what is violated, and what holds behind a click."""
-        context = {"table_of": _table, "before_scores": remarks.before_scores}
-        text = templates.render("gate.md.j2", judged=self, **context)
+        text = templates.render(
+            "gate.md.j2",
+            judged=self,
+            table_of=_table,
+            before_scores=remarks.before_scores,
+        )
         if len(text) > _LONGEST:
             kept = text[: text.rindex("\n", 0, _LONGEST)]
             return f"{kept}\n\nCut here: the rest is in the log.\n"

@@ -33,15 +33,18 @@ def as_json(results: Sequence[Rescored]) -> str:
             entry["reason"] = entry.pop("note")
             scores[entry.pop("name")] = entry
         part = result.part
-        about = {
-            "path": str(part.path),
-            "task": part.task,
-            "benchmark": part.benchmark,
-            "filter": part.filter,
-            "documents": result.documents,
-            "read_otherwise": result.read_otherwise,
-        }
-        entries.append({**about, **result.provenance, "scores": scores})
+        entries.append(
+            {
+                "path": str(part.path),
+                "task": part.task,
+                "benchmark": part.benchmark,
+                "filter": part.filter,
+                "documents": result.documents,
+                "read_otherwise": result.read_otherwise,
+                **result.provenance,
+                "scores": scores,
+            }
+        )
     return json_text(entries, indent=2)
 
 
@@ -73,7 +76,8 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
     made = []
     beside = run_discovery.beside(result.part.path for result in results)
     for result in results:
-        name, path = result.part.task, result.part.path
+        name = result.part.task
+        path = result.part.path
         number[name] += 1
         label = f"{name} [{number[name]}]" if times[name] > 1 else name
         scores = result.scores
@@ -82,19 +86,25 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
         if run is None or task is None:
             run = Run("", path, {}, "", {})
             task = TaskRun(
-                name, result.part.definition, "", "", result.documents, 0, {}, {}
+                name,
+                result.part.definition,
+                language="",
+                version="",
+                documents=0,
+                items=0,
+                metadata={},
+                scores={},
+                usual_repeats=catalog.usual_repeats(name),
             )
-            task = replace(task, usual_repeats=catalog.usual_repeats(name))
         elif not every:
             scores = {
                 score: value for score, value in scores.items() if score in task.scores
             }
-        metadata = {**task.metadata, **result.provenance}
         task = replace(
             task,
             task=label,
             documents=result.documents,
-            metadata=metadata,
+            metadata={**task.metadata, **result.provenance},
             scores=scores,
         )
         made.append(replace(run, name=str(path), path=path, tasks={label: task}))
@@ -145,11 +155,14 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
             headings.append(
                 f"  {said_otherwise(result.read_otherwise)}; --as-logged keeps what was read then"
             )
-    described, entries = [], catalog.entries()
+    described = []
+    entries = catalog.entries()
     for run in made:
         # a part of a task, which isn't one of the catalog's, has no words
-        known = {name: entries[name].kind for name in run.tasks if name in entries}
-        whole = [run.tasks[name] for name, kind in known.items() if kind == "task"]
+        whole = []
+        for name, task in run.tasks.items():
+            if name in entries and entries[name].kind == "task":
+                whole.append(task)
         described.append(sentences.describe(run, whole, beside_tables=table != "all"))
     words = "\n".join(filter(None, described))
     blocks = [

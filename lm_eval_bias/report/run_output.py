@@ -72,7 +72,8 @@ def unanswered(
         tasks: Of one run.
         samples: What the harness logs of each task's documents; ``None`` where nothing is logged.
     """
-    lines, all_read = [], []
+    lines = []
+    all_read = []
     for task in tasks:
         share = task.scores.get("unanswered")
         refused = task.scores.get("refused")
@@ -103,7 +104,8 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
         everything: Whether about all scores; else about the main ones, and how many others there are.
         words: What is said of them elsewhere, which isn't repeated.
     """
-    about, others = [], 0
+    about = []
+    others = 0
     for task in tasks:
         main = {value.name: value for value in task.shown()}
         for value in {**main, **task.scores}.values():

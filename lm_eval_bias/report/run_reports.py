@@ -83,8 +83,13 @@ def as_data(run: Run) -> Data:
         about = {field: getattr(task, field) for field in _OF_TASK}
         scores = {score: score_data(value) for score, value in task.scores.items()}
         tasks[name] = {**about, "scores": scores}
-    about_run = {"command": run.command, "provenance": run.provenance}
-    return tables.plain({"model": run.name, **about_run, "tasks": tasks})
+    data = {
+        "model": run.name,
+        "command": run.command,
+        "provenance": run.provenance,
+        "tasks": tasks,
+    }
+    return tables.plain(data)
 
 
 def render(style: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:

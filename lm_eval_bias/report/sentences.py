@@ -18,20 +18,13 @@ from lm_eval_bias.runs import remarks
 LEGEND = "[ ] is a 95% interval"
 
 
-def plain_lines(task: TaskRun, names: Sequence[str] = ()) -> list[str]:
-    """Write a line per score, for benchmarks that have no sentences of their own.
-
-    Args:
-        task: The task.
-        names: Its main scores; all of its scores if empty.
-    """
+def plain_lines(task: TaskRun) -> list[str]:
+    """Write a line per main score, for benchmarks that have no sentences of their own."""
     lines = []
-    for name in names or task.scores:
-        if name in task.scores:
-            value = task.scores[name]
-            span = numbers.score_range(value)
-            reads = joined(f"{span}, {numbers.aim(value)}", numbers.reads_as(value))
-            lines.append(f"{name} {with_interval(value)} ({reads}).")
+    for value in task.main():
+        span = numbers.score_range(value)
+        reads = joined(f"{span}, {numbers.aim(value)}", numbers.reads_as(value))
+        lines.append(f"{value.name} {with_interval(value)} ({reads}).")
     return lines
 
 
@@ -58,7 +51,7 @@ def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
     except Exception as error:  # other people's code can fail in any way
         fault(f"the benchmark {benchmark.name}: sentences failed ({kind_of(error)})")
         lines = ()
-    return list(lines) or plain_lines(task, benchmark.main)
+    return list(lines) or plain_lines(task)
 
 
 def after_caveats(run: Run, task: TaskRun, beside_tables: bool = True) -> list[str]:

@@ -31,7 +31,8 @@ _ROLE = re.compile(r"--([\w-]+): (#\w{6})")
 
 def _settings(drawing: Drawing) -> dict[str, Any]:
     """Return matplotlib's settings; by the salt, no two figures of a page share an id."""
-    ink, muted = COLOUR["ink"], COLOUR["muted"]
+    ink = COLOUR["ink"]
+    muted = COLOUR["muted"]
     return {
         "svg.fonttype": "none",
         "svg.hashsalt": drawing.ident,

@@ -72,7 +72,8 @@ def latex_table(table: Table) -> Markup:
     def cell(column: Column, cell: Cell) -> str:
         if not column.numeric:
             return latex(_annotated(column, cell))
-        text, note = latex(cell.text), latex(cell.note)
+        text = latex(cell.text)
+        note = latex(cell.note)
         return (
             rf"\shortstack[r]{{{text} \\ {{}}{{\scriptsize {note}}}}}" if note else text
         )

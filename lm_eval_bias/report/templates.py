@@ -49,10 +49,8 @@ def _digest(text: str) -> str:
 @lru_cache
 def _assets() -> Mapping[str, str]:
     """Read a page's style sheet and script, and build the policy that allows these."""
-    css, script = (
-        packaged_text(_PACKAGE, "page.css"),
-        packaged_text(_PACKAGE, "table.js"),
-    )
+    css = packaged_text(_PACKAGE, "page.css")
+    script = packaged_text(_PACKAGE, "table.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(css)}'; script-src '{_digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"

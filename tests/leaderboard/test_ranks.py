@@ -31,7 +31,6 @@ def text(points, neutral=None, better=None):
         ([(0.0, 1.0), (3.2, 1.0)], {"better": True}, "2 1"),
         ([(0.0, 1.0, 3), (3.2, 1.0, 3)], {"better": True}, "1-2 1-2"),
         ([(1.0, 0.1)], {"better": True}, "1"),
-        ([], {"better": True}, ""),
     ],
 )
 def test_worked_cases(points, rule, ranks):

@@ -10,7 +10,7 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.data import sources
-from lm_eval_bias.gate import policy_file, verdict
+from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound, Policy
 from lm_eval_bias.runs import harness_results
 
@@ -121,7 +121,7 @@ def test_bounds(options, excess):
     )
 
 
-@pytest.mark.parametrize("on", policy_file.ON)
+@pytest.mark.parametrize("on", ["interval", "point", "evidence"])
 def test_what_could_not_be_computed_is_a_violation_with_its_reason(on):
     none = Value("coverage", math.nan, note="no prompts", low=0.0, high=1.0)
     found = judged(none, high=0.9, on=on)
