@@ -180,6 +180,8 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     for key, value in model_args.items() if isinstance(model_args, Mapping) else ():
         if key not in options and metadata.get(key) == value:
             metadata.pop(key, None)
+    for key in ("config_source", "model", "model_args"):
+        metadata.pop(key, None)
     # a run may have a part of the task's items; a data set of the user's has its own number
     items = original
     if entry and "dataset_used" not in metadata:
