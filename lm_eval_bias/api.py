@@ -540,7 +540,10 @@ def compare(
 
 @_public
 def write_report(
-    runs: Run | Iterable[Run], path: str | os.PathLike[str], format: str | None = None
+    runs: Run | Iterable[Run],
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    scores: str | Sequence[str] = (),
 ) -> None:
     """Write a report as ``report`` does: an HTML page that needs no network, or tables for papers and programs.
 
@@ -548,14 +551,20 @@ def write_report(
         runs: From :func:`load`, or some of them.
         path: The file, written whole or not at all.
         format: ``html``, ``md``, ``json``, ``csv`` or ``latex``; by default by the file's ending.
+        scores: Names of scores in tables and pictures; each benchmark's main ones by default.
 
     Raises:
-        BiasError: An unknown format, or a file that can't be written or holds a run that was read.
+        BiasError: An unknown format or score, or a file that can't be written or holds a run that was read.
     """
     from lm_eval_bias.cli import output
     from lm_eval_bias.report import run_reports
 
-    several, place = _several(runs), os.fspath(path)
+    several = _several(runs)
+    shown: Sequence[Run] = several
+    if scores:
+        names = [scores] if isinstance(scores, str) else scores
+        shown = run_reports.choose(several, names)
+    place = os.fspath(path)
     _one_of("format", format, output.FORMATS)
     file_format = output.format_of(format, place, "", flag="path")
     inputs = list(several.paths)
@@ -563,7 +572,7 @@ def write_report(
         inputs.append(run.path)
         inputs += filter(None, (task.samples for task in run.tasks.values()))
     files.check_place(place, list(map(str, inputs)), "path")
-    files.write(run_reports.render(file_format, several, several.problems), place)
+    files.write(run_reports.render(file_format, shown, several.problems), place)
 
 
 @_public

@@ -218,7 +218,10 @@ def test_reports_are_the_commands(tmp_path):
     ours.mkdir()
     theirs.mkdir()
     leb.write_report(leb.load(folder), ours / "r.html")
+    leb.write_report(leb.load(folder), ours / "r.md", scores="coverage")
     assert main(["report", str(folder), "-o", str(theirs / "r.html")]) == 0
+    named = ["--scores", "coverage", "-o", str(theirs / "r.md")]
+    assert main(["report", str(folder), *named]) == 0
     assert files(ours) == files(theirs)
 
 
@@ -240,6 +243,7 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.write_report(runs, tmp_path / "r.txt"): "r.txt",
         lambda: leb.write_report(runs, report, "pdf"): "format='pdf'",
         lambda: leb.write_report(runs, log, "md"): log.name,
+        lambda: leb.write_report(runs, report, scores=["x"]): "scores='x'",
         lambda: leb.card("stereset"): "'stereset'. Did you mean stereoset",
     }
     for call, message in refused.items():
