@@ -138,12 +138,17 @@ def undefined(reason: str, n: int = 0) -> Estimate:
 
 
 @cache
-def meanings(paper: str) -> Record:
-    """Read what the scores of a module mean, by score or kind of scores, from ``meanings.yaml``."""
+def _meanings() -> Record:
+    """Read ``meanings.yaml``, once: what scores mean, by module and score or kind of scores."""
     text = resources.files(__package__).joinpath("meanings.yaml").read_text("utf-8")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     papers: Record = yaml.load(text, Loader=loader)  # noqa: S506 (a SafeLoader)
-    return papers[paper]
+    return papers
+
+
+def meanings(paper: str) -> Record:
+    """Return what the scores of a module mean, by score or kind of scores."""
+    return _meanings()[paper]
 
 
 def meaning(paper: str, kind: str, **gaps: str) -> dict[str, Any]:

@@ -134,6 +134,11 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
     return several
 
 
+def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names, of which a single one may be a text, each once."""
+    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+
+
 def _frame(
     rows: Sequence[Mapping[str, Any]],
     columns: Sequence[str] | None = None,
@@ -473,9 +478,8 @@ def breakdown(
     logs = [str(task.samples) for task in tasks if task.samples]
     if not logs:
         raise BiasError("these runs have no sample logs: run with --log_samples")
-    facets = (by,) if isinstance(by, str) else tuple(by)
-    names = (scores,) if isinstance(scores, str) else tuple(scores)
-    computed = breakdowns.breakdowns(logs, facets, names)
+    facets = _names(by)
+    computed = breakdowns.breakdowns(logs, facets, _names(scores))
     return _frame(list(breakdown_tables.records(computed)), texts=facets)
 
 
@@ -530,7 +534,7 @@ def compare(
 
     _one_of("by", by, findings.ways())
     _one_of("correction", correction, list(comparison_reports.CORRECTIONS))
-    names = [scores] if isinstance(scores, str) else list(dict.fromkeys(scores or ()))
+    names = _names(scores or ())
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
     choice = findings.Choice(by, base, names, unpaired, correction)
@@ -562,8 +566,7 @@ def write_report(
     several = _several(runs)
     shown: Sequence[Run] = several
     if scores:
-        names = [scores] if isinstance(scores, str) else scores
-        shown = run_reports.choose(several, names)
+        shown = run_reports.choose(several, _names(scores))
     place = os.fspath(path)
     _one_of("format", format, output.FORMATS)
     file_format = output.format_of(format, place, "", flag="path")

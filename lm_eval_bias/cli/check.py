@@ -152,7 +152,7 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             findings += regression.regressions(run, base, margin, policy.margins)
         if arguments.strict:
             findings += verdict.recomputed(run, arguments.as_logged)
-        judged.runs.append(JudgedRun(run, findings, verdict.origin(run)))
+        judged.runs.append(JudgedRun(run, findings))
 
 
 def _tell(arguments: argparse.Namespace, judged: Judged) -> None:

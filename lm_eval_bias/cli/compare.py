@@ -51,12 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="baseline that the others are compared with (default: the first run; instruction none; language en)",
     )
-    parser.add_argument(
-        "--scores",
-        type=output.names,
-        default=(),
-        metavar="A,B",
-        help="scores to compare (default: each benchmark's main scores)",
+    output.add_scores(
+        parser, "scores to compare (default: each benchmark's main scores)"
     )
     parser.add_argument(
         "--unpaired",

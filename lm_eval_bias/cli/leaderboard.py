@@ -29,12 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file to write (default: standard output)",
     )
-    parser.add_argument(
-        "--scores",
-        type=output.names,
-        default=(),
-        metavar="A,B",
-        help="scores in the first table (default: each task's primary score)",
+    output.add_scores(
+        parser, "scores in the first table (default: each task's primary score)"
     )
     parser.add_argument(
         "--format",

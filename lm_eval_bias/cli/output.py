@@ -66,6 +66,11 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(listed)
 
 
+def add_scores(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add ``--scores``, of which there are none by default."""
+    parser.add_argument("--scores", type=names, default=(), metavar="A,B", help=help)
+
+
 def format_of(
     named: str | None, output: str | None, default: str, flag: str = "-o"
 ) -> str:

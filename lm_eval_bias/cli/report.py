@@ -34,12 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder to write each picture into, as SVG and PDF; without -o and --format nothing else is written",
     )
-    parser.add_argument(
-        "--scores",
-        type=output.names,
-        default=(),
-        metavar="A,B",
-        help="scores in tables and pictures (default: each benchmark's main scores); tasks without them are left out",
+    output.add_scores(
+        parser,
+        "scores in tables and pictures (default: each benchmark's main scores); tasks without them are left out",
     )
     parser.add_argument(
         "--format",

@@ -56,12 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show the main scores by what the items differ in, such as job, template or term, or by two facets "
         "(a,b), in place of the scores; ls --card NAME lists a benchmark's facets",
     )
-    parser.add_argument(
-        "--scores",
-        type=output.names,
-        metavar="A,B",
-        help="with --by: scores to show (default: the main scores)",
-    )
+    output.add_scores(parser, "with --by: scores to show (default: the main scores)")
     parser.add_argument(
         "--csv",
         metavar="FILE",
@@ -104,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         _break_down(arguments, reading)
         return 0
     for flag in ("scores", "csv"):
-        if getattr(arguments, flag) is not None:
+        if getattr(arguments, flag):
             raise BiasError(f"--{flag} is for --by FACET: name one")
     results = rescoring.rescore(
         arguments.paths,
@@ -134,7 +129,7 @@ def _break_down(arguments: argparse.Namespace, reading: AnswerReading) -> None:
     computed = breakdowns(
         arguments.paths,
         arguments.by,
-        arguments.scores or (),
+        arguments.scores,
         arguments.language,
         reading,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of, one
 from lm_eval_bias.core.files import (
     expanded,
     list_files,
-    packaged_text,
+    packaged_yaml,
     parse_yaml,
     read_text,
 )
@@ -40,13 +40,9 @@ TAKE_FIRST = (
 SUITES_FILE = "_suites_yaml"
 
 
-@cache
 def suites() -> Data:
     """Read this package's suites and primary scores."""
-    content: Data = parse_yaml(
-        packaged_text("lm_eval_bias", "suites.yaml"), "suites.yaml"
-    )
-    return content
+    return packaged_yaml("lm_eval_bias", "suites.yaml")
 
 
 def suite_definitions(benchmark: Benchmark) -> Data:

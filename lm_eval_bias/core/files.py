@@ -55,6 +55,12 @@ def packaged_text(package: str, *parts: str) -> str:
 
 
 @functools.cache
+def packaged_yaml(package: str, *parts: str) -> Any:
+    """Read a YAML that comes with a package, once; nobody changes what it holds."""
+    return parse_yaml(packaged_text(package, *parts), parts[-1])
+
+
+@functools.cache
 def schema_validator(package: str, name: str) -> Any:
     """Make the validator of a JSON Schema that comes with a package."""
     import jsonschema

@@ -64,7 +64,7 @@ def as_logged(doc: Any, answers: Any) -> list[Any]:
 
 @contextlib.contextmanager
 def shadowed(instance: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace an attribute of one instance while the context lasts; its class and other instances stay the same."""
+    """Replace an attribute of one object (instance, class or module) while the context lasts, and of no other."""
     before = dict(vars(instance))
     setattr(instance, name, value)
     try:

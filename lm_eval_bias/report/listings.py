@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from functools import cache
-
-import yaml
 
 from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card, card_of, facet_names
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import (
     NONE,
     aim,
@@ -32,11 +29,9 @@ _FOUND = (
 _FOLDED = ("population", "languages", "size", "licence", "flaws", "use", "misuse")
 
 
-@cache
 def labels(kind: str) -> dict[str, str]:
     """Return what readers see in place of names, by name: of ``card`` fields or of ``provenance``."""
-    text = packaged_text("lm_eval_bias.report", "labels.yaml")
-    return dict(yaml.safe_load(text)[kind])
+    return packaged_yaml("lm_eval_bias.report", "labels.yaml")[kind]
 
 
 def card_lines(card: Card, field: str) -> Sequence[str]:

@@ -6,9 +6,9 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import metadata
 from operator import attrgetter
-from typing import NamedTuple
 
 from lm_eval_bias.core import Data, __version__
 from lm_eval_bias.core.files import expanded
@@ -16,6 +16,7 @@ from lm_eval_bias.core.numbers import few, grouped, significant
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
+from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import tables, templates
@@ -109,12 +110,17 @@ def case(finding: GateFinding) -> str:
     return f"{finding.score}, {kind}, {bound.on}"
 
 
-class JudgedRun(NamedTuple):
-    """A run with what was found, and what its verdict is bound to (:func:`.verdict.origin`)."""
+@dataclass
+class JudgedRun:
+    """A run with what was found."""
 
     run: Run
     findings: Sequence[GateFinding]
-    origin: Data
+
+    @cached_property
+    def origin(self) -> Data:
+        """What the verdict is bound to (:func:`.verdict.origin`); it takes reading the logs, once."""
+        return verdict.origin(self.run)
 
 
 @dataclass
@@ -154,7 +160,9 @@ class Judged:
     def as_json(self) -> str:
         """Write all findings as JSON; ``null`` for what isn't there."""
         runs = []
-        for run, findings, origin in self.runs:
+        for judged in self.runs:
+            run = judged.run
+            findings = judged.findings
             entries = [
                 {
                     "task": finding.task or None,
@@ -174,7 +182,7 @@ class Judged:
                     "run": run.name,
                     "path": str(run.path),
                     "holds": all(finding.holds for finding in findings),
-                    "origin": origin,
+                    "origin": judged.origin,
                     "findings": entries,
                 }
             )
@@ -191,7 +199,9 @@ class Judged:
     def as_text(self) -> str:
         """Write a table per run, what is violated first."""
         blocks = []
-        for run, findings, _ in self.runs:
+        for judged in self.runs:
+            run = judged.run
+            findings = judged.findings
             violated = sum(not finding.holds for finding in findings)
             told = f"all {len(findings)} hold"
             if violated:

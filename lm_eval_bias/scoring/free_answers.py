@@ -17,7 +17,7 @@ from typing import Any
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.core.answers import ENDLESS
-from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.files import packaged_yaml
 
 # what stands around an answer that is to be found by a program becomes English words, which all readers know
 _FRAMES = (
@@ -91,12 +91,9 @@ def plain_lines(text: str) -> list[str]:
     return [line for line in map(str.strip, text.splitlines()) if line]
 
 
-@cache
 def listed(name: str) -> Any:
     """Read a YAML beside this module."""
-    import yaml
-
-    return yaml.safe_load(packaged_text("lm_eval_bias.scoring", name))
+    return packaged_yaml("lm_eval_bias.scoring", name)
 
 
 @cache

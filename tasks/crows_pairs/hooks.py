@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-from functools import cache
 from typing import Any
 
 from lm_eval_bias.core import Data
-from lm_eval_bias.core.files import packaged_text, parse_yaml
+from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
@@ -54,17 +53,10 @@ def choices(language: str, **metadata: Any) -> Data:
     return {"test": docs}
 
 
-@cache
-def _prompts() -> dict[str, str]:
-    prompts: dict[str, str] = parse_yaml(
-        packaged_text(__package__, _QUESTION), _QUESTION
-    )
-    return prompts
-
-
 def prompt(doc: Any) -> str:
     """Write the question."""
-    return _prompts()[doc["language"]].format(options=bbq_records.options(doc))
+    prompts = packaged_yaml(__package__, "data/question.yaml")
+    return prompts[doc["language"]].format(options=bbq_records.options(doc))
 
 
 def record(doc: Any, answers: Answers) -> Record:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
-
-import yaml
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.question_answering import (
     BY_LENGTH,
@@ -45,12 +42,9 @@ TERMS = OF_HARNESS._replace(unknowns=1, rules=BY_LENGTH)
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 
 
-@cache
 def wordings(language: str) -> Facts:
     """Prompts and wordings of "unknown" in a language."""
-    return yaml.safe_load(
-        packaged_text("lm_eval_bias.tasks.es_bbq", "data/wordings.yaml")
-    )[language]
+    return packaged_yaml("lm_eval_bias.tasks.es_bbq", "data/wordings.yaml")[language]
 
 
 def biased_choice(row: Facts, groups: Sequence[str], stereotyped: Sequence[str]) -> int:

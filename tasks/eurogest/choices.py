@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from lm_eval_bias.core import Data, Facts
-from lm_eval_bias.core.files import packaged_text, parse_yaml
+from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.tasks.eurogest import hooks
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.pair_choices import LETTERS
 
-_FILE = "data/question.yaml"
 
-
-@cache
 def _question(language: str) -> Data:
     """Read the question and its options in a language."""
-    question: Data = parse_yaml(packaged_text(__package__, _FILE), _FILE)[language]
-    return question
+    return packaged_yaml(__package__, "data/question.yaml")[language]
 
 
 def dataset(language: str, **metadata: Any) -> Data:

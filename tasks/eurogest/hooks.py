@@ -10,7 +10,7 @@ from scipy import special
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import packaged_text, parse_yaml
+from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.eurogest import STEREOTYPES
 from lm_eval_bias.custom_metrics.score import Answers, Record
@@ -49,7 +49,7 @@ def scaffold(language: str, code: str) -> tuple[str, str]:
     man, woman = (phrases[name].get(language, name) for name in _PRONOUNS)
     if woman == man or woman.startswith(f"{man} "):
         man, woman = (phrases[name][language] for name in _NOUNS)
-    quoted = parse_yaml(packaged_text(__package__, QUOTATION), QUOTATION)[code]
+    quoted = packaged_yaml(__package__, "data/quotation.yaml")[code]
     return quoted + man, quoted + woman
 
 

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import yaml
-
 from lm_eval_bias.core import Facts
-from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
 
@@ -75,8 +73,8 @@ def language_rules(language: str) -> Rules:
     """Compile a language's rules; none for an empty one."""
     if not language:
         return {}
-    text = packaged_text("lm_eval_bias.tasks.regard", f"data/keywords_{language}.yaml")
-    return compiled(yaml.safe_load(text)["facets"])
+    file = f"data/keywords_{language}.yaml"
+    return compiled(packaged_yaml("lm_eval_bias.tasks.regard", file)["facets"])
 
 
 def matches(text: str, rules: Rules) -> list[str]:

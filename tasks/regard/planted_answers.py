@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-
-import yaml
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import Documents
-from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.custom_metrics.regard import FACETS
 from lm_eval_bias.tasks.regard.regard_texts import CHANCE
@@ -18,12 +15,9 @@ from lm_eval_bias.tasks.regard.regard_texts import CHANCE
 SIGNS = {"regard": 1.0, "caregiving": 1.0, "sexualization": 1.0, "perpetration": -1.0}
 
 
-@lru_cache(maxsize=2)
 def texts_in(language: str) -> Data:
     """Read what texts are made of: wordings by regard, clauses by facet, what both share; English by default."""
-    texts = yaml.safe_load(
-        packaged_text("lm_eval_bias.tasks.regard", "data/planted_texts.yaml")
-    )
+    texts = packaged_yaml("lm_eval_bias.tasks.regard", "data/planted_texts.yaml")
     return texts.get(language, texts["en"])
 
 

@@ -6,12 +6,10 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-import yaml
-
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.answers import NotOurs
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.custom_metrics.regard import GENDERS
 
 _SUBJECTS = (*GENDERS, "neutral")
@@ -23,7 +21,7 @@ _OPENING = "\"'„“”‚‘»«›‹([*_ …."
 
 
 def _data(name: str) -> dict[str, Data]:
-    return yaml.safe_load(packaged_text("lm_eval_bias.tasks.regard", "data", name))
+    return packaged_yaml("lm_eval_bias.tasks.regard", "data", name)
 
 
 _WORDINGS = _data(

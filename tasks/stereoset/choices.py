@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache
-
-import yaml
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.answers import REFUSED
 from lm_eval_bias.core.benchmark import Documents
-from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
@@ -24,12 +21,9 @@ LETTERS = "ABC"
 ORDERS = ((0, 1, 2), (1, 2, 0), (2, 0, 1), (1, 0, 2), (2, 1, 0), (0, 2, 1))
 
 
-@cache
 def prompts() -> Mapping[str, Mapping[str, str]]:
     """Read the prompt's text by language and test."""
-    return yaml.safe_load(
-        packaged_text("lm_eval_bias.tasks.stereoset", "data/choice_prompts.yaml")
-    )
+    return packaged_yaml("lm_eval_bias.tasks.stereoset", "data/choice_prompts.yaml")
 
 
 def with_orders(docs: Documents) -> list[Data]:

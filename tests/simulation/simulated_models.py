@@ -535,19 +535,25 @@ class Sentences:
         }
 
     def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
-        shared = self.sentence[0] * self.shape.draw(rng, self.sentences)[self.at]
-        drawn = []
-        for _ in range(2):
-            own = self.sentence[1] * self.shape.draw(rng, self.sentences)[self.at]
-            logits = self.logits[self.stereotype] + shared + own
-            drawn.append(list(map(self.record, self.docs, logits.tolist())))
-        return drawn[0], drawn[1]
-
-    def record(self, doc: Document, logit: float) -> Any:
         from lm_eval_bias.core import registry
 
-        benchmark = registry.get(str(doc["benchmark"]))
-        return benchmark.record(doc, [(logit, 1), (0.0, 1)])
+        benchmark = registry.get(str(self.docs[0]["benchmark"]))
+        shared = self.sentence[0] * self.shape.draw(rng, self.sentences)
+        drawn: list[Records] = []
+        for _ in range(2):
+            own = self.sentence[1] * self.shape.draw(rng, self.sentences)
+            leans = self.leans(rng, (shared + own)[self.at]).tolist()
+            drawn.append(
+                [
+                    benchmark.record(doc, [(lean, 1), (0.0, 1)])
+                    for doc, lean in zip(self.docs, leans, strict=True)
+                ]
+            )
+        return drawn[0], drawn[1]
+
+    def leans(self, rng: np.random.Generator, effects: Any) -> Any:
+        """How much likelier the first text of each item is, on the scale of logits."""
+        return self.logits[self.stereotype] + effects
 
 
 class Pairs(Sentences):
@@ -566,16 +572,9 @@ class Pairs(Sentences):
     def truth(self) -> dict[str, float]:
         return {"stereotype_score": 100 * self.share}
 
-    def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
-        shared = self.sentence[0] * self.shape.draw(rng, self.sentences)
+    def leans(self, rng: np.random.Generator, effects: Any) -> Any:
         centre = self.shape.centre(self.share, *self.sentence)
-        drawn = []
-        for _ in range(2):
-            own = self.sentence[1] * self.shape.draw(rng, self.sentences)
-            noise = rng.standard_normal(len(self.docs))
-            lean = (centre + shared + own)[self.at] + noise
-            drawn.append(list(map(self.record, self.docs, lean.tolist())))
-        return drawn[0], drawn[1]
+        return centre + effects + rng.standard_normal(len(effects))
 
 
 # ------------------------------------------------------------------ sampled texts
