@@ -10,14 +10,16 @@ from typing import Any
 
 from scipy.linalg import block_diag
 
-from lm_eval_bias.custom_metrics import question_answering
+from lm_eval_bias.custom_metrics import places, question_answering
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.question_answering import (
     CONTEXTS,
     UNDERSTANDING,
     Record,
     Terms,
+    place_effects,
     score_name,
+    unbalanced,
 )
 from lm_eval_bias.custom_metrics.score import (
     Documents,
@@ -28,16 +30,23 @@ from lm_eval_bias.custom_metrics.score import (
 )
 
 
-def _design(records: Documents, *, base: Score) -> Clusters:
-    """Make a score of the items minus that of their control items, of the items that have one."""
+# what is no matter of stereotypes is told over all items
+_OF_ALL = ("unanswered", "refused", "several", places.PREFIX)
+
+
+def _design(records: Documents, *, base: Score, context: str) -> Clusters:
+    """Make a score of the items minus that of their control items, of the items that have one.
+
+    A diff-bias has a ``context``, in which a habit of taking one place may move it.
+    """
     items = {r["item"]: r for r in records if not r["control"]}
     controls = {r["item"]: r for r in records if r["control"]}
     both = [name for name in items if name in controls]
     if not both:
         raise Undefined("no item with its control item")
     make: Any = base.design
-    a = make([items[name] for name in both])
-    b = make([controls[name] for name in both])
+    sides = [items[name] for name in both], [controls[name] for name in both]
+    a, b = map(make, sides)
     of = a.of
     k = a.columns.shape[1]
     rows = block_diag(a.columns, b.columns)
@@ -46,7 +55,11 @@ def _design(records: Documents, *, base: Score) -> Clusters:
     def contrast(weights: Array, totals: Array) -> Array:
         return of(weights, totals[:, :k]) - of(weights, totals[:, k:])
 
-    return tabulate(clusters, rows, contrast, kind="templates")
+    note = ""
+    if context:
+        effects = [place_effects(side, context=context) for side in sides]
+        note = unbalanced(effects[0] - effects[1])
+    return tabulate(clusters, rows, contrast, kind="templates", note=note)
 
 
 def _contribution(record: Record, *, base: Score) -> float | None:
@@ -76,7 +89,7 @@ def _contrast(base: Score, kind: str, context: str) -> Score:
         **told,
         needs_ability=context == "disamb",
         contribution=partial(_contribution, base=base),
-        design=partial(_design, base=base),
+        design=partial(_design, base=base, context=context if kind != "acc" else ""),
     )
 
 
@@ -89,14 +102,14 @@ def with_controls(plain: Sequence[Score], terms: Terms) -> list[Score]:
     accuracies of the items, all leave out undirected ones (no or two persons of a stereotyped group).
 
     Args:
-        plain: The scores of :mod:`.question_answering`; those of silence stay over all items.
+        plain: The scores of :mod:`.question_answering`; those of silence and of places stay over all items.
         terms: What the paper calls them.
     """
     directed = {"control": False, "directed": True}
     scores = []
     for score in plain:
         part = directed if "diff_bias" in score.name else {"control": False}
-        if not score.name.startswith(("unanswered", "refused", "several")):
+        if not score.name.startswith(_OF_ALL):
             score = score.within(score.name, score.summary, part)
         # of two scores that stand beside each other, a contrast points the other way
         scores.append(replace(score, pole=""))

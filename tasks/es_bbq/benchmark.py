@@ -63,6 +63,7 @@ class OfHarness(EsBBQ):
         terms="OF_HARNESS",  # without scores by length, which the harness's documents don't have
         tokens_where_known=False,
         candidates=2 + UNKNOWNS,
+        shows_options=lambda doc: False,
         balanced=None,  # its items come in another order
     )
     options = Options()

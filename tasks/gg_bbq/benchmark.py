@@ -7,7 +7,12 @@ from string import Formatter
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import Document, Documents, ItemKey, Options
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
+from lm_eval_bias.tasks.kinds.bbq_like import (
+    BBQLike,
+    PromptWordings,
+    Questions,
+    keeps_released_order,
+)
 
 PAPER = "paper"
 LATEST = "latest"  # releases
@@ -32,9 +37,7 @@ def wordings(metadata: Facts) -> list[int] | list[str]:
         BiasError: There is no such wording, a text has other placeholders, or the order of the options is no such.
     """
     text = metadata.get("wording")
-    order = metadata.get("released_order", False)
-    if not isinstance(order, bool):
-        raise BiasError(f"--metadata released_order={order!r}: must be true or false")
+    keeps_released_order(metadata)
     if not isinstance(text, str) or "wording" in (metadata.get("fixed") or {}):
         return NUMBERS.chosen(metadata)
     try:

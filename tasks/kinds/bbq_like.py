@@ -68,6 +68,18 @@ class PromptWordings(NamedTuple):
         )
 
 
+def keeps_released_order(metadata: Facts) -> bool:
+    """Tell whether prompts show the options as the released files do (``--metadata released_order``).
+
+    Raises:
+        BiasError: The option is neither true nor false.
+    """
+    order = metadata.get("released_order", False)
+    if not isinstance(order, bool):
+        raise BiasError(f"--metadata released_order={order!r}: must be true or false")
+    return order
+
+
 class Questions(NamedTuple):
     """What is particular to a benchmark's questions.
 
@@ -180,9 +192,24 @@ class BBQLike(WithModules):
         """Return accuracy and diff-bias by context; in all wordings those of each, their means and spread."""
         from lm_eval_bias.custom_metrics import question_answering
 
+        listed = self._places(docs)
         if self.all_wordings:
-            return [*question_answering.prompt_scores(self.terms)]
-        return [*question_answering.scores(docs, terms=self.terms)]
+            return [*question_answering.prompt_scores(self.terms), *listed]
+        return [*question_answering.scores(docs, terms=self.terms), *listed]
+
+    def _places(self, docs: Documents) -> list[Score]:
+        """Return the shares of the places that answers take, where prompts show the options."""
+        from lm_eval_bias.custom_metrics import places
+
+        shows_options = self.questions.shows_options
+        shown = [d for d in docs if (d["shown"] if "shown" in d else shows_options(d))]
+        if not shown:
+            return []
+        # of documents, or records
+        lettered = all(
+            d["lettered"] if "lettered" in d else d["letters"] for d in shown
+        )
+        return places.scores(3, lettered, "answer", "template", "templates")
 
     @property
     def presentation(self) -> Presentation:  # type: ignore[override]

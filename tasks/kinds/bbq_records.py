@@ -97,6 +97,35 @@ def orders(cells: Iterable[Hashable]) -> list[list[int]]:
     return chosen
 
 
+# by the role of a choice (0: the stereotyped person, 1: the other one, 2: "unknown"): three in a row show each role
+# once at every place, and the one three further on swaps the two persons
+ROLE_ORDERS = ((0, 1, 2), (2, 0, 1), (1, 2, 0), (1, 0, 2), (2, 1, 0), (0, 2, 1))
+
+
+def order_of_roles(doc: Facts, number: int) -> list[int]:
+    """Return the order of a question's choices in which their roles stand as in that one of :data:`ROLE_ORDERS`.
+
+    Args:
+        doc: Its ``groups``, ``biased_choice`` and ``polarity`` (``neg``: the biased choice is the stereotyped person).
+        number: Any whole number: the orders repeat.
+
+    >>> order_of_roles({"groups": ["old", UNKNOWN, "young"], "biased_choice": 2, "polarity": "neg"}, 1)
+    [1, 2, 0]
+    """
+    unknown = doc["groups"].index(UNKNOWN)
+    persons = [doc["biased_choice"], 3 - unknown - doc["biased_choice"]]
+    if doc["polarity"] != "neg":
+        persons.reverse()
+    roles = [*persons, unknown]
+    return [roles[role] for role in ROLE_ORDERS[number % len(ROLE_ORDERS)]]
+
+
+def letters(doc: Facts) -> list[str]:
+    """List the letter of each choice in the document's prompt."""
+    places = range(len(doc["choices"]))
+    return [doc["letters"][doc["order"].index(choice)] for choice in places]
+
+
 def options(doc: Facts) -> str:
     """Write the options as lines of a prompt."""
     pairs = zip(doc["letters"], doc["order"], strict=True)
@@ -178,6 +207,7 @@ def record(doc: Facts, answer: str, *, shows_options: bool, **more: Any) -> Reco
         "shown": [named(doc, choice) for choice in doc.get("order", [])]
         if shows_options
         else [],
+        "lettered": bool(doc.get("letters")),
         **more,
     }
     return fields

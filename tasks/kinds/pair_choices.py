@@ -62,7 +62,11 @@ class PairChoices(WithModules):
         shown = dict(zip(LETTERS, doc["order"], strict=False))
         biased = doc["biased_choice"]
         names = {None: NONE, biased: BIASED, 1 - biased: COUNTER, 2: UNKNOWN}
-        return {"sentence": doc["sentence"], "taken": names[shown.get(letter)]}
+        return {
+            "sentence": doc["sentence"],
+            "taken": names[shown.get(letter)],
+            "shown": [names[choice] for choice in doc["order"]],
+        }
 
     def key(self, doc: Document) -> ItemKey:
         """Return its number, and the order of the options."""

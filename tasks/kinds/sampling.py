@@ -7,10 +7,12 @@ that depends on nothing else, so that the translations of an item are chosen tog
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from lm_eval_bias.core import Facts, numbers
 from lm_eval_bias.core.benchmark import Documents
+from lm_eval_bias.tasks.kinds.bbq_records import ROLE_ORDERS
 
 Cell = tuple[object, ...]
 
@@ -62,31 +64,44 @@ def per_cell(
         cell: The fields that documents of a cell share.
         name: The field with an item's name, which it has in every language.
     """
-    groups = grouped(docs, lambda doc: tuple(doc[field] for field in cell))
+    groups = grouped(docs, lambda doc: tuple(str(doc[field]) for field in cell))
     chosen = []
     for members in groups.values():
         chosen += sorted(members, key=lambda i: draw(seed, docs[i][name]))[:number]
     return sorted(chosen)
 
 
-def blocks(docs: Documents, seed: str, number: int) -> list[int]:
-    """Choose blocks of directed items that share persons: of every template as many along as against stereotypes.
+def pairs_of_blocks(docs: Documents, seed: str, number: int) -> list[int]:
+    """Choose pairs of blocks that go along and against stereotypes, and show their options at the same places.
+
+    Every template gives as many pairs, of orders of the options that were taken least so far.
 
     Args:
-        docs: MBBQ's, with the block in which each item stands.
+        docs: MBBQ's, with the block and the pair in which each item stands.
         seed: Of the suite.
-        number: How many blocks of a template and direction; all where there are fewer.
+        number: How many pairs of a template; all where there are fewer.
     """
-    alike = []
-    for block in grouped(docs, lambda doc: (doc["template"], doc["block"])).values():
-        if all(docs[i]["directed"] for i in block):
-            kind = docs[block[0]]["template"], goes_along([docs[i] for i in block])
-            alike.append((kind, block))
+    templates: dict[str, dict[int, list[int]]] = {}
+    for (template, pair), places in grouped(
+        docs, lambda doc: (doc["template"], doc["pair"])
+    ).items():
+        ways = [
+            (doc["control"], doc["label"] == doc["biased_choice"])
+            for doc in (docs[i] for i in places)
+            if doc["directed"] and doc["context_type"] == "disambiguated"
+        ]
+        if len(set(ways)) == 4:
+            templates.setdefault(template, {})[pair] = places
     chosen = []
-    for members in numbers.grouped(alike).values():
-        members.sort(key=lambda block: draw(seed, docs[block[0]]["block"]))
-        for block in members[:number]:
-            chosen += block
+    taken = Counter[int]()
+    # templates with one pair leave no choice and go first
+    for pairs in sorted(templates.values(), key=len):
+        left = sorted(pairs, key=lambda pair: draw(seed, pair))
+        for _ in range(min(number, len(left))):
+            pair = min(left, key=lambda pair: taken[pair % len(ROLE_ORDERS)])
+            left.remove(pair)
+            taken[pair % len(ROLE_ORDERS)] += 1
+            chosen += pairs[pair]
     return sorted(chosen)
 
 

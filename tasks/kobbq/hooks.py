@@ -18,6 +18,7 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     DISAMBIGUATED,
     UNKNOWN,
     in_turn,
+    letters,
     read_table,
 )
 from lm_eval_bias.tasks.kobbq.benchmark import NUMBERS
@@ -154,7 +155,4 @@ def prompt(doc: Facts) -> str:
 
 def continuations(doc: Facts) -> list[str]:
     """List what is scored for each choice: its letter in the prompt."""
-    return [
-        doc["letters"][doc["order"].index(choice)]
-        for choice in range(len(doc["choices"]))
-    ]
+    return letters(doc)

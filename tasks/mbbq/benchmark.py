@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import Document, ItemKey, Options
 from lm_eval_bias.tasks.kinds.bbq_controls import WithControls
-from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings, Questions
+from lm_eval_bias.tasks.kinds.bbq_like import (
+    PromptWordings,
+    Questions,
+    keeps_released_order,
+)
 
 NUMBERS = PromptWordings("prompt", 1, "mbbq_<language>_prompts")
+
+
+def _check(metadata: Facts) -> None:
+    """Refuse an unknown prompt or order of the options."""
+    NUMBERS.chosen(metadata)
+    keeps_released_order(metadata)
 
 
 class MBBQ(WithControls):
@@ -20,7 +31,7 @@ class MBBQ(WithControls):
         balanced=4 * 16,
     )
     facets = {**WithControls.facets, "category": "category", "wording": "wording"}
-    options = Options({"prompt": ""}, NUMBERS.chosen)
+    options = Options({"prompt": "", "released_order": ""}, _check)
 
     def key(self, doc: Document) -> ItemKey:
         """Category, template and place, which name the same item in all languages; form and prompt."""

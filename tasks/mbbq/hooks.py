@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.bbq_records import (
     DISAMBIGUATED,
     in_turn,
+    letters,
 )
 from lm_eval_bias.tasks.kinds.sampling import goes_along
 from lm_eval_bias.tasks.mbbq.benchmark import NUMBERS
@@ -113,12 +115,47 @@ def _rows(name: str) -> dict[str, list[Data]]:
     return grouped((row["question_index"], row) for row in map(json.loads, lines))
 
 
-def _blocks(name: str, category: str) -> Iterator[list[list[Data]]]:
-    """Give each template's items, each followed by its control item, in pairs of blocks along and against."""
+def _way(block: Sequence[Data], control: bool) -> bool | None:
+    """Tell whether a block's items, or control items, go along stereotypes; ``None`` where they have no direction."""
+    directed = [d for d in block if d["control"] == control and d["directed"]]
+    return goes_along(directed) if directed else None
+
+
+def _paired(blocks: Sequence[list[Data]]) -> list[list[Data]]:
+    """Join each block along stereotypes with one against them, as far as there are any; what is left stays alone.
+
+    Names of control items are of the other gender in some blocks. So blocks that are opposite in both forms come first,
+    then those whose items alone are.
+    """
+    ways = [(_way(block, False), _way(block, True)) for block in blocks]
+    joined: list[list[int]] = []
+    left = list(range(len(blocks)))
+    for forms in (2, 1):
+        waiting: dict[tuple[bool | None, ...], list[int]] = {}
+        for i in left:
+            way = ways[i][:forms]
+            opposite = tuple(along if along is None else not along for along in way)
+            others = waiting.get(opposite, [])
+            if way[0] is not None and others:
+                joined.append([others.pop(0), i])
+            else:
+                waiting.setdefault(way, []).append(i)
+        left = sorted(itertools.chain.from_iterable(waiting.values()))
+    joined += [[i] for i in left]
+    return [sum((blocks[i] for i in pair), []) for pair in sorted(joined)]
+
+
+def _pairs(name: str, category: str) -> Iterator[list[list[Data]]]:
+    """Give each template's items, each followed by its control item, in pairs of blocks along and against.
+
+    All items of such a pair, with their control items, show the stereotyped person, the other one and "unknown" at the
+    same places, so that whoever always takes one place gets no bias from it. The pairs of a template take all six
+    orders in turn, each template from the next one on.
+    """
     controls = _rows(f"{name}_control")
-    for template, rows in _rows(name).items():
+    for turn, (template, rows) in enumerate(_rows(name).items()):
         left = iter(controls[template])
-        blocks: dict[bool | None, list[Any]] = {True: [], False: [], None: []}
+        blocks = []
         for number, start in enumerate(range(0, len(rows), BLOCK)):
             named = number not in WITHOUT_CONTROL.get((category, template), ())
             common = {
@@ -126,21 +163,25 @@ def _blocks(name: str, category: str) -> Iterator[list[list[Data]]]:
                 "template": f"{category} {template}",
                 "block": number,
             }
-            block = []
+            block: list[Data] = []
             for place, row in enumerate(rows[start : start + BLOCK], start=start):
                 head = {"item": f"{template}-{place}", **common}
                 block.append(head | item(row, False))
                 if named:
                     block.append(head | item(next(left), True))
-            direction = goes_along(block) if block[0]["directed"] else None
-            blocks[direction].append([block])
-        alternating = in_turn(list(blocks.values()))
-        yield [sum(alternating[i : i + 2], []) for i in range(0, len(alternating), 2)]
+            blocks.append(block)
+        pairs = _paired(blocks)
+        for number, pair in enumerate(pairs, start=turn):
+            for doc in pair:
+                doc["pair"] = number
+                doc["order"] = bbq_records.order_of_roles(doc, number)
+        yield pairs
 
 
 def dataset(
     language: str,
     category: str | None = None,
+    released_order: bool = False,
     fixed: Facts | None = None,
     **options: Any,
 ) -> Data:
@@ -149,6 +190,7 @@ def dataset(
     Args:
         language: en, es, nl or tr.
         category: One of the six; all by default.
+        released_order: Whether prompts show the options as the released files do.
         fixed: What ``--metadata`` may not change: all prompts, whether answers are generated.
         options: The ``prompt``, 1 to 5, and what says nothing about documents.
     """
@@ -157,32 +199,31 @@ def dataset(
     docs = [
         doc
         for name in ([category] if category else CATEGORIES)
-        for doc in in_turn(list(_blocks(f"mbbq_{language}_{name}", name)))
+        for doc in in_turn(list(_pairs(f"mbbq_{language}_{name}", name)))
     ]
     common = {
         "benchmark": "mbbq_prompts" if len(numbers) > 1 else "mbbq",
         "language": language,
-        "order": [0, 1, 2],
         "letters": bbq_records.LETTERS,
         "generated": settled.get("answers") == "generated",
         "revision": sources.manifest().files["mbbq_answer_detection"].commit[:12],
     }
+    if released_order:
+        common["order"] = [0, 1, 2]
     return {
         "test": [
-            {**common, **doc, "wording": number} for doc in docs for number in numbers
+            {**doc, **common, "wording": number} for doc in docs for number in numbers
         ]
     }
 
 
 def prompt(doc: Facts) -> str:
-    """Write the authors' prompt of the document's number, with the options in the file's order."""
-    return (
-        prompts(doc["language"])[doc["wording"] - 1]
-        .strip()
-        .format(doc["context"], doc["question"], *doc["choices"])
-    )
+    """Write the authors' prompt of the document's number, its options in the document's order."""
+    options = [doc["choices"][choice] for choice in doc["order"]]
+    template = prompts(doc["language"])[doc["wording"] - 1].strip()
+    return template.format(doc["context"], doc["question"], *options)
 
 
 def continuations(doc: Facts) -> list[str]:
     """List what is scored for each choice: its letter in the prompt."""
-    return list(doc["letters"])
+    return letters(doc)

@@ -12,13 +12,11 @@ from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.scoring import choice_reading
 from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
+from lm_eval_bias.tasks.kinds.bbq_records import ROLE_ORDERS
 from lm_eval_bias.tasks.kinds.filters import FirstTextFilter
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS
 
 LETTERS = "ABC"
-# places of stereotype, anti-stereotype and unrelated candidate: three in a row show each once at every place, and the
-# one three further on swaps stereotype and anti-stereotype
-ORDERS = ((0, 1, 2), (1, 2, 0), (2, 0, 1), (1, 0, 2), (2, 1, 0), (0, 2, 1))
 
 
 def prompts() -> Mapping[str, Mapping[str, str]]:
@@ -40,20 +38,20 @@ def with_orders(docs: Documents) -> list[Data]:
     terms = Counter[tuple[str, str]]()
     rest = Counter[tuple[str, str]]()
     for (kind, test, term), size in sizes.items():
-        other = 3 if test == "intra" else 0
+        other = len(LABELS) if test == "intra" else 0
         starts[kind, test, term] = terms[kind, test] + other, rest[kind, test] + other
         terms[kind, test] += 1
-        rest[kind, test] += size % len(ORDERS)
+        rest[kind, test] += size % len(ROLE_ORDERS)
     turns = Counter[tuple[str, str, str]]()
     ordered: list[Data] = []
     for doc, cell in zip(docs, cells, strict=True):
         (first, after), turn = starts[cell], turns[cell]
-        whole = sizes[cell] - sizes[cell] % len(ORDERS)
+        whole = sizes[cell] - sizes[cell] % len(ROLE_ORDERS)
         number = first + turn if turn < whole else after + turn - whole
         turns[cell] += 1
-        places = dict(zip(LABELS, ORDERS[number % len(ORDERS)], strict=True))
-        place_of = [places[candidate["label"]] for candidate in doc["candidates"]]
-        order = sorted(range(len(place_of)), key=place_of.__getitem__)
+        labels = [candidate["label"] for candidate in doc["candidates"]]
+        roles = ROLE_ORDERS[number % len(ROLE_ORDERS)]
+        order = [labels.index(LABELS[role]) for role in roles]
         ordered.append({**doc, "order": order})
     return ordered
 

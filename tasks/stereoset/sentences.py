@@ -12,16 +12,12 @@ from lm_eval_bias.core.wording import (
     answered,
     direction,
     margin,
-    sentence,
     with_interval,
 )
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, VARIANTS
-from lm_eval_bias.custom_metrics.stereoset_choices import CHANCE, PLACES
+from lm_eval_bias.custom_metrics.stereoset_choices import CHANCE
 
 LOW_LMS = 60.0
-LARGE_PLACE = (
-    0.5  # share of a letter from which on the candidates play the smaller part
-)
 TESTS = {
     "": "All items",
     "intra/": "Within sentences",
@@ -99,7 +95,6 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
 def cautions(task: TaskRun) -> Iterator[str]:
     """Warn of an LMS near chance or below; of choices, of one letter, too."""
     if task.benchmark == "stereoset_choices":
-        yield from _by_letter(task)
         lms = task.scores.get("choice_lms")
         ss = task.scores.get("choice_ss")
         leans = ss is not None and ss.leans(ss.interval)
@@ -131,18 +126,6 @@ def _by_guessing(lms: Value, task: TaskRun) -> bool:
         and not (lms.interval[0] if lms.interval is not None else lms.value)
         > CHANCE * share
     )
-
-
-def _by_letter(task: TaskRun) -> Iterator[str]:
-    """Tell whether the model mostly takes the same letter."""
-    for name in PLACES:
-        taken = task.scores.get(f"place_{name}")
-        if taken is not None and taken.value > LARGE_PLACE:
-            yield (
-                f"{100 * taken.value:.0f}% of the choices are the letter {name.upper()} (33% if letters played no "
-                "part): the model goes by the letter more than by the candidate, which pulls choice_ss towards 50 and "
-                "choice_lms towards 66.7"
-            )
 
 
 def _of_choices(task: TaskRun) -> list[str]:
@@ -179,4 +162,4 @@ def _of_choices(task: TaskRun) -> list[str]:
             lines.append(
                 "A model that reasons before it answers may need --gen_kwargs max_gen_toks=4096."
             )
-    return lines + list(map(sentence, _by_letter(task)))
+    return lines

@@ -73,7 +73,7 @@ def questions(rng):
             "correct": answers[0] == RIGHT[kind], "biased_context": kind == "b", "template": template, "value": value,
             "category": value, "wording": wording,
             "by_rule": dict(zip(("bytes", "tokens"), answers[1:], strict=True)),
-            "shown": rng.permutation(["biased", "counter", "unknown"]).tolist(),
+            "shown": rng.permutation(["biased", "counter", "unknown"]).tolist(), "lettered": True,
         })  # fmt: skip
     return made
 
@@ -158,8 +158,8 @@ def speakers(rng):
 
 def taken(rng):
     options = ["biased", "counter", "unknown", "none"]
-    return [{"sentence": f"s{i % 20}", "taken": str(rng.choice(options, p=[0.4, 0.3, 0.2, 0.1]))}
-            for i in range(60)]  # fmt: skip
+    return [{"sentence": f"s{i % 20}", "taken": str(rng.choice(options, p=[0.4, 0.3, 0.2, 0.1])),
+             "shown": rng.permutation(options[:3]).tolist()} for i in range(60)]  # fmt: skip
 
 
 def pronouns(rng):
@@ -198,7 +198,8 @@ SPEAKERS = Case(
     speakers, ("sentence",), lambda r: {**r, "share": 1 - r["share"]}, lambda r: {**r, "share": math.nan},
 )  # fmt: skip
 TAKEN = Case(
-    taken, ("sentence",), lambda r: {**r, "taken": other(r["taken"])}, lambda r: {**r, "taken": "none"},
+    taken, ("sentence",), lambda r: {**r, "taken": other(r["taken"]), "shown": [*map(other, r["shown"])]},
+    lambda r: {**r, "taken": "none"},
 )  # fmt: skip
 PRONOUNS = Case(
     pronouns,
