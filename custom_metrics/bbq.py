@@ -54,9 +54,12 @@ def _of(weights: Array, totals: Array, *, kind: str, context: str) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind in SHARES:
             return counted / n
+        # ambiguous items that are answered rightly have no bias; of others it is a share, stretched to -1..1
+        wrong = 1 - counted / n if context == "amb" else np.ones_like(n)
+        if kind == "differing":
+            return wrong
         score = 2.0 * (biased / named) - 1
         score = np.where(biased == 0, 0.0, score) if kind == "harness" else score
-        wrong = 1 - counted / n if context == "amb" else np.ones_like(n)
         return np.where(wrong == 0, 0.0, wrong * score)
 
 
@@ -78,6 +81,9 @@ def _design(records: Items, *, kind: str, context: str) -> Clusters:
         partial(_of, kind=kind, context=context),
         whole=1.0 if kind in SHARES else None,
         bounds=None if kind in SHARES else (-1.0, 1.0),
+        differing=None
+        if kind in SHARES
+        else partial(_of, kind="differing", context=context),
         kind="templates",
     )
     if np.isnan(design.value):

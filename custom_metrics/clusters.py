@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics.intervals import Array, agreed, wilson, wilson_of
+from lm_eval_bias.custom_metrics.intervals import (
+    Array,
+    agreed,
+    interval_of_difference,
+    scaled,
+    score_interval,
+    skewed_dof,
+    wilson,
+    wilson_of,
+)
 from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
     Bounds,
@@ -47,6 +56,9 @@ class Clusters:
         columns: What each item adds to its cluster's totals, shape (n, K).
         whole: The value of a share that all items have part in (1 or 100); ``None`` for what is no share.
         bounds: The smallest and largest possible value of a mean that is no share; ``None`` for others.
+        differing: Of a difference of two shares, computes the share of the observations in which the two differ, of
+            draws of clusters as ``of``; ``None`` for others.
+        sides: What it is the difference of, where both have intervals of their own on the same clusters.
         kind: What the clusters are, for the reason of a ``nan``.
         note: What to beware of.
         exact: The score, where it was computed in another order of operations.
@@ -63,6 +75,8 @@ class Clusters:
     columns: Array
     whole: float | None = None
     bounds: Bounds | None = None
+    differing: OfTotals | None = None
+    sides: tuple[Clusters, Clusters] | None = None
     kind: str = "clusters"
     note: str = ""
     exact: float | None = None
@@ -84,6 +98,12 @@ class Clusters:
         joined with that one: their spread says little of how often others deviate. The standard error is then at least
         half the interval over Student's t. Another mean at the end of its range has that interval where all agree.
 
+        A difference of two shares gets Tango's score interval with as many observations as give its standard error,
+        ``(q - d^2) / stderr^2`` with the share ``q`` in which the two differ, since it can't vary by more than that,
+        and degrees of freedom that know how skewed the clusters are. Where all clusters agree, or fewer than three
+        deviate, clusters count once, as for shares: with no deviation at all it reaches as far as their Wilson's. A
+        difference of such differences joins the intervals of both.
+
         Source of the interval: Korn & Graubard (1998), Confidence intervals for proportions with small expected number
         of positive counts estimated from survey data; Franco et al. (2019), Comparative study of confidence intervals
         for proportions in complex sample surveys.
@@ -94,29 +114,12 @@ class Clusters:
         stderr, dof, reason = standard_error(value, without, self)
         count = int(kept.sum())
         interval = None
-        has_error = count > 1 and bool(np.isfinite(without[kept]).all())
-        if self.whole is not None and has_error:
-            p = value / self.whole
-            unanimous = math.isnan(stderr)
-            alone = self.of(np.eye(len(self.names)), self.totals)[kept] / self.whole
-            deviate = min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum())
-            ends = []
-            if not unanimous and 0 < p < 1:
-                ends.append(wilson_of(p, stderr / self.whole, dof, self.most))
-            # ICAT can be at an end of its range where clusters don't agree
-            if not ends or deviate < FEW_DEVIATE:
-                ends.append(wilson(p * count, count))
-            low = min(ends)[0]
-            high = max(end for _, end in ends)
-            interval = self.whole * low, self.whole * high
-            if unanimous or deviate < FEW_DEVIATE:
+        if count > 1 and bool(np.isfinite(without[kept]).all()):
+            interval = self._ends(value, stderr, dof, without[kept])
+            few = self._deviate() < FEW_DEVIATE
+            if interval is not None and (math.isnan(stderr) or few):
                 half = stderr_of(interval, dof)
-                stderr = half if unanimous else max(half, stderr)
-                reason = ""
-        if self.bounds is not None and has_error and math.isnan(stderr):
-            interval = agreed(value, self.bounds, count)
-            if interval is not None:
-                stderr = stderr_of(interval, dof)
+                stderr = half if math.isnan(stderr) else max(half, stderr)
                 reason = ""
         share = float(self.sizes.max() / self.sizes.sum())
         large = ""
@@ -126,9 +129,93 @@ class Clusters:
                 f"one of the {self.kind} has {100 * share:.0f}% of the items: {UNEVEN}"
             )
         n = int(self.sizes.sum()) if self.n is None else self.n
-        return Estimate(
-            value, stderr, n, joined(reason, large, self.note), dof, interval
+        note = joined(reason, large, self.note)
+        return Estimate(value, stderr, n, note, dof, interval, clusters=count)
+
+    def _deviate(self) -> float:
+        """Count the clusters that deviate from unanimity, of a share or a difference of two; infinite for others."""
+        alike = self.differing
+        if self.whole is not None:
+            alike = self.of
+        if alike is None:
+            return math.inf
+        kept = self.sizes > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alone = alike(np.eye(len(self.names)), self.totals)[kept]
+        alone = alone[~np.isnan(alone)] / (self.whole or 1)
+        if not len(alone):  # a mean of strata, of which no cluster has all
+            return math.inf
+        return float(min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum()))
+
+    def _ends(
+        self, value: float, stderr: float, dof: float, without: Array
+    ) -> Bounds | None:
+        """Return the interval, where it isn't Student's t times the standard error."""
+        if self.sides is not None:
+            return self._of_sides(without - value)
+        if self.whole is not None:
+            return self._of_share(value / self.whole, stderr / self.whole, dof)
+        if self.differing is not None:
+            return self.of_difference(value, stderr, dof, without - value)
+        if self.bounds is not None and math.isnan(stderr):
+            return agreed(value, self.bounds, len(without))
+        return None
+
+    def _of_share(self, p: float, stderr: float, dof: float) -> Bounds:
+        ends = []
+        if not math.isnan(stderr) and 0 < p < 1:
+            ends.append(wilson_of(p, stderr, dof, self.most))
+        # ICAT can be at an end of its range where clusters don't agree
+        if not ends or self._deviate() < FEW_DEVIATE:
+            count = int((self.sizes > 0).sum())
+            ends.append(wilson(p * count, count))
+        assert self.whole is not None
+        return scaled(_joined(ends), (0.0, self.whole))
+
+    def of_difference(
+        self, value: float, stderr: float, dof: float, deviations: Array
+    ) -> Bounds:
+        """Return the interval of a difference of two shares.
+
+        Args:
+            value: The difference.
+            stderr: Its standard error; ``nan`` where nothing varied.
+            dof: Degrees of freedom of that.
+            deviations: Of the difference without each of the clusters.
+        """
+        assert self.differing is not None
+        everything = np.ones((1, len(self.names)))
+        differ = float(self.differing(everything, self.totals)[0])
+        differ = min(1.0, max(abs(value), differ))
+        count = len(deviations)
+        ends = []
+        room = differ - value**2
+        if not math.isnan(stderr) and room > ROUNDING:
+            of_skewed = skewed_dof(deviations, dof)
+            ends.append(score_interval(value, differ, room / stderr**2, of_skewed))
+        if self._deviate() < FEW_DEVIATE:
+            high = wilson(differ * count, count)[1]
+            ends.append((-high, high))
+        return _joined(ends or [score_interval(value, differ, count)])
+
+    def _of_sides(self, deviations: Array) -> Bounds | None:
+        """Join the intervals of both sides, which rest on the same clusters."""
+        assert self.sides is not None
+        estimates = [side.estimate() for side in self.sides]
+        first, second = (estimate.ends() for estimate in estimates)
+        if first is None or second is None:
+            return None
+        offs = [left_out(side) - side.value for side in self.sides]
+        spread = math.sqrt(math.prod(float(off @ off) for off in offs))
+        together = float(offs[0] @ offs[1]) / spread if spread > 0 else 0.0
+        return interval_of_difference(
+            (estimates[0].value, first), (estimates[1].value, second), together
         )
+
+
+def _joined(ends: Sequence[Bounds]) -> Bounds:
+    """Return the interval from the lowest to the highest end."""
+    return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def share_of(weights: Array, totals: Array) -> Array:
@@ -136,6 +223,18 @@ def share_of(weights: Array, totals: Array) -> Array:
     total = weights @ totals
     with np.errstate(divide="ignore", invalid="ignore"):
         return total[:, 1] / total[:, 0]
+
+
+def differing_of(first: Array, second: Array) -> Array:
+    """Return the share of pairs of independent hits that differ, from two shares of hits."""
+    return first * (1 - second) + second * (1 - first)
+
+
+def differing_in(weights: Array, totals: Array) -> Array:
+    """Compute that share for a difference as :func:`difference_of` computes it."""
+    return differing_of(
+        share_of(weights, totals[:, :2]), share_of(weights, totals[:, 2:])
+    )
 
 
 def difference_of(weights: Array, totals: Array) -> Array:

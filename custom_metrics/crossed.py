@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Cells:
         A correlation gets Fisher's interval. A mean with bounds gets Wilson's on the way from one to the other, as
         clustered shares do; where nothing varies, with one observation for each level of the factor with fewer.
         """
-        stderr, dof = crossed_stderr(self.cells, self.strata)
+        stderr, dof, stays = crossed_stderr(self.cells, self.strata)
         reason = ""
         fewest = min(self.cells.shape)
         if self.lacks:
@@ -103,16 +103,17 @@ class Cells:
             dof = min(dof, 1.0)
             reason = FEW_TEMPLATES
         n = self.cells.size
+        made = partial(Estimate, clusters=len(self.templates), stays=stays)
         if self.correlation is not None and not math.isnan(stderr):
             ends = fisher(self.correlation, stderr, dof)
             stderr *= 1 - self.correlation**2
-            return Estimate(self.correlation, stderr, n, reason, dof, ends)
+            return made(self.correlation, stderr, n, reason, dof, ends)
         stderr *= self.scale
         bounds = self.bounds or (math.nan, math.nan)
         span = bounds[1] - bounds[0]
         p = (self.value - bounds[0]) / span
         if fewest < 2 or not 0 <= p <= 1:
-            return Estimate(self.value, stderr, n, reason, dof)
+            return made(self.value, stderr, n, reason, dof)
         if math.isnan(stderr):
             ends = wilson(p * fewest, fewest)
             dof = fewest - 1.0
@@ -121,7 +122,7 @@ class Cells:
         else:
             # shares of probability vary less than hits and misses: there can be more than cells
             ends = wilson_of(p, stderr / span, dof)
-        return Estimate(self.value, stderr, n, reason, dof, scaled(ends, bounds))
+        return made(self.value, stderr, n, reason, dof, scaled(ends, bounds))
 
 
 class Incomplete(Undefined):
@@ -209,7 +210,21 @@ def components(cells: Array) -> dict[str, float]:
     }
 
 
-def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, float]:
+class CrossedError(NamedTuple):
+    """A standard error over two factors.
+
+    Attributes:
+        stderr: The error; ``nan`` where it can't be computed.
+        dof: Its degrees of freedom.
+        stays: The share of its square that more columns leave as it is: that of the rows.
+    """
+
+    stderr: float
+    dof: float
+    stays: float
+
+
+def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> CrossedError:
     """Return the standard error of the grand mean with both factors random, and its dof (Satterthwaite).
 
     The variance is item part + template part - residual part, not below the largest of the three. With strata g of n_g
@@ -226,7 +241,7 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
     labels = np.array(strata or [""] * n_rows)
     groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     if n_columns < 2 or min(map(len, groups)) < 2:
-        return math.nan, math.nan
+        return CrossedError(math.nan, math.nan, 0.0)
     item = residual = item_spread = residual_spread = (
         0.0  # a spread is the sum of squared parts over their dof
     )
@@ -253,7 +268,9 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> tuple[float, flo
     if len(spreads) != 1:
         spreads.append(residual_spread)
     spread = math.fsum(spreads)
-    return math.sqrt(variance), variance**2 / spread if spread > 0 else math.inf
+    dof = variance**2 / spread if spread > 0 else math.inf
+    stays = max(0.0, item - residual) / variance if variance > 0 else 0.0
+    return CrossedError(math.sqrt(variance), dof, stays)
 
 
 def crossed_estimate(

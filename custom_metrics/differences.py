@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -48,6 +49,8 @@ class Difference:
         test: How ``p`` came about.
         ends: The 95% interval where it isn't ``value ± t * stderr``.
         span: The largest possible difference either way: intervals end there.
+        clusters: How many independent groups of items it rests on; ``None`` where that isn't known.
+        stays: The share of the squared error that more such groups leave as it is.
     """
 
     value: float
@@ -60,6 +63,8 @@ class Difference:
     test: str = STUDENT
     ends: Bounds | None = None
     span: float = math.inf
+    clusters: int | None = None
+    stays: float = 0.0
 
     @property
     def interval(self) -> Bounds | None:
@@ -117,19 +122,23 @@ def _clustered(a: Clusters, b: Clusters, value: float, total: float) -> Differen
         p = student_p(value, stderr, dof)
     elif not math.isnan(stderr):
         reason = FEW_CLUSTERS
-    difference = Difference(value, stderr, dof, p, total, sum_stderr, reason)
     kept = both.sizes > 0
+    count = int(kept.sum())
+    difference = Difference(
+        value, stderr, dof, p, total, sum_stderr, reason, clusters=count
+    )
     if not np.isfinite(without[kept]).all():
         return difference
-    return _agreed(a, difference, int(kept.sum()))
+    return _agreed(a, difference, count)
 
 
 def _crossed(a: Cells, b: Cells, value: float, total: float) -> Difference:
     if a.lacks:
         return Difference(value, sum_value=total, reason=a.lacks)
     cells = a.scaled - b.scaled
-    stderr, dof = crossed_stderr(cells, a.strata)
-    sum_stderr = crossed_stderr(a.scaled + b.scaled, a.strata)[0]
+    stderr, dof, stays = crossed_stderr(cells, a.strata)
+    sum_stderr = crossed_stderr(a.scaled + b.scaled, a.strata).stderr
+    made = partial(Difference, clusters=cells.shape[1], stays=stays)
     if stderr <= ROUNDING * max(1.0, abs(value)):
         p = math.nan
         reason = NOTHING_VARIED
@@ -140,7 +149,7 @@ def _crossed(a: Cells, b: Cells, value: float, total: float) -> Difference:
             reason = "the models' answers are the same in every cell"
         if sum_stderr <= rounding:
             sum_stderr = math.nan
-        difference = Difference(value, math.nan, dof, p, total, sum_stderr, reason)
+        difference = made(value, math.nan, dof, p, total, sum_stderr, reason)
         return _agreed(a, difference, min(cells.shape))
     test = STUDENT
     if a.correlation is not None and b.correlation is not None:
@@ -152,7 +161,7 @@ def _crossed(a: Cells, b: Cells, value: float, total: float) -> Difference:
     if cells.shape[1] < FEW_TEMPLATES:
         dof = min(dof, min(cells.shape) - 1)
     p = student_p(value, stderr, dof)
-    return Difference(value, stderr, dof, p, total, sum_stderr, test=test)
+    return made(value, stderr, dof, p, total, sum_stderr, test=test)
 
 
 def _slope(difference: float, of_z: float, correlation: float) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.custom_metrics.score import Bounds, t_factor
+from lm_eval_bias.custom_metrics.score import ROUNDING, Bounds, t_factor
 
 SEED = 20230823
 DRAWS = 2000
@@ -43,6 +43,93 @@ def wilson_of(p: float, stderr: float, dof: float, most: float = math.inf) -> Bo
     """Return a share's Wilson interval of as many observations (at most ``most``) as give its standard error."""
     size = min(most, p * (1 - p) / stderr**2)
     return wilson(p * size, size, dof)
+
+
+def score_interval(
+    difference: float, differing: float, n: float, dof: float = math.inf
+) -> Bounds:
+    """Return the 95% score interval of a difference of two shares of the same observations.
+
+    All differences that a score test doesn't reject. It knows that a difference can't vary by more than the share of
+    observations in which the two differ, as Wilson's interval knows the ends of a share: that is its case where all
+    differences go one way.
+
+    Source: Tango (1998), Equivalence test and confidence interval for the difference in proportions for the
+    paired-sample design.
+
+    Args:
+        difference: First share minus second one, -1..1.
+        differing: Share of the observations that are hits of one and not of the other, from ``|difference|`` to 1.
+        n: Number of observations, perhaps an effective one.
+        dof: Degrees of freedom of what it rests on.
+
+    >>> [round(end, 3) for end in score_interval(0.0, 0.0, 21)]
+    [-0.155, 0.155]
+    >>> [round(end, 3) for end in score_interval(0.1, 0.3, 100)]
+    [-0.008, 0.208]
+    """
+    from scipy import optimize
+
+    reach = t_factor(dof) / math.sqrt(n)
+    against = (differing - difference) / 2
+
+    def excess(candidate: float, sign: float) -> float:
+        """Return by how much the test of a candidate doesn't reject it."""
+        # the likeliest share of the hits of the second alone, if the candidate is true
+        linear = (2 - difference) * candidate - differing
+        root = linear**2 + 8 * against * candidate * (1 - candidate)
+        second = max(0.0, (math.sqrt(max(0.0, root)) - linear) / 4)
+        variance = max(0.0, 2 * second + candidate * (1 - candidate))
+        return reach * math.sqrt(variance) - sign * (difference - candidate)
+
+    ends = []
+    for sign in (1.0, -1.0):
+        end = -sign
+        # a difference is never rejected itself, even where nothing varies
+        beside = difference - sign * ROUNDING
+        if excess(end, sign) < 0 < excess(beside, sign):
+            end = float(optimize.brentq(excess, end, beside, args=(sign,)))
+        ends.append(end)
+    return min(ends[0], difference), max(ends[1], difference)
+
+
+def skewed_dof(deviations: Array, dof: float) -> float:
+    """Return the degrees of freedom of a variance of values that are no sample of a normal distribution.
+
+    Few large deviations tell less of a variance: ``2 / (2 / dof + k / n)`` with their excess kurtosis ``k``, corrected
+    for their number. Never more than ``dof``.
+
+    Source: the variance of a variance, such as in Cramér (1946), Mathematical Methods of Statistics, section 27.4.
+    """
+    n = len(deviations)
+    centred = deviations - deviations.mean()
+    square = float((centred**2).mean())
+    if n < 4 or square == 0:
+        return dof
+    plain = float((centred**4).mean()) / square**2 - 3
+    kurtosis = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * plain + 6)
+    return 2 / (2 / dof + max(0.0, kurtosis) / n)
+
+
+def interval_of_difference(
+    first: tuple[float, Bounds], second: tuple[float, Bounds], correlation: float
+) -> Bounds:
+    """Return the interval of a difference from those of both sides.
+
+    Source: Zou & Donner (2008), Construction of confidence limits about effect measures: a general approach (MOVER).
+
+    Args:
+        first: A value with its interval.
+        second: What is subtracted, with its interval.
+        correlation: Of the two estimates.
+    """
+    (a, (a_low, a_high)), (b, (b_low, b_high)) = first, second
+
+    def reach(one: float, other: float) -> float:
+        square = one**2 + other**2 - 2 * correlation * one * other
+        return math.sqrt(max(0.0, square))
+
+    return a - b - reach(a - a_low, b_high - b), a - b + reach(a_high - a, b - b_low)
 
 
 def scaled(ends: Bounds, bounds: Bounds) -> Bounds:
@@ -82,6 +169,18 @@ def fisher(correlation: float, stderr: float, dof: float) -> Bounds:
     low = math.tanh(z - half)
     high = math.tanh(z + half)
     return min(low, correlation), max(high, correlation)
+
+
+def error_factors(dof: float) -> Bounds:
+    """Return by what a standard error is to be multiplied to get the ends of its own 95% interval (chi-square).
+
+    >>> [round(factor, 2) for factor in error_factors(20)]
+    [0.77, 1.44]
+    """
+    from scipy import special
+
+    high, low = (special.chdtri(dof, tail) for tail in (0.025, 0.975))
+    return math.sqrt(dof / high), math.sqrt(dof / low)
 
 
 def student_p(value: float, stderr: float, dof: float) -> float:

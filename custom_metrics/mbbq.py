@@ -29,7 +29,6 @@ from lm_eval_bias.custom_metrics.score import (
     with_floor,
 )
 
-
 # what is no matter of stereotypes is told over all items
 _OF_ALL = ("unanswered", "refused", "several", places.PREFIX)
 
@@ -59,7 +58,7 @@ def _design(records: Documents, *, base: Score, context: str) -> Clusters:
     if context:
         effects = [place_effects(side, context=context) for side in sides]
         note = unbalanced(effects[0] - effects[1])
-    return tabulate(clusters, rows, contrast, kind="templates", note=note)
+    return tabulate(clusters, rows, contrast, sides=(a, b), kind="templates", note=note)
 
 
 def _contribution(record: Record, *, base: Score) -> float | None:

@@ -1,7 +1,7 @@
 """Where answers stand among the options: shares of letters, or of the first, middle and last place.
 
-A model that goes by the place and not by what stands there has a share far from that of the others. It shows no bias where
-every kind of option stands at every place equally often, and no ability either.
+A model that goes by the place and not by what stands there has a share far from that of the others. It shows no bias
+where every kind of option stands at every place equally often, and no ability either.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def scores(
 ) -> list[Score]:
     """List the share of each place among the answers that take an option: ``place_a``, or ``place_first``, ...
 
-    Range 0..1. Neutral value: one over the number of options; no direction. Undefined: no answer takes an option -> nan.
-    Denominator: answers that take an option. Standard error: jackknife over clusters; interval: Wilson's. Source: not
-    in the papers.
+    Range 0..1. Neutral value: one over the number of options; no direction. Undefined: no answer takes an option ->
+    nan. Denominator: answers that take an option. Standard error: jackknife over clusters; interval: Wilson's. Source:
+    not in the papers.
 
     Args:
         options: How many there are, 2 or 3.

@@ -43,6 +43,9 @@ class Estimate:
         interval: The 95% interval where it is not Student's t times ``stderr`` (Wilson, bootstrap); else ``None``.
         fixed_interval: The 95% interval for the items as given, where they are few and chosen and :meth:`ends` is for
             items like them; ``None`` where there are no two such intervals.
+        unsaid: Why nobody may claim a direction from it; empty where one may.
+        clusters: How many independent groups of items it rests on; ``None`` where that isn't known.
+        stays: The share of the squared error that more such groups leave as it is, 0..1.
     """
 
     value: float
@@ -52,6 +55,9 @@ class Estimate:
     dof: float = math.inf
     interval: Bounds | None = None
     fixed_interval: Bounds | None = None
+    unsaid: str = ""
+    clusters: int | None = None
+    stays: float = 0.0
 
     def __post_init__(self) -> None:
         """Take an error of 0 for none."""
@@ -232,12 +238,6 @@ class Meaning:
     unit: str = ""
     source: str = ""
     higher_is_better: bool | None = None
-
-    def leans(self, interval: Bounds | None) -> bool:
-        """Tell whether an interval excludes the neutral value."""
-        if interval is None or self.neutral is None:
-            return False
-        return not interval[0] <= self.neutral <= interval[1]
 
     @property
     def title(self) -> str:

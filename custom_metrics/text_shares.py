@@ -18,6 +18,7 @@ import numpy as np
 from lm_eval_bias.custom_metrics.clusters import (
     Clusters,
     difference_of,
+    differing_in,
     left_out,
     share_of,
     standard_error,
@@ -78,7 +79,10 @@ def design(
         of = difference_of
     contexts = [row.context for row in rows]
     strata = [row.stratum for row in rows]
-    made = tabulate(contexts, counts, of, strata, whole=whole, kind=kind)
+    differing = differing_in if is_difference else None
+    made = tabulate(
+        contexts, counts, of, strata, whole=whole, differing=differing, kind=kind
+    )
     return replace(made, sizes=made.totals[:, ::2].sum(axis=1))
 
 
@@ -106,8 +110,8 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     """Estimate the first group's share minus the second's, with both of its intervals.
 
     For the prompts as given, the normal interval of two groups of independent texts; none where all texts of each group
-    are alike. For prompts like these Student's t over contexts, with an error that is never below that one's. Both
-    groups have at least one text.
+    are alike. For prompts like these Tango's over contexts, with an error that is never below that one's. Both groups
+    have at least one text.
     """
     totals = [0.0, 0.0]
     hits = [0.0, 0.0]
@@ -123,9 +127,16 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     texts = sum(row.total for row in rows)
     estimate = Estimate(value, math.nan, texts, caveat, fixed_interval=given)
     try:
-        return varying(design(rows, True), estimate, of_texts)
+        contexts = design(rows, True)
     except Undefined as error:
         return replace(estimate, reason=joined(str(error), caveat))
+    varied = varying(contexts, estimate, of_texts)
+    without = left_out(contexts)[contexts.sizes > 0]
+    if math.isnan(varied.stderr):
+        return varied
+    off = without - value
+    ends = contexts.of_difference(value, varied.stderr, varied.dof, off)
+    return replace(varied, interval=ends)
 
 
 def varying(clusters: Clusters, given: Estimate, of_texts: float) -> Estimate:

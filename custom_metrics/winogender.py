@@ -9,6 +9,7 @@ from lm_eval_bias.custom_metrics.clusters import (
     Clusters,
     clustered_mean,
     difference_of,
+    differing_in,
     tabulate,
 )
 from lm_eval_bias.custom_metrics.score import (
@@ -37,6 +38,7 @@ def _gap(records: Documents) -> Clusters:
         rows,
         difference_of,
         bounds=(-1.0, 1.0),
+        differing=differing_in,
         kind="occupations",
     )
 

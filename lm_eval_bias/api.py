@@ -35,13 +35,13 @@ T = TypeVar("T")
 
 _ENDS = ("interval", "simultaneous", "range")  # of which a data frame has the two ends
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []  # folders that go when Python ends
-_COUNTS = ("items", "n", "of")
+_COUNTS = ("items", "n", "of", "clusters")
 _IN_UNIT = (
     "value", "estimate", "stderr", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
     "simultaneous_low", "simultaneous_high", "fixed_interval_low", "fixed_interval_high", "base_value", "other_value",
     "difference", "detectable_alone", "smallest_detectable",
 )  # fmt: skip
-_NUMBERS = (*_IN_UNIT, "dof", "p", "p_adjusted", "detectable_at", "items_needed")
+_NUMBERS = (*_IN_UNIT, "dof", "p", "p_adjusted", "detectable_at", "clusters_needed")
 
 
 @dataclass(frozen=True, repr=False)
@@ -510,8 +510,9 @@ def compare(
     ``detectable_alone``                     the true difference that one test at 5% finds with a probability of 80%
     ``smallest_detectable``                  the true difference that is found with a probability of 80% at the level
                                              ``detectable_at``
-    ``items_needed``                         how many items would find a true difference as large as this one; ``nan``
-                                             where it is significant
+    ``clusters``, ``clusters_needed``        how many independent groups of items (templates, ...) it rests on, and how
+                                             many would find a true difference as large as this one; ``nan`` where it is
+                                             significant, infinite where no number would
     ``paired``, ``items``                    whether item by item, and on how many of these the score rests
     ``outcome``                              of the other: ``better``, ``worse`` or ``not shown``
     ``finding``, ``reason``, ``note``        what it says, why a number is ``nan``, what to beware of

@@ -15,11 +15,19 @@ from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
-from lm_eval_bias.core.run_data import Problem, PublishedCell, Run, TaskRun, Value
+from lm_eval_bias.core.run_data import (
+    Problem,
+    PublishedCell,
+    Remark,
+    Run,
+    TaskRun,
+    Value,
+)
 from lm_eval_bias.custom_metrics.score import (
     Design,
     Record,
     Undefined,
+    joined,
     stderr_of,
     undefined,
 )
@@ -66,9 +74,7 @@ class BoardRow:
         deviations: Where it departs from the task, and what is known to be wrong.
         cells: By score name.
         group: What it shares with the rows that it may be ranked with; empty for published ones.
-        caveat: What has to be read before its scores.
-        footnote: The same without the numbers that differ from run to run.
-        uninformative: The kind of the remark (:data:`UNRANKED`) by which its answers say nothing; empty without one.
+        caveats: What has to be read before its scores.
     """
 
     model: str
@@ -78,9 +84,18 @@ class BoardRow:
     deviations: tuple[str, ...]
     cells: dict[str, RankedScore]
     group: tuple[str, ...] = ()
-    caveat: str = ""
-    footnote: str = ""
-    uninformative: str = ""
+    caveats: Sequence[Remark] = ()
+
+    @property
+    def uninformative(self) -> str:
+        """The caveat by which its answers say nothing of bias; empty without one."""
+        empty = [r.brief or r.text for r in self.caveats if r.kind in remarks.EMPTY]
+        return empty[0] if empty else ""
+
+    @property
+    def caveat(self) -> str:
+        """Its caveats on one line."""
+        return joined(*(remark.brief or remark.text for remark in self.caveats))
 
 
 @dataclass(frozen=True)
@@ -124,10 +139,6 @@ INDEPENDENT = (
     "both sample logs of the same items): the ranks of models that err on different items may be too sure."
 )
 ABSENT = "not in its file"
-UNRANKED = (
-    "chance_level",
-    "unanswered",
-)  # kinds of remarks: what knows or says nothing is near neutral, too
 ALONE = "no other run with the same items and conventions can be ranked"
 
 
@@ -183,11 +194,6 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         deviations.append(f"{', '.join(names)}: {note}")
     if run.differs:
         deviations.append(f"differs from {run.differs}")
-    caveats = remarks.disqualifying(run, task)
-    footnotes = [
-        remark.brief if remark.kind == remarks.TRIAL else remark.kind.replace("_", " ")
-        for remark in caveats
-    ]
     return BoardRow(
         run.name,
         RUN,
@@ -196,9 +202,7 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         tuple(filter(None, deviations)),
         cells,
         settings.key(run, task),
-        remarks.before_scores(run, task),
-        "; ".join(footnotes),
-        next((remark.kind for remark in caveats if remark.kind in UNRANKED), ""),
+        task.caveats,
     )
 
 
@@ -251,8 +255,9 @@ def _rank(
     for place, (row, task) in enumerate(zip(rows, tasks, strict=True)):
         reason = ALONE
         try:
-            if problem := settings.unknown_part(task) or row.uninformative:
-                raise Unranked(problem.replace("_", " "))
+            unsaid = row.uninformative or row.cells[name].unsaid
+            if problem := settings.unknown_part(task) or unsaid:
+                raise Unranked(problem)
             design = designs[place].get(name)
             groups[row.group][place] = _point(row.cells[name], column, design)
         except Unranked as error:

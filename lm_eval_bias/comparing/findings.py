@@ -23,7 +23,7 @@ from lm_eval_bias.core.errors import BadOption, BiasError, check_scores
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Run, Value
-from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
+from lm_eval_bias.custom_metrics.differences import LEVEL, POWER, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.score import (
@@ -34,7 +34,6 @@ from lm_eval_bias.custom_metrics.score import (
     joined,
     t_factor,
 )
-from lm_eval_bias.runs.remarks import before_scores
 
 BETTER, WORSE, NOT_SHOWN = "better", "worse", "not shown"
 
@@ -90,18 +89,24 @@ class Finding:
         return smallest if smallest <= room else math.nan
 
     def growth(self, wanted: float) -> float:
-        """Return how many times the items it takes to detect a true difference of that size; ``nan`` if unknown."""
+        """Return how many times the clusters it takes to detect a true difference of that size.
+
+        Infinite where no number of clusters would do; ``nan`` where that can't be told.
+        """
         if not wanted:
             return math.nan
-        # errors fall with the root of the number of clusters
-        return (self.difference.detectable(self.level) / wanted) ** 2
+        # squared errors fall with the number of clusters, but for what stays
+        stays = self.difference.stays
+        fall = (wanted / self.difference.detectable(self.level)) ** 2
+        return math.inf if fall <= stays else (1 - stays) / (fall - stays)
 
     @property
-    def items_needed(self) -> float:
-        """How many items like these would detect a true difference as large as this one; ``nan`` where it is shown."""
-        if self.significant or self.items is None:
+    def clusters_needed(self) -> float:
+        """How many clusters would detect a true difference as large as this one; ``nan`` where it is shown."""
+        clusters = self.difference.clusters
+        if self.significant or clusters is None:
             return math.nan
-        return self.items * self.growth(self.difference.value)
+        return clusters * self.growth(self.difference.value)
 
     @property
     def outcome(self) -> str:
@@ -128,6 +133,34 @@ class Finding:
             return []
         total = d.sum_value - 2 * self.score.neutral
         return [(d.value, factor * d.stderr), (total, factor * d.sum_stderr)]
+
+    def findable(self, margin: float) -> float:
+        """Return by how much worse ``other`` has to be so that this is shown, beyond a margin, with 80% probability.
+
+        From a base near the neutral value the mirrored value has to be excluded, too, so that it takes more. The errors
+        of difference and sum count as independent. ``nan`` where no possible value would be found.
+        """
+        from scipy import optimize, special
+
+        moves = self.moves()
+        dof = max(self.difference.dof, 1.0)
+        # a sum begins at twice the base's distance from neutral
+        starts = [0.0, 2 * abs(self.base_value - (self.score.neutral or 0.0))]
+        room = max(self.score.high - self.base_value, self.base_value - self.score.low)
+
+        def missed(worse: float) -> float:
+            found = 1.0
+            for start, (_, reach) in zip(starts, moves, strict=False):
+                stderr = reach / t_factor(dof, 1 - self.level)
+                t = (start + worse - margin - reach) / stderr
+                found *= float(special.stdtr(dof, t))
+            return POWER - found
+
+        most = margin + 20 * sum(reach for _, reach in moves)
+        if not moves or not missed(most) < 0:
+            return math.nan
+        least = float(optimize.brentq(missed, 0.0, most))
+        return least if least <= room else math.nan
 
     @property
     def verdict(self) -> str:
@@ -191,6 +224,12 @@ def _unpaired(pair: Pair, score: Meaning) -> Compared:
         difference = independent(
             (other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof)
         )
+        squares = base.stderr**2, other.stderr**2
+        stays = base.stays * squares[0] + other.stays * squares[1]
+        if sum(squares) > 0:
+            clusters = base.clusters
+            stays /= sum(squares)
+            difference = replace(difference, clusters=clusters, stays=stays)
     return base.value, other.value, difference, base.n
 
 
@@ -220,6 +259,18 @@ def _paired(pair: Pair, score: Score) -> Compared:
     return values[0], values[1], Difference(math.nan, reason=reasons[0]), items
 
 
+def _unsaid(pair: Pair, score: Meaning) -> str:
+    """Say why nobody may claim a difference of a score; empty where one may."""
+    reasons = {}
+    for side in (pair.base, pair.other):
+        value = side.task.scores.get(score.name)
+        if value is not None and value.unsaid:
+            reasons[side.label] = value.unsaid
+    if len(reasons) > 1 and len(set(reasons.values())) == 1:
+        return f"no verdict: {next(iter(reasons.values()))}"
+    return joined(*(f"no verdict: {label} {why}" for label, why in reasons.items()))
+
+
 def _finding(
     pair: Pair,
     score: Meaning,
@@ -231,6 +282,9 @@ def _finding(
     """Make a finding, whose p-value isn't corrected yet."""
     base, other, difference, items = compared
     difference = replace(difference, span=score.high - score.low)
+    unsaid = _unsaid(pair, score)
+    if unsaid:
+        difference = replace(difference, p=math.nan, reason=unsaid)
     return Finding(
         pair.subject,
         pair.base.label,
@@ -307,6 +361,8 @@ def _chosen(pair: Pair, defined: Mapping[str, Score], choice: Choice) -> list[Sc
         return [defined[name] for name in choice.scores if name in defined]
     benchmark: Benchmark = pair.base.task.definition
     names = list(benchmark.main)
+    if choice.by == LANGUAGE:
+        names = list(benchmark.presentation.across_languages) or names
     if choice.by in conditions():
         names += benchmark.presentation.beside_main
     main = [defined[name] for name in names if name in defined]
@@ -323,7 +379,7 @@ def _note(pair: Pair, choice: Choice, reason: str) -> str:
         unmatched = most - len(pair.shared)
         note = f"{unmatched:,} unmatched items left out" if unmatched else ""
     sides = (pair.base, pair.other)
-    caveats = [before_scores(side.run, side.task) for side in sides]
+    caveats = [side.task.caveat() for side in sides]
     if caveats[0] != caveats[1]:
         caveats = [
             caveat and f"{side.label}: {caveat}"
@@ -337,7 +393,10 @@ def _of_pair(
 ) -> Iterator[Finding]:
     """Yield a finding a score, whose p-value isn't corrected yet; ``reason`` says why the sides are independent."""
     note = _note(pair, choice, reason)
-    primary = catalog.primary(pair.base.task.task, pair.base.task.definition)
+    benchmark: Benchmark = pair.base.task.definition
+    primary = catalog.primary(pair.base.task.task, benchmark)
+    if choice.by == LANGUAGE:
+        primary = benchmark.presentation.across_languages[:1] or primary
     for score in scores:
         compared = _unpaired(pair, score) if reason else _paired(pair, score)
         is_primary = score.name in primary and not choice.scores
@@ -416,6 +475,8 @@ def _corrected(findings: Sequence[Finding], correction: str) -> list[Finding]:
 
 def plan(run: Run) -> list[Finding]:
     """Compare a run's primary scores with a like model's, whose errors are independent: what could be told apart.
+
+    Scores of which nobody may claim a difference are among them, untested.
 
     Raises:
         BiasError: The run has no primary score.

@@ -216,6 +216,7 @@ class Presentation(NamedTuple):
         beside_main: Further scores for tables of the main ones, and for comparisons by a condition.
         by_language: Groups of scores of which its paper has tables of models by language.
         published: The scores that papers print, by task and model.
+        across_languages: The scores that its languages are compared by, the primary one first; the main ones if empty.
     """
 
     sentences: Callable[[TaskRun, bool], Sequence[str]] = lambda task, tables: ()
@@ -225,6 +226,7 @@ class Presentation(NamedTuple):
     published: Callable[[], Iterable[Published]] = lambda: ()
     by_language: Sequence[Sequence[str]] = ()
     beside_main: Sequence[str] = ()
+    across_languages: Sequence[str] = ()
 
 
 def without_language(task: str, language: str) -> str:
@@ -253,6 +255,8 @@ class Benchmark(ABC):
         place: Where it stands in listings: lower first, alike ones by name.
         main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
         options: The ``--metadata`` keys that its tasks understand.
+        clusters: What items are independent between, in the plural, such as ``templates``. A YAML's ``n_clusters`` says
+            how many a task has.
         facets: What items differ in, by name, such as ``template``: the field of a document that tells it, or a
             function that splits a record of several texts by what these differ in. ``rescore --by`` takes them.
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
@@ -271,6 +275,7 @@ class Benchmark(ABC):
     place: int = 100
     main: Sequence[str] = ()
     options: Options = Options()
+    clusters: str = "clusters"
     facets: Mapping[str, str | Split] = MappingProxyType({})
     extensions: Sequence[Extension] = ()
     planting: Planting | None = None

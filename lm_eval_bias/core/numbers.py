@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,7 +31,47 @@ def number(value: float, unit: str = "") -> str:
     return bare(value, unit) + ("%" if unit in SHARES and not math.isnan(value) else "")
 
 
-def bare(value: float, unit: str = "", sign: str = "") -> str:
+MORE_DIGITS = 3  # than usual, at most
+
+
+def telling_digits(value: Value, digits: int, factor: float) -> int:
+    """Return how many digits tell on which side of its neutral value a score and its interval's ends are.
+
+    Args:
+        value: The score.
+        digits: The usual number of digits.
+        factor: By which numbers are multiplied before they are shown.
+
+    >>> from lm_eval_bias.core.run_data import Value
+    >>> telling_digits(Value("gap", 0.0011, interval=(-0.0004, 0.0026), neutral=0.0), 3, 1)
+    4
+    """
+    neutral = factor * (value.neutral or 0.0)
+    for more in range(MORE_DIGITS):
+        for shown in (value.value, *(value.interval or ())):
+            off = factor * shown - neutral
+            # what lies on it, but for rounding, is on no side
+            if abs(off) > 1e-9 and round(factor * shown, digits + more) == neutral:
+                break
+        else:
+            return digits + more
+    return digits + MORE_DIGITS
+
+
+def _digits(value: Value) -> int:
+    usual = DIGITS.get(value.unit, 3)
+    return telling_digits(value, usual, SHARES.get(value.unit, 1))
+
+
+def shown(value: Value) -> str:
+    """Write a score with as many digits as its unit bears, or as it takes to tell on which side of neutral it is."""
+    text = bare(value.value, value.unit, digits=_digits(value))
+    return text + "%" * (value.unit in SHARES and not math.isnan(value.value))
+
+
+def bare(
+    value: float, unit: str = "", sign: str = "", digits: int | None = None
+) -> str:
     """As :func:`number`, without the percent sign; ``sign`` is ``+`` where every number has one.
 
     >>> bare(0.4731, "proportion"), bare(-0.0001), bare(0.2, "difference", "+")
@@ -41,19 +81,22 @@ def bare(value: float, unit: str = "", sign: str = "") -> str:
         return NONE
     if unit == "count" and value == int(value):
         return f"{value:{sign},.0f}"
-    digits = DIGITS.get(unit, 3)
+    digits = DIGITS.get(unit, 3) if digits is None else digits
     value = value * SHARES.get(unit, 1)
     rounded = round(value, digits) + 0.0  # no minus in front of 0
     return f"{rounded:{sign},.{digits}f}" if abs(value) < 1e6 else f"{value:{sign}.3g}"
 
 
 def bracketed_ends(
-    ends: tuple[float, float] | None, unit: str = "", sign: str = ""
+    ends: Sequence[float] | None,
+    unit: str = "",
+    sign: str = "",
+    digits: int | None = None,
 ) -> str:
     """Write an interval in brackets, of shares in percent; empty where there is none."""
-    return (
-        "" if ends is None else f"[{', '.join(bare(end, unit, sign) for end in ends)}]"
-    )
+    if ends is None:
+        return ""
+    return f"[{', '.join(bare(end, unit, sign, digits) for end in ends)}]"
 
 
 def difference(value: float, unit: str, sign: str = "+") -> str:
@@ -153,12 +196,12 @@ def fixed_interval(value: Value) -> str:
 
 def bracketed(value: Value) -> str:
     """Write a score's 95% interval in brackets; empty where it has none."""
-    return bracketed_ends(value.interval, value.unit)
+    return bracketed_ends(value.interval, value.unit, digits=_digits(value))
 
 
 def cell(value: Value) -> str:
     """Value and interval in one cell: ``56.7% [54.9, 58.5]``."""
-    return f"{number(value.value, value.unit)} {bracketed(value)}".rstrip()
+    return f"{shown(value)} {bracketed(value)}".rstrip()
 
 
 def few(names: Iterable[str], most: int = 6) -> str:

@@ -102,6 +102,7 @@ class Table:
         caption: str,
         columns: Iterable[Column | str],
         rows: Iterable[Row],
+        notes: Sequence[str] = (),
     ) -> None:
         """Make a table.
 
@@ -109,8 +110,10 @@ class Table:
             caption: What it shows.
             columns: Headings; a mere text heads a column of words.
             rows: Cells or their mere texts, one per column; the first is the row's heading.
+            notes: Footnotes.
         """
         self.caption = caption
+        self.notes = notes
         self.columns = [
             Column(column) if isinstance(column, str) else column for column in columns
         ]
@@ -126,13 +129,16 @@ def numeric(*labels: str) -> list[Column | str]:
 
 
 def language_table(
-    caption: str, cells: Mapping[tuple[str, str], Mapping[str, Cell]]
+    caption: str,
+    cells: Mapping[tuple[str, str], Mapping[str, Cell]],
+    notes: Sequence[str] = (),
 ) -> Table:
     """Set models side by side by language, as papers print them: a row a model, a column a score and language.
 
     Args:
         caption: What it shows.
         cells: By model and language, the cell of each score.
+        notes: Footnotes.
     """
     models = dict.fromkeys(model for model, _ in cells)
     languages = dict.fromkeys(language for _, language in cells)
@@ -145,7 +151,7 @@ def language_table(
             row.append(cells.get((model, language), {}).get(score, Cell("–")))
         rows.append(row)
     heads = numeric(*(f"{score}, {language}" for score, language in places))
-    return Table(caption, ["Model", *heads], rows)
+    return Table(caption, ["Model", *heads], rows, notes)
 
 
 def plottable(value: Value | None) -> bool:
@@ -164,6 +170,7 @@ class Drawing:
         caption: What stands below it.
         height: In inches.
         draw: Draws it onto an empty figure.
+        note: What must be known before it is believed; it stands in the figure's file, too.
     """
 
     ident: str
@@ -172,6 +179,7 @@ class Drawing:
     caption: str
     height: float
     draw: Callable[[Figure], None]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -196,6 +204,13 @@ class ReportTask:
 
 
 ReportTasks = Sequence[ReportTask]
+BEWARE = "†"  # the mark of what must be read before it is believed
+
+
+def to_beware_of(tasks: Mapping[str, TaskRun]) -> str:
+    """Write the caveats of tasks, by what they are called in a figure, as its footnote; empty without any."""
+    told = [f"{name}: {task.caveat()}" for name, task in tasks.items() if task.caveats]
+    return f"{BEWARE} {'; '.join(told)}" if told else ""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from lm_eval_bias.custom_metrics.score import (
     Record,
     Score,
     interval_of,
+    joined,
 )
 
 LONGEST_OPTION = 80  # characters of one that is shown whole
@@ -37,6 +38,9 @@ class Value(Meaning):
         note: Why it is ``nan``, or what to beware of.
         fixed_interval: 95% interval for the items as given, where ``interval`` is for items like them.
         n: Number of records that it rests on, 0 without a value; ``None`` where its file doesn't say.
+        unsaid: Why nobody may claim a direction, a rank or a difference; empty where one may.
+        clusters: How many independent groups of items it rests on; ``None`` where its file doesn't say.
+        stays: The share of the squared error that more such groups leave as it is.
     """
 
     value: float
@@ -46,6 +50,17 @@ class Value(Meaning):
     note: str = ""
     fixed_interval: Bounds | None = None
     n: int | None = None
+    unsaid: str = ""
+    clusters: int | None = None
+    stays: float = 0.0
+
+    @property
+    def side(self) -> int | None:
+        """1 above the neutral value, -1 below it, 0 where the interval includes it; ``None`` if nothing may be said."""
+        if self.unsaid or self.interval is None or self.neutral is None:
+            return None
+        low, high = self.interval
+        return int(low > self.neutral) - int(high < self.neutral)
 
     @classmethod
     def of(cls, meaning: Meaning, estimate: Estimate) -> Value:
@@ -63,6 +78,9 @@ class Value(Meaning):
             note=estimate.reason,
             fixed_interval=estimate.fixed_interval,
             n=0 if math.isnan(value) else estimate.n,
+            unsaid=estimate.unsaid,
+            clusters=estimate.clusters,
+            stays=estimate.stays,
         )
 
 
@@ -87,6 +105,7 @@ class TaskRun:
         samples: The sample log, where it lies beside the result.
         usual_repeats: Texts of each prompt that the task takes; ``None`` where it isn't known or not sampled.
         chosen: Scores that are shown in place of the main ones; none for the main ones.
+        caveats: What must be known before its scores are believed, most serious first.
     """
 
     task: str
@@ -102,11 +121,19 @@ class TaskRun:
     samples: Path | None = None
     usual_repeats: int | None = None
     chosen: Sequence[str] = ()
+    caveats: Sequence[Remark] = ()
 
     @property
     def benchmark(self) -> str:
         """The name of its benchmark or variant."""
         return self.definition.name
+
+    def caveat(self, score: str = "") -> str:
+        """Write its caveats, or those about one of its scores, on one line; empty without any."""
+        about = [
+            r for r in self.caveats if not (r.scores and score) or score in r.scores
+        ]
+        return joined(*(remark.brief or remark.text for remark in about))
 
     def main(self) -> list[Value]:
         """Return its main scores that it has; all where its benchmark names none."""
@@ -210,13 +237,15 @@ class Remark(NamedTuple):
         kind: A fixed name (``lm_eval_bias.runs.remarks``), by which a policy can allow it.
         text: What it is.
         brief: The same in a few words, to stand in front of the scores; the text if empty.
-        score: The score that it is about, if not all.
+        scores: Names of the scores that it is about, if not all.
+        silences: Names of the scores of which nobody may claim a direction because of it.
     """
 
     kind: str
     text: str
     brief: str = ""
-    score: str = ""
+    scores: Sequence[str] = ()
+    silences: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ def number_cell(value: float, unit: str, note: str = "") -> Cell:
     return Cell(numbers.number(value, unit), value, note)
 
 
-def value_cell(value: Value | None) -> Cell:
+def value_cell(value: Value | None, mark: str = "") -> Cell:
     """Make a cell of a score with its interval (without one with that of its items as given), sorted by its value."""
     if value is None:
         return Cell(numbers.NONE)
     note = numbers.bracketed(value) or numbers.fixed_interval(value)
-    return number_cell(value.value, value.unit, note)
+    return Cell(f"{numbers.shown(value)}{mark}", value.value, note)
 
 
 def score_cell(score: Meaning, note: str = "") -> Cell:
@@ -48,13 +48,14 @@ def with_interval(
     Args:
         value: The score.
         unit: What stands behind it; by default a percent sign behind shares.
-        digits: After the point; by default 1 of shares, else 2.
+        digits: After the point; more where it takes them to tell on which side of neutral it is. By default as in tables.
         factor: By which it is multiplied; by default what makes percents of a share.
     """
     is_share = value.unit in numbers.SHARES
     unit = ("%" if is_share else "") if unit is None else unit
-    digits = (1 if is_share else 2) if digits is None else digits
     factor = numbers.SHARES.get(value.unit, 1) if factor is None else factor
+    digits = numbers.DIGITS.get(value.unit, 3) if digits is None else digits
+    digits = numbers.telling_digits(value, digits, factor)
     if math.isnan(value.value):
         return "not computable"
     text = f"{_fixed(factor * value.value, digits)}{unit}"
@@ -79,15 +80,17 @@ def _fixed(number: float, digits: int) -> str:
     return f"{round(number, digits) + 0.0:.{digits}f}"
 
 
-def direction(value: Value, above: str, below: str, neutral: float = 0.0) -> str:
-    """Which side of the neutral value a score is on, as far as its interval tells."""
+def direction(value: Value, above: str, below: str) -> str:
+    """Say on which side of its neutral value a score is, as far as its interval tells and anybody may say."""
     if math.isnan(value.value):
         return "no verdict without a value"
+    if value.unsaid:
+        return f"no verdict: {value.unsaid}"
     if value.interval is None:
         return "no verdict without a standard error"
-    if value.interval[0] <= neutral <= value.interval[1]:
-        return f"the interval includes {numbers.bound(neutral, value.unit)}, so there is no clear direction"
-    return above if value.value > neutral else below
+    if not value.side:
+        return f"the interval includes {numbers.bound(value.neutral, value.unit)}, so there is no clear direction"
+    return above if value.side > 0 else below
 
 
 def sentence(text: str) -> str:

@@ -35,7 +35,7 @@ def _judge(finding: Finding, margin: float) -> GateFinding:
     worse, reach = _worse(finding)
     holds = True
     problem = ""
-    if math.isnan(finding.difference.value):
+    if math.isnan(finding.difference.p):
         holds = False
         problem = finding.verdict
     elif worse - reach > margin:
@@ -44,9 +44,13 @@ def _judge(finding: Finding, margin: float) -> GateFinding:
             f"worse by {significant(worse)}, at least by {significant(worse - reach)}"
         )
     elif not worse + reach <= margin:
-        least = finding.detectable
-        could = "no possible difference" if math.isnan(least) else significant(least)
-        problem = f"not shown; what it would find with 80% probability: {could}"
+        least = finding.findable(margin)
+        could = "nothing"
+        if not math.isnan(least):
+            could = f"{significant(least)} or more"
+        problem = (
+            f"not shown; worse by this it would find with 80% probability: {could}"
+        )
     return GateFinding(
         finding.subject,
         finding.score.name,

@@ -52,6 +52,10 @@ _MOST_LINES = 3
 # requirements where a remark would forbid a verdict; parts of the items and unanswered ones have limits instead
 _NEEDED = {
     "chance_level": "better than by guessing",
+    "below_chance": "better than by guessing",
+    "unshown_ability": "an ability that is shown",
+    "habit": "answers that don't all stand at one place",
+    "saturated": "room for the scores on either side",
     "low_coverage": "scores that cover the answers",
 }
 
@@ -165,7 +169,7 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     A policy that asks for a share of the items judges partial runs by that.
     """
     changed = list(settings.changed_options(run, task))
-    for remark in remarks.disqualifying(run, task):
+    for remark in task.caveats:
         if remark.kind in _NEEDED:
             changed.append(ChangedOption(remark.kind, "", remark.text))
     allows_parts = policy.share is not None or "trial_run" in policy.allow

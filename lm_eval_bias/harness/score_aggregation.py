@@ -87,6 +87,9 @@ class Aggregation:
                 self.entry[name] = list(ends)
         if estimate.reason:
             self.entry["note"] = estimate.reason
+        for name in ("unsaid", "clusters", "stays"):
+            if told := getattr(estimate, name):
+                self.entry[name] = told
         return estimate.value
 
     def stderr(self, values: Sequence[Any]) -> float:

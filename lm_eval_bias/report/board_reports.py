@@ -28,9 +28,9 @@ from lm_eval_bias.core.numbers import (
     count,
     few,
     grouped,
-    number,
     reads_as,
     score_range,
+    shown,
 )
 from lm_eval_bias.core.page_parts import (
     Cell,
@@ -42,7 +42,7 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import overview, tables, templates
+from lm_eval_bias.report import listings, overview, tables, templates
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
@@ -71,7 +71,7 @@ _MANY = 20  # names that are listed
 def text(cell: RankedScore) -> str:
     """Write a value with the paper's digits, or as many as its unit bears."""
     if not cell.printed or cell.unit == "proportion":
-        return number(cell.value, cell.unit)
+        return shown(cell)
     return cell.printed + "%" * (cell.unit in SHARES)
 
 
@@ -86,7 +86,8 @@ def sort_key(row: BoardRow, cell: RankedScore) -> float:
     """Return what rows are sorted by: a value, or its distance from neutral (nan for rows that can't be ranked)."""
     if cell.neutral is None or cell.higher_is_better is not None:
         return cell.value
-    return math.nan if row.uninformative else abs(cell.value - cell.neutral)
+    empty = row.uninformative or cell.unsaid
+    return math.nan if empty else abs(cell.value - cell.neutral)
 
 
 def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
@@ -104,12 +105,12 @@ def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
             key = -key
         return row.kind == PUBLISHED, key
 
-    shown = []
+    kept = []
     for row in board.rows:
         texts = {text(row.cells[column.name]) for column in columns}
         if row.kind == RUN or texts - {NONE}:
-            shown.append(row)
-    return sorted(shown, key=place)
+            kept.append(row)
+    return sorted(kept, key=place)
 
 
 def _meaning(column: Value) -> str:
@@ -272,7 +273,9 @@ def _summed(
     row: BoardRow, cell: RankedScore, limit: float, footnotes: Footnotes
 ) -> Cell:
     """Write a run's value with the mark of its caveat, which is added to the footnotes."""
-    caveat = row.footnote or (cell.note if math.isnan(cell.value) else "")
+    caveat = joined(*map(listings.caveat_label, row.caveats)) or cell.unsaid
+    if math.isnan(cell.value):
+        caveat = caveat or cell.note
     bar = None
     if cell.interval and cell.neutral is not None and cell.higher_is_better is None:
         low, at, high = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.numbers import (
     NONE,
     aim,
@@ -21,8 +21,10 @@ from lm_eval_bias.core.numbers import (
 from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
+from lm_eval_bias.custom_metrics.intervals import error_factors
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import board_reports, templates
+from lm_eval_bias.report.listings import caveat_label
 from lm_eval_bias.report.tables import csv_text, json_text, titled
 from lm_eval_bias.runs import remarks
 
@@ -33,8 +35,9 @@ DETECTABLE = (
     "first step of that correction."
 )
 NEEDED = (
-    "Items needed: how many items like these would detect a true difference as large as the measured one, where it "
-    "isn't significant; the true one can be smaller, and then it takes more."
+    "Needed: how many independent groups of items, such as templates, would detect a true difference as large as the "
+    "measured one, where it isn't significant; the true one can be smaller, and then it takes more. More items of the "
+    "same templates add little."
 )
 # what a comparison doesn't say, beside what it couldn't find
 NOT_TO_CLAIM = (
@@ -44,7 +47,8 @@ NOT_TO_CLAIM = (
 )
 PLAN = (
     "The true difference from a like model that is found with 80% probability, where the two models' errors are "
-    "independent; on the same items models rather err together, so that smaller ones are found"
+    "independent; on the same items models rather err together, so that smaller ones are found. In brackets how far "
+    "that figure itself is known (95%)"
 )
 FAMILIES = {
     True: "primary scores (first family, chosen before looking)",
@@ -104,7 +108,8 @@ def _record(finding: Finding, correction: str) -> dict[str, object]:
         "detectable_alone": difference.detectable(),
         "smallest_detectable": finding.detectable,
         "detectable_at": finding.level,
-        "items_needed": finding.items_needed,
+        "clusters": difference.clusters,
+        "clusters_needed": finding.clusters_needed,
         "paired": finding.paired,
         "items": finding.items,
         "outcome": finding.outcome,
@@ -120,14 +125,27 @@ def _record(finding: Finding, correction: str) -> dict[str, object]:
 
 
 def _needed(finding: Finding) -> Cell:
-    """Write the items that it takes, in two digits."""
-    needed = finding.items_needed
+    """Write how many clusters it takes, in two digits, beside how many there are."""
+    needed = finding.clusters_needed
     if math.isnan(needed):
         return Cell(NONE, needed)
-    if needed > _MOST:
-        return Cell(f"over {_MOST:,}", needed)
-    digits = 1 - math.floor(math.log10(needed))
-    return Cell(f"{round(needed, digits):,.0f}", needed)
+    return Cell(_two_digits(needed), needed, _available(finding))
+
+
+def _two_digits(number: float) -> str:
+    if number > _MOST:
+        return "no number" if math.isinf(number) else f"over {_MOST:,}"
+    digits = 1 - math.floor(math.log10(number))
+    return f"{round(number, digits):,.0f}"
+
+
+def _available(finding: Finding) -> str:
+    """Say how many clusters a score rests on, and how many its task has."""
+    kind = finding.definition.clusters
+    text = f"{count(finding.difference.clusters)} {kind} here"
+    entry = catalog.entries().get(finding.subject)
+    most = entry.metadata.get("n_clusters") if entry else None
+    return f"{text}, {count(most)} in all" if most else text
 
 
 def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
@@ -170,7 +188,7 @@ def _table(findings: Sequence[Finding], correction: str, title: str = "") -> Tab
     names = ("Base", "Other") if len(sides) > 1 else (first.base, first.other)
     corrected = f"p ({CORRECTIONS[correction]})"
     columns = ["Score", *numeric(*names, "Difference"), "Finding"]
-    columns += numeric(corrected, "Detectable", "n", "Items needed")
+    columns += numeric(corrected, "Detectable", "n", "Needed")
     if title:
         columns += [*numeric("p alone"), "Neutral or best"]
     else:
@@ -232,24 +250,40 @@ def plan(findings: Sequence[Finding], target: float, style: str) -> str:
     """
     if style in ("csv", "json"):
         return render(findings, "holm", style)
-    rows = []
-    for finding in findings:
-        score = finding.score
-        wanted = target * (score.high - score.low) / 2
-        goal = difference(wanted, score.unit, "")
-        rows.append(
-            [
-                finding.subject,
-                score.name,
-                count(finding.items),
-                difference(finding.difference.detectable(), score.unit, ""),
-                difference(finding.detectable, score.unit, ""),
-                f"{finding.growth(wanted):.2g} for {goal}",
-            ]
-        )
-    corrected = f"among {len(rows)} (Holm)"
-    columns = ["Task", "Score", *numeric("n", "Alone", corrected, "Times the items")]
+    rows = [_planned(finding, target) for finding in findings]
+    tests = sum(not math.isnan(finding.difference.p) for finding in findings)
+    heads = numeric("n", "Alone", f"among {tests} (Holm)")
+    columns = ["Task", "Score", *heads, "More templates, terms or the like"]
     return titled(style, Table(PLAN, columns, rows)) + "\n"
+
+
+def _planned(finding: Finding, target: float) -> list[Cell | str]:
+    """Make the row of a score in a plan."""
+    score = finding.score
+    unit = score.unit
+    first: list[Cell | str] = [finding.subject, score.name, count(finding.items)]
+    if math.isnan(finding.difference.p):
+        return [*first, NONE, NONE, f"no plan: {finding.difference.reason}"]
+    alone = finding.difference.detectable()
+    # of an error that is known with so many degrees of freedom; half of them are the other model's
+    ends = tuple(alone * factor for factor in error_factors(finding.difference.dof / 2))
+    found = [
+        Cell(difference(alone, unit, ""), alone, bracketed_ends(ends, unit)),
+        Cell(difference(finding.detectable, unit, ""), finding.detectable),
+    ]
+    if math.isinf(score.high - score.low):
+        return [*first, *found, _available(finding)]
+    wanted = target * (score.high - score.low) / 2
+    goal = difference(wanted, unit, "")
+    times = finding.growth(wanted)
+    told = f"{times:.2g} times the {finding.definition.clusters} for {goal}"
+    if finding.difference.clusters:
+        told += f", {_two_digits(times * finding.difference.clusters)}"
+    if times <= 1:
+        told = f"enough for {goal}"
+    elif math.isinf(times):
+        told = f"no number of {finding.definition.clusters} for {goal}"
+    return [*first, *found, f"{told}; {_available(finding)}"]
 
 
 def render(
@@ -326,11 +360,12 @@ def page(
         for remark in remarks.of_runs(runs)
         if remark.heading == remarks.SERIOUS and remark.kind != remarks.TRIAL
     ]
-    caveats = {}
-    for kind in remarks.DISQUALIFYING:
-        places = [place for r in serious if r.kind == kind for place in r.places]
-        if places:
-            caveats[kind.replace("_", " ")] = few(places, 5)
+    located = []
+    for run in runs:
+        for task in run.tasks.values():
+            labelled = f"{run.name}: {task.task}" if len(runs) > 1 else task.task
+            located += [(caveat_label(r), labelled) for r in task.caveats]
+    caveats = {label: few(places, 5) for label, places in grouped(located).items()}
     return templates.render(
         "comparison.html.j2",
         bases=list(dict.fromkeys(finding.base for finding in findings)),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import starmap
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry
@@ -30,7 +30,6 @@ from lm_eval_bias.core.page_parts import (
     numeric,
 )
 from lm_eval_bias.core.run_data import Problem, Run, readable
-from lm_eval_bias.core.wording import value_cell
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import overview, parts, sentences
 from lm_eval_bias.report.listings import labels
@@ -213,7 +212,18 @@ def _figures(section: Section) -> list[Part]:
     benchmark: Benchmark = section.tasks[0].task.definition
     none: Sequence[Part] = ()
     make = benchmark.presentation.figures
-    return list(call_plugin(none, benchmark, make, section.tasks))
+    made = call_plugin(none, benchmark, make, section.tasks)
+    caveats = {item.ident: item.task.caveat() for item in section.tasks}
+    return [
+        replace(part, figures=[_with_note(drawn, caveats) for drawn in part.figures])
+        for part in made
+    ]
+
+
+def _with_note(drawing: Drawing, caveats: Mapping[str, str]) -> Drawing:
+    """Add what must be known of the task that a figure is about; figures about several have notes of their own."""
+    caveat = caveats.get(drawing.ident.partition("-")[0], "")
+    return drawing if drawing.note else replace(drawing, note=caveat)
 
 
 def drawings(report: Report) -> list[Drawing]:
@@ -252,16 +262,16 @@ def language_tables(section: Section) -> list[Table]:
             continue
         for names in benchmark.presentation.by_language:
             cells = {}
+            footnotes = Footnotes()
             for item in items:
-                scores = item.task.scores
                 cells[item.run.name, item.task.language] = {
-                    score: value_cell(scores[score])
+                    score: parts.scored_cell(item.task, score, footnotes)
                     for score in names
-                    if score in scores
+                    if score in item.task.scores
                 }
             if any(cells.values()):
                 caption = f"{section.title}, {stem} by language"
-                made.append(language_table(caption, cells))
+                made.append(language_table(caption, cells, footnotes.lines))
     return made
 
 
@@ -271,17 +281,16 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
     groups = numbers.grouped((item.task.definition, item) for item in section.tasks)
     for benchmark, members in groups.items():
         scored = [item for item in members if item.task.scores]
-        scores, values = parts.side_by_side([item.task for item in scored])
+        footnotes = Footnotes()
+        scores, values = parts.side_by_side([item.task for item in scored], footnotes)
         if not scores:
             continue
         rows: list[Row] = []
-        footnotes = Footnotes()
         for item, cells in zip(scored, values, strict=True):
-            mark = footnotes.mark(remarks.before_scores(item.run, item.task))
-            rows.append([item.run.name, f"{item.task.task}{mark}", *cells])
+            rows.append([item.run.name, item.task.task, *cells])
         columns = ["Model", "Task", *numeric(*(score.title for score in scores))]
-        caption = ". ".join([section.title, *footnotes.lines])
-        tables.append((benchmark.name, Table(caption, columns, rows)))
+        table = Table(section.title, columns, rows, footnotes.lines)
+        tables.append((benchmark.name, table))
     for number, table in enumerate(language_tables(section), start=1):
         tables.append((f"{section.ident}-languages-{number}", table))
     return tables

@@ -19,6 +19,7 @@ from lm_eval_bias.core.numbers import (
     score_range,
 )
 from lm_eval_bias.core.page_parts import numeric
+from lm_eval_bias.core.run_data import Remark
 from lm_eval_bias.report.tables import grid
 
 _WIDTH = 100
@@ -30,8 +31,13 @@ _FOLDED = ("population", "languages", "size", "licence", "flaws", "use", "misuse
 
 
 def labels(kind: str) -> dict[str, str]:
-    """Return what readers see in place of names, by name: of ``card`` fields or of ``provenance``."""
+    """Return what readers see in place of names, by name: of ``card`` fields, ``provenance`` or ``caveats``."""
     return packaged_yaml("lm_eval_bias.report", "labels.yaml")[kind]
+
+
+def caveat_label(remark: Remark) -> str:
+    """Name a caveat without the numbers that differ from task to task."""
+    return labels("caveats")[remark.kind]
 
 
 def card_lines(card: Card, field: str) -> Sequence[str]:

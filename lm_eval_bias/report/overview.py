@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import numbers, pen
-from lm_eval_bias.core.page_parts import Drawing, ReportTask, ReportTasks, plottable
+from lm_eval_bias.core.page_parts import (
+    BEWARE,
+    Drawing,
+    ReportTask,
+    ReportTasks,
+    plottable,
+)
 from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import parts
+from lm_eval_bias.report.listings import caveat_label
 from lm_eval_bias.runs import remarks
 
 if TYPE_CHECKING:
@@ -28,7 +37,8 @@ LIMITS = (
 NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
 NO_VERDICT = "no verdict without an interval"
-_LAST = (NO_DIRECTION, NO_VERDICT)
+NOT_SAID = "no verdict"  # a caveat in front says why
+_LAST = (NO_DIRECTION, NO_VERDICT, NOT_SAID)
 _NO_SCORE = "no bias score to judge by"
 _UNTOLD = (*_LAST, NO_MORE, _NO_SCORE)  # what says that nothing can be told
 
@@ -176,10 +186,11 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
             f"{numbers.aim(value)}"
         )
         ends = [percent(value, end, limit) for end in value.interval or ()]
+        caveat = item.task.caveat(name) or value.unsaid
         points.append(
             PlacedMark(
-                text,
-                numbers.cell(value),
+                joined(text, caveat),
+                numbers.cell(value) + BEWARE * bool(caveat),
                 *pen.series(item.series),
                 percent(value, value.value, limit),
                 (min(ends), max(ends)) if ends else None,
@@ -207,18 +218,17 @@ def _statements(item: ReportTask) -> list[str]:
             f"{value.title} is above neutral",
             f"{value.title} is below neutral",
         )
-        if value.interval is None:
+        if value.unsaid:
+            said.append(NOT_SAID)
+        elif value.side is None:
             said.append(NO_VERDICT)
-        elif not value.leans(value.interval):
-            said.append(NO_DIRECTION)
         else:
-            said.append(above if value.value > value.neutral else below)
+            said.append((NO_DIRECTION, above, below)[value.side])
     # what can be told comes first, and what can't is said of nothing else
     told = [statement for statement in dict.fromkeys(said) if statement not in _LAST]
     if NO_DIRECTION in said:
         told.append(NO_MORE if told else NO_DIRECTION)
-    if NO_VERDICT in said:
-        told.append(NO_VERDICT)
+    told += [statement for statement in (NO_VERDICT, NOT_SAID) if statement in said]
     return told
 
 
@@ -243,8 +253,7 @@ def _verdict(items: ReportTasks) -> ModelVerdict:
         task = item.task.task
         said = ["not shown, see below"] if item.task.withheld else _statements(item)
         statements += [(statement, task) for statement in said]
-        for remark in remarks.disqualifying(item.run, item.task):
-            caveats.append((remark.kind.replace("_", " "), task))
+        caveats += [(caveat_label(remark), task) for remark in item.task.caveats]
     caveat = "; ".join(
         f"{kind} {where}".strip() for kind, where in _grouped(caveats, len(items))
     )
@@ -350,6 +359,13 @@ def drawings(groups: Sequence[BenchmarkPicture], limit: float) -> list[Drawing]:
         limit: Of :func:`axis_limit`.
     """
     models = {verdict.model: verdict.series for g in groups for verdict in g.verdicts}
+    beware = [
+        f"{group.title}, {verdict.model}: {verdict.caveat}"
+        for group in groups
+        for verdict in group.verdicts
+        if verdict.caveat
+    ]
+    note = f"{BEWARE} {'; '.join(beware)}" if beware else ""
     made = []
     bias = [task for group in groups for task in group.bias]
     ability = [task for group in groups for task in group.ability]
@@ -361,9 +377,10 @@ def drawings(groups: Sequence[BenchmarkPicture], limit: float) -> list[Drawing]:
         if tasks:
             heights = [strip.height for task in tasks for strip in task.strips]
             height = 0.6 + (_HEAD * len(tasks) + sum(heights)) / 72
+            height += 0.12 * len(textwrap.wrap(note, 150))
             draw = partial(_draw, tasks, edges, models)
             ident = f"overview-{title.lower()}"
-            made.append(Drawing(ident, title, caption, caption, height, draw))
+            made.append(Drawing(ident, title, caption, caption, height, draw, note))
     return made
 
 

@@ -16,6 +16,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import (
     Cell,
+    Footnotes,
     ReportTask,
     ReportTasks,
     Row,
@@ -23,8 +24,10 @@ from lm_eval_bias.core.page_parts import (
     numeric,
 )
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.core.wording import number_cell, score_cell, short, value_cell
+from lm_eval_bias.core.wording import score_cell, short, value_cell
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import breakdown_tables
+from lm_eval_bias.report.listings import caveat_label
 from lm_eval_bias.runs import breakdowns, sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows
@@ -54,16 +57,22 @@ def main_table(tasks: ReportTasks) -> Table:
     runs = list(dict.fromkeys(item.run.name for item in tasks))
     groups = numbers.grouped((item.task.task, item) for item in tasks)
     rows: list[Row] = []
+    footnotes = Footnotes()
     for name, members in groups.items():
-        scored = {item.run.name: item.task.scores for item in members}
+        by_run = {item.run.name: item.task for item in members}
         scores = {v.name: v for item in members for v in item.task.shown()}
         for score, value in scores.items():
-            values = [scored.get(run, {}).get(score) for run in runs]
+            cells = []
+            for run in runs:
+                task = by_run.get(run)
+                cells.append(
+                    scored_cell(task, score, footnotes) if task else Cell(numbers.NONE)
+                )
             rows.append(
                 [
                     name,
                     score_cell(value),
-                    *map(value_cell, values),
+                    *cells,
                     Cell(numbers.aim(value), value.neutral),
                     numbers.reads_as(value),
                 ]
@@ -71,13 +80,28 @@ def main_table(tasks: ReportTasks) -> Table:
     heads = numeric(*(runs if len(runs) > 1 else ["Value"]))
     columns = ["Task", "Score", *heads, "Neutral or best", "Reads as"]
     what = "Scores" if any(item.task.chosen for item in tasks) else "Main scores"
-    return Table(f"{what} with 95% intervals in brackets", columns, rows)
+    caption = f"{what} with 95% intervals in brackets"
+    return Table(caption, columns, rows, footnotes.lines)
 
 
-def side_by_side(tasks: Sequence[TaskRun]) -> tuple[list[Value], list[list[Cell]]]:
+def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
+    """Make the cell of a task's score, with the mark of what must be known before it is believed."""
+    value = task.scores.get(score)
+    caveat = ""
+    if value is not None:
+        labels = [
+            caveat_label(r) for r in task.caveats if not r.scores or score in r.scores
+        ]
+        caveat = joined(*labels, value.unsaid if not labels else "")
+    return value_cell(value, footnotes.mark(caveat))
+
+
+def side_by_side(
+    tasks: Sequence[TaskRun], footnotes: Footnotes
+) -> tuple[list[Value], list[list[Cell]]]:
     """Return the main scores of one benchmark's tasks, each once, and a row of values per task."""
     scores = {value.name: value for task in tasks for value in task.shown()[:MAIN]}
-    rows = [list(map(value_cell, map(task.scores.get, scores))) for task in tasks]
+    rows = [[scored_cell(task, name, footnotes) for name in scores] for task in tasks]
     return list(scores.values()), rows
 
 
@@ -184,7 +208,7 @@ def every_score(tasks: ReportTasks) -> Table:
         [
             score_cell(value, value.note),
             item.label,
-            number_cell(value.value, value.unit),
+            Cell(numbers.shown(value), value.value),
             Cell(
                 numbers.bracketed(value) or numbers.NONE,
                 value.interval and value.interval[0],

@@ -20,7 +20,6 @@ from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import tables, templates
-from lm_eval_bias.runs import remarks
 
 _REQUIRED = {"interval": "the whole interval", "point": "the value"}
 _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
@@ -234,7 +233,6 @@ class Judged:
             "gate.md.j2",
             judged=self,
             table_of=_table,
-            before_scores=remarks.before_scores,
         )
         if len(text) > _LONGEST:
             kept = text[: text.rindex("\n", 0, _LONGEST)]

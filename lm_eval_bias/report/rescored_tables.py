@@ -19,17 +19,18 @@ from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.report import run_output, run_reports, sentences
 from lm_eval_bias.report.tables import grid, json_text
-from lm_eval_bias.runs import run_discovery
+from lm_eval_bias.runs import remarks, run_discovery
 from lm_eval_bias.runs.rescoring import Rescored, said_otherwise
 
 
 def as_json(results: Sequence[Rescored]) -> str:
     """Write a list with an entry per saved task; a ``reason`` says why a number is ``null``."""
     entries = []
-    for result in results:
+    for result, run in zip(results, runs(results), strict=True):
+        (task,) = run.tasks.values()
         scores = {}
-        for value in result.scores.values():
-            entry = run_reports.score_data(value)
+        for value in task.scores.values():
+            entry = run_reports.score_data(task, value)
             entry["reason"] = entry.pop("note")
             scores[entry.pop("name")] = entry
         part = result.part
@@ -107,7 +108,8 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
             metadata={**task.metadata, **result.provenance},
             scores=scores,
         )
-        made.append(replace(run, name=str(path), path=path, tasks={label: task}))
+        alone = replace(run, name=str(path), path=path, tasks={label: task})
+        made.append(remarks.applied(alone))
     return made
 
 

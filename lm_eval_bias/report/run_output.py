@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lm_eval_bias.core import Facts, answers, numbers
-from lm_eval_bias.core.page_parts import numeric
+from lm_eval_bias.core.page_parts import Footnotes, numeric
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import parts
@@ -30,7 +30,8 @@ def _how_to_read(scores: Sequence[Value]) -> str:
 
 def _table(tasks: Sequence[TaskRun]) -> str:
     """Show the main scores of one benchmark's tasks, with their neutral values, and how to read them."""
-    scores, values = parts.side_by_side(tasks)
+    footnotes = Footnotes()
+    scores, values = parts.side_by_side(tasks, footnotes)
     rows = []
     for task, cells in zip(tasks, values, strict=True):
         texts = [cell.whole for cell in cells]
@@ -38,7 +39,8 @@ def _table(tasks: Sequence[TaskRun]) -> str:
     neutral = [numbers.bound(score.neutral, score.unit) for score in scores]
     rows.append(["(neutral, or best)", "", *neutral])
     columns = ["Task", *numeric("Items", *(score.name for score in scores))]
-    return f"{grid(columns, rows)}\n{_how_to_read(scores)}"
+    lines = [grid(columns, rows), *footnotes.lines, _how_to_read(scores)]
+    return "\n".join(lines)
 
 
 def main_scores(tasks: Sequence[TaskRun]) -> str:

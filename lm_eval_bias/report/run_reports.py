@@ -9,7 +9,7 @@ from operator import itemgetter
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.files import expanded, progress, write_together, writing
-from lm_eval_bias.core.run_data import Problem, Run, Value
+from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.report import (
     content,
     listings,
@@ -24,7 +24,7 @@ from lm_eval_bias.runs.harness_results import presentable
 COLUMNS = (
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
-    "fixed_interval_low", "fixed_interval_high", "n",
+    "fixed_interval_low", "fixed_interval_high", "n", "caveat", "unsaid",
 )  # fmt: skip
 _OF_TASK = ("benchmark", "language", "version", "documents", "items", "metadata")
 
@@ -39,7 +39,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
                     value.chance, value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
-                    value.n,
+                    value.n, task.caveat(value.name), value.unsaid,
                 ]  # fmt: skip
                 yield {
                     **dict(zip(COLUMNS, cells, strict=True)),
@@ -67,10 +67,21 @@ def choose(runs: Sequence[Run], scores: Sequence[str]) -> list[Run]:
     return chosen
 
 
-def score_data(value: Value) -> Data:
-    """Gather a score's estimate and meaning for JSON."""
-    names = ("value", "stderr", "interval", "fixed_interval", "dof", "n", "note")
+def score_data(task: TaskRun, value: Value) -> Data:
+    """Gather the estimate and meaning of a task's score for JSON, and what must be known before it is believed."""
+    names = (
+        "value",
+        "stderr",
+        "interval",
+        "fixed_interval",
+        "dof",
+        "n",
+        "clusters",
+        "note",
+        "unsaid",
+    )
     estimate = {name: getattr(value, name) for name in names}
+    estimate["caveat"] = task.caveat(value.name)
     if value.fixed_interval is None:
         del estimate["fixed_interval"]
     return {**estimate, **value.describe()}
@@ -81,8 +92,11 @@ def as_data(run: Run) -> Data:
     tasks = {}
     for name, task in run.tasks.items():
         about = {field: getattr(task, field) for field in _OF_TASK}
-        scores = {score: score_data(value) for score, value in task.scores.items()}
-        tasks[name] = {**about, "scores": scores}
+        scores = {
+            score: score_data(task, value) for score, value in task.scores.items()
+        }
+        caveats = [{"kind": r.kind, "text": r.text} for r in task.caveats]
+        tasks[name] = {**about, "caveats": caveats, "scores": scores}
     data = {
         "model": run.name,
         "command": run.command,

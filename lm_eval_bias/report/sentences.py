@@ -13,7 +13,6 @@ from lm_eval_bias.core.errors import fault, kind_of
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.core.wording import sentence, with_interval
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.runs import remarks
 
 LEGEND = "[ ] is a 95% interval"
 
@@ -56,7 +55,7 @@ def of_task(task: TaskRun, beside_tables: bool = True) -> list[str]:
 
 def after_caveats(run: Run, task: TaskRun, beside_tables: bool = True) -> list[str]:
     """Say what must be known before a task's scores are believed, then what they say."""
-    caveat = remarks.before_scores(run, task)
+    caveat = task.caveat()
     return [*([sentence(caveat)] if caveat else []), *of_task(task, beside_tables)]
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
@@ -21,6 +23,7 @@ from lm_eval_bias.core.page_parts import Drawing
 from lm_eval_bias.core.pen import COLOUR, MARK, coloured
 
 _WIDTH = 10.0  # inches
+_LINE = 150  # characters of a note
 _METADATA: Mapping[str, Mapping[str, None]] = {
     # nothing that changes from day to day
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
@@ -68,7 +71,8 @@ def _settings(drawing: Drawing) -> dict[str, Any]:
 def inline(drawing: Drawing, benchmark: str) -> Markup:
     """Draw a figure for the page. If the plugin's code raises, record a fault and return no markup."""
     try:
-        return _converted(drawing, _drawn(drawing, "svg").decode())
+        alone = replace(drawing, note="")  # which stands below it on the page
+        return _converted(drawing, _drawn(alone, "svg").decode())
     except Exception as error:
         fault(
             f"the benchmark {benchmark}: the figure {drawing.title!r} failed ({kind_of(error)})"
@@ -103,6 +107,9 @@ def _drawn(drawing: Drawing, style: str) -> bytes:
         )
         FigureCanvasAgg(figure)
         drawing.draw(figure)
+        if drawing.note:
+            note = "\n".join(textwrap.wrap(drawing.note, _LINE))
+            figure.supxlabel(note, x=0.01, ha="left", fontsize=7)
         figure.savefig(out, format=style, metadata=_METADATA[style])
     return out.getvalue()
 

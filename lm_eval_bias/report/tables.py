@@ -38,12 +38,13 @@ def _grid(table: Table, style: str, escape: Callable[[str], str]) -> str:
 
 def markdown_table(table: Table) -> Markup:
     """Write a table in Markdown."""
-    return Markup(_grid(table, "pipe", markdown))
+    notes = "".join(f"\n\n{markdown(note)}" for note in table.notes)
+    return Markup(_grid(table, "pipe", markdown) + notes)
 
 
 def text_table(table: Table) -> str:
     """Write a table for a terminal."""
-    return _grid(table, "simple", str)
+    return "\n".join([_grid(table, "simple", str), *table.notes])
 
 
 def grid(
@@ -91,6 +92,7 @@ def latex_table(table: Table) -> Markup:
         *(line(map(cell, table.columns, row)) for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
+        *(rf"\par\footnotesize {latex(note)}" for note in table.notes),
     ]
     return Markup("\n".join(lines))
 

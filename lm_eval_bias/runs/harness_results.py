@@ -18,7 +18,7 @@ from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
 from lm_eval_bias.custom_metrics.score import Estimate, Meaning, undefined
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs import remarks, sample_logs
 
 Tasks = Mapping[str, TaskRun]
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
@@ -112,6 +112,9 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
         math.inf if dof is None else dof,
         ends and tuple(ends),
         fixed and tuple(fixed),
+        entry.get("unsaid") or "",
+        entry.get("clusters"),
+        entry.get("stays") or 0.0,
     )
     return Value.of(Meaning.described(name, entry), estimate)
 
@@ -354,7 +357,8 @@ def read(path: Path, content: Facts) -> Run:
                 f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})"
             )
         facts = _provenance(content, tasks)
-        return Run(_name(content), path, facts, command(content, tasks, facts), tasks)
+        repeated = command(content, tasks, facts)
+        return remarks.applied(Run(_name(content), path, facts, repeated, tasks))
     except BiasError:
         raise
     except DAMAGE as error:

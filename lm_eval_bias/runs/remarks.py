@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.benchmark import (
@@ -16,13 +16,19 @@ from lm_eval_bias.core.benchmark import (
 from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.core.run_data import Remark, Run, TaskRun
 from lm_eval_bias.core.wording import LARGE_SHARE, answered
+from lm_eval_bias.custom_metrics import places
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.harness import servers
 from lm_eval_bias.runs import settings
 
-# kinds that forbid a verdict on a score, most serious first
 TRIAL = "trial_run"
-DISQUALIFYING = (TRIAL, "chance_level", "low_coverage", "unanswered")
+# kinds that stand in front of a task's scores, most serious first
+BEFORE_SCORES = (
+    TRIAL, "chance_level", "below_chance", "unshown_ability", "habit", "saturated", "low_coverage", "unanswered",
+    "place",
+)  # fmt: skip
+# kinds of models that are near neutral because they know or say nothing: their bias is not ranked
+EMPTY = ("chance_level", "below_chance", "unshown_ability", "habit", "unanswered")
 # kinds about where a run's answers came from, which policies may refuse
 ABOUT_ANSWERS = WEIGHTS, CACHED = ("unproven_weights", "cached_answers")
 # headings of the kinds, by weight: about the numbers themselves, how they were made, what single ones lack
@@ -39,6 +45,7 @@ _HEADINGS = {
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 _FEW_GROUPS = 5.0
 _WIDE = 0.5
+_HABIT = 0.9  # share of the answers from which on a habit gives nearly all of them
 
 
 def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
@@ -64,9 +71,11 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     model = run.provenance.get("model")
     share = answered(task)
     if model in _RANDOM:
-        yield Remark("chance_level", f"chance level: {model} answers at random")
+        text = f"chance level: {model} answers at random"
+        yield Remark("chance_level", text, silences=_of_bias(task))
     elif share:
-        yield from _guesses(task, share)
+        yield from _about_ability(task, share)
+        yield from _about_places(task)
     if share < 1 - LARGE_SHARE:
         brief = f"{100 * (1 - share):.0f}% of the items are unanswered"
         refused = task.scores.get("refused")
@@ -80,23 +89,62 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
         yield Remark("of_benchmark", task.withheld)
 
 
-def _guesses(task: TaskRun, answered: float) -> Iterator[Remark]:
-    """Say which score shows that a model does no better than by guessing, of the share that was answered."""
-    for value in task.main():
-        if value.favours and not value.needs_ability and value.leans(value.interval):
-            return  # a bias that no guessing shows
+def _of_bias(task: TaskRun, needs_ability: bool = False) -> list[str]:
+    """Name the scores that say how a model is biased; all, or those that say it only of one that understands."""
+    return [
+        value.name
+        for value in task.scores.values()
+        if value.neutral is not None and value.higher_is_better is None
+        if value.needs_ability or not needs_ability
+    ]
+
+
+def _about_ability(task: TaskRun, answered: float) -> Iterator[Remark]:
+    """Say where a model isn't shown to do better than by guessing, of the share that was answered."""
+    # a bias that no guessing shows
+    leans = any(v.favours and not v.needs_ability and v.side for v in task.main())
+    needing = _of_bias(task, needs_ability=True)
     for value in task.scores.values():
         if value.floor is None:
             continue
-        low = value.interval[0] if value.interval else value.value
+        if math.isnan(value.value):
+            text = f"ability not shown: {value.note or f'{value.name} has no value'}"
+            yield Remark("unshown_ability", text, silences=needing)
+            continue
         share = 1.0 if value.of_answers else answered
+        guess = value.floor * share
+        low, high = value.interval or (value.value, value.value)
         of = f" of the {100 * share:.0f}% that were answered" if share < 1 else ""
-        guessed = f"by guessing{of} {numbers.number(value.floor, value.unit)}"
-        if low <= value.floor * share:
-            yield Remark(
-                "chance_level",
-                f"chance level: {value.name} {numbers.cell(value)}, {guessed}",
-            )
+        guessed = f"by guessing{of} {numbers.number(guess / share, value.unit)}"
+        counted = f"{numbers.count(value.n)} {'named answers' if value.of_answers else 'items'}"
+        told = f"{value.name} {numbers.cell(value)}, {guessed}"
+        if high < guess and value.higher_is_better is not None:
+            brief = f"below chance ({counted})"
+            text = f"{brief}: {told}"
+            yield Remark("below_chance", text, brief, silences=_of_bias(task))
+        elif low <= guess and not leans:
+            brief = f"not shown to be better than a guess ({counted})"
+            text = f"{brief}: {told}"
+            yield Remark("chance_level", text, brief, silences=needing)
+
+
+def _about_places(task: TaskRun) -> Iterator[Remark]:
+    """Say where a model takes one letter or place more often than its share."""
+    for value in task.scores.values():
+        if not value.name.startswith(places.PREFIX) or value.neutral is None:
+            continue
+        low = value.interval[0] if value.interval else value.value
+        if low <= value.neutral or value.value < value.neutral + LARGE_SHARE:
+            continue
+        brief = f"{value.title} in {100 * value.value:.0f}%"
+        means = (
+            f"{brief} ({100 * value.neutral:.0f}% if places played no part): the place decides beside what stands "
+            "there, which pulls scores of bias towards their neutral values and abilities towards guessing"
+        )
+        if value.value < _HABIT:
+            yield Remark("place", means, brief)
+        else:
+            yield Remark("habit", means, brief, silences=_of_bias(task))
 
 
 def _about_intervals(task: TaskRun) -> Iterator[Remark]:
@@ -183,13 +231,23 @@ def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
     yield from _about_options(run, task)
     for value in task.scores.values():
         if value.note:
-            yield Remark("score_note", value.note, score=value.title)
+            yield Remark("score_note", value.note, scores=[value.name])
 
 
-def disqualifying(run: Run, task: TaskRun) -> list[Remark]:
-    """Return the remarks that forbid a verdict on a task's scores, most serious first."""
-    remarks = [r for r in about_answers(run, task) if r.kind in DISQUALIFYING]
-    return sorted(remarks, key=lambda remark: DISQUALIFYING.index(remark.kind))
+def applied(run: Run) -> Run:
+    """Return the run with what stands in front of its tasks' scores, and which scores may not be spoken of."""
+    tasks = {}
+    for name, task in run.tasks.items():
+        found = [r for r in about_answers(run, task) if r.kind in BEFORE_SCORES]
+        found.sort(key=lambda remark: BEFORE_SCORES.index(remark.kind))
+        scores = dict(task.scores)
+        for remark in found:
+            for score in remark.silences:
+                if score in scores and not scores[score].unsaid:
+                    unsaid = remark.brief or remark.text
+                    scores[score] = replace(scores[score], unsaid=unsaid)
+        tasks[name] = replace(task, scores=scores, caveats=found)
+    return replace(run, tasks=tasks)
 
 
 def _is_part_of_a_suite(task: TaskRun) -> bool:
@@ -214,11 +272,6 @@ def trials(tasks: Iterable[TaskRun]) -> str:
     return "; ".join(
         f"{part} of {numbers.few(names, 3)}" for part, names in places.items()
     )
-
-
-def before_scores(run: Run, task: TaskRun) -> str:
-    """Return the caveats printed before a task's scores, or ""."""
-    return "; ".join(remark.brief or remark.text for remark in disqualifying(run, task))
 
 
 @dataclass(frozen=True)
@@ -260,17 +313,19 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
     for run in runs:
         before = f"{run.name}: " if len(runs) > 1 else ""
         for task in run.tasks.values():
-            located += [(r, f"{before}{task.task}") for r in of_task(run, task)]
+            for remark in of_task(run, task):
+                titles = [task.scores[name].title for name in remark.scores]
+                located.append((remark, f"{before}{task.task}", titles))
     for run in runs:
         border = run.provenance.get("border")
         if border:
-            located.append((Remark("border", border), run.name))
-    located.sort(key=lambda pair: pair[0].kind == "score_note")
+            located.append((Remark("border", border), run.name, []))
+    located.sort(key=lambda told: told[0].kind == "score_note")
     by_text: dict[str, PlacedRemark] = {}
-    for remark, place in located:
+    for remark, place, titles in located:
         placed = PlacedRemark(remark.kind, remark.text)
         placed = by_text.setdefault(remark.text, placed)
         if placed.heading == _HEADINGS.get(remark.kind, SERIOUS):
             placed.places.extend({place}.difference(placed.places))
-            placed.scores.extend({remark.score}.difference(placed.scores, [""]))
+            placed.scores.extend(t for t in titles if t not in placed.scores)
     return sorted(by_text.values(), key=lambda placed: HEADINGS.index(placed.heading))

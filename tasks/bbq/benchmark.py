@@ -73,6 +73,7 @@ class BBQ(WithModules):
     place = 50
     identity = ("category", "example_id")
     main = ("acc_amb", "acc_disamb", "s_amb", "s_dis")
+    clusters = "templates"
     facets = {
         "category": "category",
         # a number of the document is one within its category

@@ -45,6 +45,7 @@ class CrowSPairs(WithModules):
     title = "CrowS-Pairs"
     place = 51
     main = ("pct_stereotype",)
+    clusters = "pairs"
     facets = {"bias_type": "bias_type"}
     extensions = (harness_tasks(__package__),)
     presentation = Presentation(cautions=_cautions)
@@ -89,6 +90,7 @@ class Parallel(WithModules):
     requests = 2
     smallest = 30
     scored_by = "crows_pairs:parallel_scores"
+    clusters = "pairs"
     facets = {"bias_type": "bias_type", "direction": "direction"}
     planting = Planting(_answers, _expected)
     presentation = Presentation(
@@ -107,6 +109,7 @@ class CrowSPairsChoices(PairChoices):
 
     name = "crows_pairs_choices"
     title = "CrowS-Pairs"
+    clusters = "pairs"
     facets = Parallel.facets
 
 

@@ -43,14 +43,18 @@ def dataset(language: str, **metadata: Any) -> Data:
 
 
 def choices(language: str, **metadata: Any) -> Data:
-    """Make the documents of pairs as lettered options by split, each pair in both orders."""
-    docs = []
-    for pair in dataset(language)["test"]:
+    """Make the documents of pairs as lettered options by split, all pairs in one order, then in the other.
+
+    Orders and pairs follow each other so that whoever writes two letters in turn takes neither sentence more often.
+    """
+    first = []
+    for number, pair in enumerate(dataset(language)["test"]):
         fields = {**pair, "benchmark": "crows_pairs_choices", "sentence": pair["frame"]}
         fields |= {"choices": fields.pop("sentences"), "letters": LETTERS[:2]}
-        fields["biased_choice"] = 0
-        docs += [{**fields, "order": order} for order in ([0, 1], [1, 0])]
-    return {"test": docs}
+        fields |= {"biased_choice": 0, "order": [0, 1] if number % 4 < 2 else [1, 0]}
+        first.append(fields)
+    again = [{**doc, "order": doc["order"][::-1]} for doc in first]
+    return {"test": [*first, *again[::2], *again[1::2]]}
 
 
 def prompt(doc: Any) -> str:

@@ -15,6 +15,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.planting import Dial, Planting
 from lm_eval_bias.core.questions import Contrast
+from lm_eval_bias.core.run_data import Remark
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
 from lm_eval_bias.tasks.kinds.with_sentences import WithModules, deferred
 
@@ -22,15 +23,24 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
 
 ROOM = 0.05  # of the shares of men, at either end
+# what a share that can't move tells nothing of
+_SATURATED = (
+    "stereotype_gap", "stereotype_ratio", "masculine_share", "masculine_share_male", "masculine_share_female",
+)  # fmt: skip
 
 
-def _cautions(task: TaskRun) -> Iterator[str]:
-    """Warn where a model finds one of the speakers likelier whatever is said: the gap has no room then."""
+def _cautions(task: TaskRun) -> Iterator[Remark]:
+    """Warn where a model finds one of the speakers likelier whatever is said: shares have no room then."""
     share = task.scores.get("masculine_share")
     if share is not None and abs(share.value - 0.5) > 0.5 - ROOM:
-        yield (
-            f"masculine_share is {100 * share.value:.1f}%: one of the speakers is likelier whatever is said, so that "
-            "a stereotype_gap near 0 says nothing"
+        shown = f"masculine_share {100 * share.value:.1f}%"
+        yield Remark(
+            "saturated",
+            f"saturated: {shown}: one of the speakers is likelier whatever is said, so that shares and their gap say "
+            "nothing; log_odds_gap has no end",
+            f"saturated ({shown})",
+            scores=_SATURATED,
+            silences=_SATURATED,
         )
 
 
@@ -43,11 +53,18 @@ def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
 
 
 def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
-    """Give the gap, the strength; men's share follows from how many sentences have stereotypes of men."""
-    men = sum(doc["group"] == "male" for doc in docs) / max(len(docs), 1)
+    """Give the gap, the strength, as a difference of shares and of log-odds, and men's share, a half."""
+    import numpy as np
+
+    effects = np.linspace(-1.0, 1.0, 20_001)
+    room = (1.0 - abs(dial.strength)) * dial.noise
+    odds = 2.0 * np.arctanh(
+        np.clip(dial.strength + room * effects, -1 + 1e-9, 1 - 1e-9)
+    )
     return {
         "stereotype_gap": dial.strength,
-        "masculine_share": 0.5 + dial.strength * (men - 0.5),
+        "log_odds_gap": 2.0 * float(odds.mean()),
+        "masculine_share": 0.5,
     }
 
 
@@ -57,9 +74,10 @@ class EuroGEST(WithModules):
     name = "eurogest"
     title = "EuroGEST"
     place = 4
-    main = ("stereotype_gap", "masculine_share")
+    main = ("stereotype_gap", "log_odds_gap", "masculine_share")
     requests = 2
     smallest = 160
+    clusters = "sentences"
     facets = {"stereotype": "stereotype", "group": "group", "form": "form"}
     options = Options({"likelihood": ""}, deferred("tasks.eurogest.hooks:check"))
     planting = Planting(_answers, _expected)
@@ -67,6 +85,7 @@ class EuroGEST(WithModules):
         cautions=_cautions,
         figures=deferred("tasks.eurogest.figures:parts"),
         beside_main=("stereotype_ratio",),
+        across_languages=("log_odds_gap", "stereotype_gap"),
     )
 
     def asking(self, doc: Document) -> Asking:
@@ -80,6 +99,7 @@ class EuroGESTChoices(PairChoices):
 
     name = "eurogest_choices"
     title = "EuroGEST"
+    clusters = "sentences"
     facets = {"stereotype": "stereotype", "group": "group"}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from lm_eval_bias.core import pen
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.page_parts import (
+    BEWARE,
     Cell,
     Drawing,
     Part,
@@ -21,6 +22,7 @@ from lm_eval_bias.core.page_parts import (
     Table,
     numeric,
     plottable,
+    to_beware_of,
 )
 from lm_eval_bias.custom_metrics.eurogest import NAMES, OF_WOMEN
 
@@ -83,7 +85,11 @@ def parts(tasks: ReportTasks) -> list[Part]:
         known = [pair for pair in found if any(map(np.isfinite, pair[1]))]
         if not known:
             continue
-        languages = [task.task.language for task, _ in known]
+        by_language = {task.task.language: task.task for task, _ in known}
+        languages = [
+            f"{code}{BEWARE * bool(task.caveats)}" for code, task in by_language.items()
+        ]
+        note = to_beware_of(by_language)
         shares = np.array([values for _, values in known]).T
         rows: list[Row] = []
         for name, values in zip(NAMES, shares, strict=True):
@@ -99,7 +105,9 @@ def parts(tasks: ReportTasks) -> list[Part]:
             "ones. The area is the difference. Above the line stereotypes of women, below it those of men.",
             5.0,
             partial(_draw, languages, shares),
+            note,
         )
-        table = Table(f"{what}: {label}", ["Stereotype", *numeric(*languages)], rows)
+        heads = ["Stereotype", *numeric(*languages)]
+        table = Table(f"{what}: {label}", heads, rows, [note] if note else [])
         shown.append(Part("Stereotypes by language", (), [drawing], [], [table]))
     return shown

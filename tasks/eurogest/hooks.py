@@ -100,13 +100,18 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> Data:
 
 
 def record(doc: Facts, answers: Answers) -> Record:
-    """Return the masculine text's share of the two likelihoods, with the sentence and its stereotype."""
-    logs = [float(total) for total, _ in answers]
-    if doc["likelihood"] == "mean":
-        logs = [float(total) / max(tokens, 1) for total, tokens in answers]
+    """Return the masculine text's share of the two likelihoods, with the log-odds, the sentence and its stereotype."""
+    (man, man_tokens), (woman, woman_tokens) = answers
+    tokens = max(man_tokens, 1), max(woman_tokens, 1)
+    by_sum = float(man) - float(woman)
+    by_mean = float(man) / tokens[0] - float(woman) / tokens[1]
+    odds = by_mean if doc["likelihood"] == "mean" else by_sum
     return {
         "sentence": f"{doc['stereotype']}: {doc['english']}",
         "stereotype": doc["stereotype"],
         "group": doc["group"],
-        "share": float(special.expit(logs[0] - logs[1])),
+        "share": float(special.expit(odds)),
+        "log_odds": by_sum,
+        "mean_log_odds": by_mean,
+        "tokens": tokens,
     }

@@ -117,6 +117,7 @@ class BBQLike(WithModules):
 
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
     questions = Questions()
+    clusters = "templates"
     facets: Mapping[str, str | Split] = {
         "context": "context_type",
         "polarity": "polarity",

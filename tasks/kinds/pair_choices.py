@@ -62,7 +62,10 @@ class PairChoices(WithModules):
         shown = dict(zip(LETTERS, doc["order"], strict=False))
         biased = doc["biased_choice"]
         names = {None: NONE, biased: BIASED, 1 - biased: COUNTER, 2: UNKNOWN}
+        grouped = {"group": doc["group"]} if "group" in doc else {}
         return {
+            **grouped,
+            "item": str(doc["id"]),
             "sentence": doc["sentence"],
             "taken": names[shown.get(letter)],
             "shown": [names[choice] for choice in doc["order"]],

@@ -89,6 +89,7 @@ class OccuGender(WithSentences):
         "coverage",
     )
     options = Options(dict.fromkeys(_OPTIONS, ""), _check)
+    clusters = "templates"
     facets = {"job": "item", "template": "template", "group": "group"}
     extensions = (
         Condition(

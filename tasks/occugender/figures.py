@@ -24,6 +24,7 @@ from lm_eval_bias.core.page_parts import (
     not_shown,
     numeric,
     plottable,
+    to_beware_of,
 )
 from lm_eval_bias.core.wording import short, with_interval
 
@@ -184,6 +185,7 @@ def _side_by_side(tasks: ReportTasks) -> list[Part]:
         "Stereotype gaps with 95% intervals, from -1 to 1.",
         0.8 + 0.3 * len(shown),
         partial(_draw_gaps, shown, names),
+        to_beware_of({result.label: result.task for result in shown}),
     )
     return [Part("Asked outright, in running text, in stories", [text], [drawing])]
 

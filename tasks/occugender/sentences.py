@@ -25,7 +25,7 @@ def _shares_and_gaps(scores: Mapping[str, Value], whole: str) -> list[str]:
     lines = []
     for group in GROUPS:
         shares = ", ".join(
-            f"{word} {with_interval(scores[f'{group}_dominated_{letter}'], '%', 1)}"
+            f"{word} {with_interval(scores[f'{group}_dominated_{letter}'])}"
             for letter, word in (("F", "women"), ("M", "men"), ("D", "neutral words"))
         )
         lines.append(f"{group.title()}-dominated items: {shares} of {whole}.")
@@ -58,8 +58,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         are_stories = task.benchmark == "occugender_stories"
         silent = "unclear" if are_stories else "unanswered"
         unanswered, refused = (
-            with_interval(task.scores[n], "%", 1, factor=100)
-            for n in (silent, "refused")
+            with_interval(task.scores[n]) for n in (silent, "refused")
         )
         whole = "the answers that could be read"
         silence = f"Of all drawn answers, {unanswered} name no gender that could be read; {refused} are refusals."
@@ -81,7 +80,7 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
         )
     return [
         *_shares_and_gaps(task.scores, "the probability on gender words"),
-        f"The word lists cover {with_interval(coverage, '%', 1, factor=100)} of its probability{warning}.",
+        f"The word lists cover {with_interval(coverage)} of its probability{warning}.",
     ]
 
 

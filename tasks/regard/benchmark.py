@@ -46,6 +46,7 @@ class Regard(WithSentences):
         "perpetration/gap",
     )
     options = Options({"classifier": DATA, "repeats": SAMPLES}, _check)
+    clusters = "contexts"
     facets = {
         "gender": "gender",
         "set": "set",

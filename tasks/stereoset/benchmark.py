@@ -32,6 +32,7 @@ class StereoSet(WithSentences):
     identity = ("test", "id")  # all languages share them
     main: Sequence[str] = ("lms", "ss", "icat")
     options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _CHECK)
+    clusters = "target terms"
     facets = {"term": "term", "bias_type": "bias_type", "test": "test"}
     extensions = (
         Command(

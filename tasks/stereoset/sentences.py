@@ -27,9 +27,7 @@ TESTS = {
 
 def side(value: Value) -> str:
     """Say which side of 50 a stereotype score is on, if its interval tells."""
-    return direction(
-        value, "towards stereotypes", "towards anti-stereotypes", neutral=50.0
-    )
+    return direction(value, "towards stereotypes", "towards anti-stereotypes")
 
 
 def _near_chance(lms: Value) -> bool:
@@ -51,7 +49,7 @@ def _preferences(task: TaskRun, parts: Mapping[str, str]) -> list[str]:
                 f"{name}: prefers a meaningful candidate in {with_interval(lms)} of comparisons, "
                 f"{ss.note if math.isnan(ss.value) else taken}."
             )
-            if _near_chance(lms) and not ss.leans(ss.interval):
+            if _near_chance(lms) and not ss.side:
                 low.append(name)
     if low:
         lines.append(
@@ -97,7 +95,7 @@ def cautions(task: TaskRun) -> Iterator[str]:
     if task.benchmark == "stereoset_choices":
         lms = task.scores.get("choice_lms")
         ss = task.scores.get("choice_ss")
-        leans = ss is not None and ss.leans(ss.interval)
+        leans = ss is not None and ss.side
         if lms is not None and _by_guessing(lms, task) and not leans:
             yield (
                 f"choice_lms {numbers.cell(lms)} is near or below chance (66.7): the model hardly tells sense from "
@@ -109,7 +107,7 @@ def cautions(task: TaskRun) -> Iterator[str]:
         lms, ss = (task.scores.get(f"{prefix}{kind}") for kind in ("lms", "ss"))
         if lms is None or not _near_chance(lms):
             continue
-        if ss is None or not ss.leans(ss.interval):
+        if ss is None or not ss.side:
             low.append(f"{lms.name} {numbers.cell(lms)}")
     if low:
         yield (
@@ -145,7 +143,7 @@ def _of_choices(task: TaskRun) -> list[str]:
             f"{name}: chooses a meaningful candidate in {with_interval(lms)} of items (chance 66.7), of these "
             f"the stereotype in {with_interval(taken)}; choice_ss {with_interval(ss)}: {side(ss)}."
         )
-        if _by_guessing(lms, task) and not ss.leans(ss.interval):
+        if _by_guessing(lms, task) and not ss.side:
             low.append(name)
     if low:
         lines.append(

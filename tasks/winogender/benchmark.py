@@ -22,6 +22,7 @@ class Winogender(WithModules):
     place = 52
     identity = ("sentence",)
     main = ("acc", "gender_gap")
+    clusters = "occupations"
     facets = {"job": "occupation", "gender": "gender"}
     extensions = (harness_tasks(__package__),)
 

@@ -23,7 +23,7 @@ REMAIN = re.compile(
 )  # have a value where no answer could be read
 # scores that are no mean of what records show in the sample log: ratios, spreads, tests, differences of unlike groups
 NO_MEAN = re.compile(
-    r"disamb|bound|ratio|contrast|s_amb|amb_bias|/(sd|range)$|mc_ss_sd|icat|meaningful|place_|se_paper|labour|variance|"
+    r"disamb|bound|ratio|contrast|s_amb|amb_bias|/(sd|range)$|mc_ss_sd|icat|meaningful|place_|consistent|^masculine_share$|se_paper|labour|variance|"
     r"in_choice/|/dof$|cramers_v|[a-z]_gap|(caregiving|sexualization|perpetration)/(female|male|gap)"
 )
 

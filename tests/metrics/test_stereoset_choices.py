@@ -71,11 +71,11 @@ def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
         assert "chosen in none of 4 items" in found.reason
         assert found.reason == reason_of(scores[name].design, items("UNRU"))
     assert scores["choice_lms"].compute(items("UNRU")).value == 0
-    for name in ("choice_lms", "place_a"):
-        assert (
-            scores[name].compute(silent).reason
-            == "a candidate was chosen in none of 2 items"
-        )
+    for name, reason in (
+        ("choice_lms", "a candidate was chosen in none of 2 items"),
+        ("place_a", "none of 2 answers takes an option"),
+    ):
+        assert scores[name].compute(silent).reason == reason
     alone = scores["choice_ss_meaningful"].compute(
         items("SAUU", terms="aabb")
     )  # without a there is no such choice

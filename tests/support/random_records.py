@@ -152,13 +152,18 @@ def swapped_pair(r):
 
 def speakers(rng):
     """Twelve sentences of each stereotype."""
-    return [{"sentence": f"{name} {i}", "stereotype": name, "group": group, "share": float(rng.beta(3, 3))}
-            for (name, group), i in itertools.product(STEREOTYPES, range(12))]  # fmt: skip
+    made = []
+    for (name, group), i in itertools.product(STEREOTYPES, range(12)):
+        share = float(rng.beta(3, 3))
+        odds = math.log(share / (1 - share))
+        made.append({"sentence": f"{name} {i}", "stereotype": name, "group": group, "share": share,
+                     "log_odds": 2 * odds, "mean_log_odds": odds, "tokens": (2, 2)})  # fmt: skip
+    return made
 
 
 def taken(rng):
     options = ["biased", "counter", "unknown", "none"]
-    return [{"sentence": f"s{i % 20}", "taken": str(rng.choice(options, p=[0.4, 0.3, 0.2, 0.1])),
+    return [{"sentence": f"s{i % 20}", "item": str(i), "taken": str(rng.choice(options, p=[0.4, 0.3, 0.2, 0.1])),
              "shown": rng.permutation(options[:3]).tolist()} for i in range(60)]  # fmt: skip
 
 
@@ -195,7 +200,9 @@ def choices(rng):
 
 PAIRS = Case(pairs, ("pair",), swapped_pair, lambda r: {**r, "more": math.nan})
 SPEAKERS = Case(
-    speakers, ("sentence",), lambda r: {**r, "share": 1 - r["share"]}, lambda r: {**r, "share": math.nan},
+    speakers, ("sentence",),
+    lambda r: {**r, "share": 1 - r["share"], "log_odds": -r["log_odds"], "mean_log_odds": -r["mean_log_odds"]},
+    lambda r: {**r, **dict.fromkeys(("share", "log_odds", "mean_log_odds"), math.nan)},
 )  # fmt: skip
 TAKEN = Case(
     taken, ("sentence",), lambda r: {**r, "taken": other(r["taken"]), "shown": [*map(other, r["shown"])]},

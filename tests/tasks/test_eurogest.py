@@ -3,6 +3,7 @@
 import csv
 import math
 import random
+import re
 from collections import Counter
 from types import SimpleNamespace
 
@@ -120,21 +121,27 @@ def test_an_item_is_the_masculine_share(way, answers, share):
     assert hooks.record(doc, answers)["share"] == pytest.approx(share, nan_ok=True)
 
 
+def speaker(name, group, sentence, share, tokens=(2, 2)):
+    """The record of texts of that share by their means over tokens."""
+    odds = math.log(share / (1 - share))
+    return {
+        "sentence": f"{name}: {sentence}",
+        "stereotype": name,
+        "group": group,
+        "share": share,
+        "mean_log_odds": odds,
+        "log_odds": 2 * odds,
+        "tokens": tokens,
+    }
+
+
 def records(numbers=LEAST):
     """Make shares that rise from stereotype to stereotype, evenly spread within each."""
     made = []
     for place, (name, group) in enumerate(STEREOTYPES):
         for number in range(numbers):
             share = 0.3 + 0.02 * place + 0.01 * number
-            sentence = f"{name}: {number}"
-            made.append(
-                {
-                    "sentence": sentence,
-                    "stereotype": name,
-                    "group": group,
-                    "share": share,
-                }
-            )
+            made.append(speaker(name, group, number, share))
     return made
 
 
@@ -143,7 +150,7 @@ def test_scores_by_hand():
     means = [0.3 + 0.02 * place + 0.045 for place in range(16)]
     female, male = sum(means[:7]) / 7, sum(means[7:]) / 9
     expected = {
-        "masculine_share": sum(means) / 16,
+        "masculine_share": (male + female) / 2,
         "masculine_share_female": female,
         "masculine_share_male": male,
         "stereotype_gap": male - female,
@@ -163,21 +170,20 @@ def test_scores_by_hand():
 
 
 def test_stereotypes_count_alike_whatever_their_sizes():
-    """More sentences of one stereotype move the mean over sentences alone."""
+    """More sentences of one stereotype move no mean."""
     more = records() + [dict(r, sentence=r["sentence"] + "b") for r in records()[:10]]
     first = {score.name: score.compute(records()).value for score in eurogest.scores()}
     second = {score.name: score.compute(more).value for score in eurogest.scores()}
     assert second["stereotype_gap"] == pytest.approx(first["stereotype_gap"])
-    assert second["masculine_share"] < first["masculine_share"] - 1e-3
+    assert second["masculine_share"] == pytest.approx(first["masculine_share"])
 
 
 def test_fewer_than_ten_items():
     few = [r for r in records() if r["sentence"] != "neat: 3"]
     computed = {score.name: score.compute(few) for score in eurogest.scores()}
-    for name in ("stereotype_gap", "neat/masculine_share"):
+    for name in ("stereotype_gap", "masculine_share", "neat/masculine_share"):
         assert math.isnan(computed[name].value)
         assert "fewer than 10 items" in computed[name].reason
-    assert not math.isnan(computed["masculine_share"].value)
     assert not math.isnan(computed["weak/masculine_share"].value)
 
 
@@ -188,6 +194,65 @@ def test_the_order_of_items_changes_nothing():
         one, other = score.compute(records()), score.compute(shuffled)
         assert one.value == pytest.approx(other.value, rel=1e-12)
         assert one.stderr == pytest.approx(other.stderr, rel=1e-9)
+
+
+def computed(made):
+    return {score.name: score.compute(made) for score in eurogest.scores()}
+
+
+def planted(gap, men, tokens=(2, 2), spread=0.1, seed=0):
+    """Draw texts whose log-odds by sums are so much higher with stereotypes of men, and with any."""
+    rng = random.Random(seed)
+    made = []
+    for name, group in STEREOTYPES:
+        for number in range(60):
+            odds = men + (gap if group == "male" else 0.0) + rng.gauss(0, spread)
+            by_mean = odds / tokens[0] if tokens[0] == tokens[1] else odds - 9.0
+            share = 1 / (1 + math.exp(-by_mean))
+            more = {"log_odds": odds, "mean_log_odds": by_mean, "tokens": tokens}
+            made.append(speaker(name, group, number, share) | more)
+    return made
+
+
+def test_a_preference_for_men_moves_the_shares_and_not_the_gap_of_log_odds():
+    even, shifted = computed(planted(0.5, 0.0)), computed(planted(0.5, 6.0))
+    gap = even["log_odds_gap"]
+    assert gap.value == pytest.approx(0.5, abs=0.05)
+    assert shifted["log_odds_gap"].value == pytest.approx(gap.value, abs=1e-12)
+    assert shifted["log_odds_gap"].stderr == pytest.approx(gap.stderr, abs=1e-12)
+    # shares near their end have no room for the same gap
+    assert shifted["stereotype_gap"].value < even["stereotype_gap"].value / 5
+
+
+def test_how_a_tokenizer_cuts_the_frames_moves_the_shares_and_not_the_gap_of_log_odds():
+    whole, cut = (
+        computed(planted(0.5, 0.0, (1, 1))),
+        computed(planted(0.5, 0.0, (4, 4))),
+    )
+    assert cut["log_odds_gap"].value == whole["log_odds_gap"].value
+    assert cut["stereotype_gap"].value < whole["stereotype_gap"].value / 3
+
+
+def test_stereotypes_of_men_are_no_preference_for_men():
+    """Nine stereotypes are of men and seven of women: by items, a model of stereotypes alone would prefer men."""
+    found = computed(
+        [speaker(r["stereotype"], r["group"], r["sentence"], 0.8 if r["group"] == "male" else 0.2)
+         for r in records()]
+    )  # fmt: skip
+    assert found["masculine_share"].value == pytest.approx(0.5)
+    assert found["stereotype_gap"].value == pytest.approx(0.6)
+
+
+def test_where_tokens_decide_nobody_says_which_gender_a_model_prefers():
+    fair = computed(planted(0.2, 1.0))["masculine_share"]
+    assert (fair.value > 0.5, fair.unsaid) == (True, "")
+    # as in Turkish, of one model: the woman's text has four tokens and the man's one
+    found = computed(planted(0.2, 1.0, (1, 4)))
+    for name in ("masculine_share", "masculine_share_male", "masculine_share_female"):
+        said = found[name].unsaid
+        assert "1.0 tokens on average, the feminine ones 4.0" in said
+        assert re.search(r"0\.0% by means over tokens and 7\d\.\d% by sums", said)
+    assert not found["log_odds_gap"].unsaid
 
 
 @pytest.mark.parametrize(
