@@ -53,23 +53,34 @@ def _of_means(means: Array, kind: str) -> Array:
     """Compute a score from the means of the stereotypes, shape (draws, 16)."""
     female = means[:, :OF_WOMEN].mean(axis=1)
     male = means[:, OF_WOMEN:].mean(axis=1)
-    return {
-        "female": female,
-        "male": male,
-        "both": (male + female) / 2,
-        "gap": male - female,
-        "ratio": male / female if kind == "ratio" else male,
-    }[kind]
+    if kind == "ratio":
+        return male / female
+    return {"female": female, "male": male, "gap": male - female}[kind]
+
+
+def _preferred(shares: Array, present: Array) -> Array:
+    """Compute the mean of both groups' means, over the stereotypes that a part of the items has."""
+    groups = [
+        shares[:, group][:, present[group]].mean(axis=1)
+        for group in (slice(OF_WOMEN), slice(OF_WOMEN, None))
+        if present[group].any()
+    ]
+    return np.mean(groups, axis=0)
 
 
 def _design(
     records: Documents, kind: str, field: str = "share", **described: Any
 ) -> Clusters:
-    """Make a function of the stereotypes' means, each of which needs ten items, over sentences within stereotypes."""
+    """Make a function of the stereotypes' means, each of which needs ten items, over sentences within stereotypes.
+
+    Of how much men are preferred at all (``both``), a part of the items may lack stereotypes.
+    """
     n_nan = sum(not math.isfinite(record[field]) for record in records)
     require(records, n_nan)
     counts = Counter(record["stereotype"] for record in records)
-    few = [name for name in NAMES if counts[name] < LEAST]
+    present = np.array([counts[name] > 0 for name in NAMES])
+    asked = counts if kind == "both" else NAMES
+    few = [name for name in NAMES if name in asked and counts[name] < LEAST]
     if few:
         named = ", ".join(few[:3]) + (", …" if few[3:] else "")
         raise Undefined(f"fewer than {LEAST} items of {named}")
@@ -81,7 +92,9 @@ def _design(
 
     def of_sums(weights: Array, totals: Array) -> Array:
         total = weights @ totals
-        return _of_means(total[:, len(NAMES) :] / total[:, : len(NAMES)], kind)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = total[:, len(NAMES) :] / total[:, : len(NAMES)]
+        return _preferred(means, present) if kind == "both" else _of_means(means, kind)
 
     return tabulate(
         [record["sentence"] for record in records],

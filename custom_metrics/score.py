@@ -160,8 +160,8 @@ def meanings(paper: str) -> Record:
 def meaning(paper: str, kind: str, **gaps: str) -> dict[str, Any]:
     """Return the fields of a score that ``meanings.yaml`` has, with the gaps in its texts filled.
 
-    >>> meaning("stereoset_choices", "place", letter="A")["summary"]
-    'share of A among the choices'
+    >>> meaning("places", "share", option="A")["label"]
+    'answers A'
     """
     told: dict[str, Any] = {}
     for field, value in meanings(paper)[kind].items():

@@ -59,6 +59,7 @@ class Finding:
         level: At which this one test has to reject if it is to do so alone after correction: ``LEVEL`` over the number
             of tests (the first step of Holm and of Benjamini and Hochberg), or ``LEVEL`` without correction.
         primary: Whether it is in the family that is tested first: scores that the suites' file lists.
+        unsaid: Why nobody may claim a difference, which isn't tested then; empty where one may.
     """
 
     subject: str
@@ -75,6 +76,7 @@ class Finding:
     note: str = ""
     level: float = LEVEL
     primary: bool = False
+    unsaid: str = ""
 
     @property
     def significant(self) -> bool:
@@ -166,6 +168,8 @@ class Finding:
     def verdict(self) -> str:
         """What it says, in words."""
         d = self.difference
+        if self.unsaid:
+            return f"no verdict: {self.unsaid}"
         if math.isnan(self.adjusted):
             return d.reason or self.note or "cannot be tested"
         if not self.significant:
@@ -266,9 +270,9 @@ def _unsaid(pair: Pair, score: Meaning) -> str:
         value = side.task.scores.get(score.name)
         if value is not None and value.unsaid:
             reasons[side.label] = value.unsaid
-    if len(reasons) > 1 and len(set(reasons.values())) == 1:
-        return f"no verdict: {next(iter(reasons.values()))}"
-    return joined(*(f"no verdict: {label} {why}" for label, why in reasons.items()))
+    if len(set(reasons.values())) == 1 < len(reasons):
+        return next(iter(reasons.values()))
+    return joined(*(f"{label}: {why}" for label, why in reasons.items()))
 
 
 def _finding(
@@ -284,7 +288,7 @@ def _finding(
     difference = replace(difference, span=score.high - score.low)
     unsaid = _unsaid(pair, score)
     if unsaid:
-        difference = replace(difference, p=math.nan, reason=unsaid)
+        difference = replace(difference, p=math.nan)
     return Finding(
         pair.subject,
         pair.base.label,
@@ -299,6 +303,7 @@ def _finding(
         pair.base.task.definition,
         note,
         primary=primary,
+        unsaid=unsaid,
     )
 
 

@@ -48,7 +48,7 @@ def with_interval(
     Args:
         value: The score.
         unit: What stands behind it; by default a percent sign behind shares.
-        digits: After the point; more where it takes them to tell on which side of neutral it is. By default as in tables.
+        digits: After the point; more where it takes them to tell on which side of neutral it is. As tables by default.
         factor: By which it is multiplied; by default what makes percents of a share.
     """
     is_share = value.unit in numbers.SHARES

@@ -35,7 +35,7 @@ def _judge(finding: Finding, margin: float) -> GateFinding:
     worse, reach = _worse(finding)
     holds = True
     problem = ""
-    if math.isnan(finding.difference.p):
+    if math.isnan(finding.difference.value) or finding.unsaid:
         holds = False
         problem = finding.verdict
     elif worse - reach > margin:

@@ -133,10 +133,11 @@ def _needed(finding: Finding) -> Cell:
 
 
 def _two_digits(number: float) -> str:
+    """Write how many it takes, rounded up to two digits."""
     if number > _MOST:
         return "no number" if math.isinf(number) else f"over {_MOST:,}"
-    digits = 1 - math.floor(math.log10(number))
-    return f"{round(number, digits):,.0f}"
+    step = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return f"{math.ceil(number / step) * step:,}"
 
 
 def _available(finding: Finding) -> str:
@@ -263,7 +264,8 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
     unit = score.unit
     first: list[Cell | str] = [finding.subject, score.name, count(finding.items)]
     if math.isnan(finding.difference.p):
-        return [*first, NONE, NONE, f"no plan: {finding.difference.reason}"]
+        why = finding.unsaid or finding.difference.reason
+        return [*first, NONE, NONE, f"no plan: {why}"]
     alone = finding.difference.detectable()
     # of an error that is known with so many degrees of freedom; half of them are the other model's
     ends = tuple(alone * factor for factor in error_factors(finding.difference.dof / 2))

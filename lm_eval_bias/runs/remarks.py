@@ -72,7 +72,7 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
     share = answered(task)
     if model in _RANDOM:
         text = f"chance level: {model} answers at random"
-        yield Remark("chance_level", text, silences=_of_bias(task))
+        yield Remark("chance_level", text, silences=_of_bias(task, needs_ability=True))
     elif share:
         yield from _about_ability(task, share)
         yield from _about_places(task)

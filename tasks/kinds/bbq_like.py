@@ -207,9 +207,7 @@ class BBQLike(WithModules):
         if not shown:
             return []
         # of documents, or records
-        lettered = all(
-            d["lettered"] if "lettered" in d else d["letters"] for d in shown
-        )
+        lettered = all(d.get("lettered", d.get("letters")) for d in shown)
         return places.scores(3, lettered, "answer", "template", "templates")
 
     @property

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import shutil
 
 import pytest
@@ -97,21 +98,22 @@ def test_two_runs(runs, compared):
             if row["smallest_detectable"] is not None:  # more than the range allows
                 expected = pytest.approx(t.sum() * row["stderr"])
                 assert row["smallest_detectable"] == expected
-                if row["p_adjusted"] > 0.05:  # four times the items find half of it
+                # four times the templates find half of it, where occupations play no part
+                if row["p_adjusted"] > 0.05 and row["clusters_needed"]:
                     growth = (t.sum() * row["stderr"] / row["difference"]) ** 2
-                    needed = pytest.approx(growth * row["items"])
-                    assert row["items_needed"] == needed
+                    assert row["clusters"] == 5
+                    assert row["clusters_needed"] >= 0.999 * growth * 5
 
 
 def test_the_page_begins_with_caveats_and_the_primary_scores(runs, said, tmp_path):
     said("compare", *runs, "-o", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     order = [
-        "Chance level:",
+        "Not shown to be better than a guess:",
         "What differs in the primary scores",
         "No significant difference in",
         "What not to claim.",
-        "Items needed",
+        "Needed",
         "Other scores (8)",
     ]
     places = [page.index(text) for text in order]
@@ -139,9 +141,11 @@ def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
         for level, name in ((0.05, "detectable_alone"), (0.025, "smallest_detectable")):
             t = stats.t.ppf([1 - level / 2, 0.8], 2 * value.dof).sum()
             assert row[name] == pytest.approx(t * 2**0.5 * value.stderr)
-    # four times the items find half of it
-    times = f"{(row['smallest_detectable'] / 0.05) ** 2:.2g} for 0.050"
-    assert said(*plan, "--target", "0.05").splitlines()[-1].endswith(times)
+    # four times the templates find half of it, but for what the occupations leave
+    fall = (0.05 / row["smallest_detectable"]) ** 2
+    times = (1 - value.stays) / (fall - value.stays)
+    text = f"{times:.2g} times the templates for 0.050, {math.ceil(5 * times)}; 5 templates here, 5 in all"
+    assert said(*plan, "--target", "0.05").splitlines()[-1].endswith(text)
     assert "--plan takes one run" in refused(tmp_path, *plan, str(runs[1]))
 
 

@@ -124,7 +124,7 @@ def test_the_first_table_has_the_primary_scores_with_caveats_as_footnotes(
     values = first.split()
     assert "0.200" in values
     assert "0.020†" in values
-    assert "- † chance level" in first
+    assert "- † not shown to be better than a guess" in first
     named = said("leaderboard", tmp_path, "--scores", "acc_amb,diff_bias_amb")
     assert "(acc_amb, best 100%" in named[: named.index("## gg_bbq")]
     assert main(["leaderboard", str(tmp_path), "--scores", "acc_am"]) == 2

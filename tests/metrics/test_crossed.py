@@ -88,8 +88,9 @@ def test_where_there_is_no_error_the_reason_is_told(records, value, reason):
 def test_two_templates_have_one_degree_of_freedom_at_most_and_say_so():
     # item part 0.08 / 2, template part 0.02 / 2, no rest: V = 0.05, dof = V^2 / (0.04^2 + 0.01^2) = 1.47
     cells = np.array([[0.8, 0.6], [0.4, 0.2]])
+    # of the variance, more templates leave the items' part
     assert crossed.crossed_stderr(cells) == pytest.approx(
-        (math.sqrt(0.05), 0.0025 / 0.0017), abs=1e-9
+        (math.sqrt(0.05), 0.0025 / 0.0017, 0.04 / 0.05), abs=1e-9
     )
     two, three = mean_of(cells), mean_of(np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]]))
     assert two.stderr == pytest.approx(math.sqrt(0.05), abs=1e-12)
@@ -152,7 +153,8 @@ def test_errors_are_those_of_loops(seed, first, second, columns, spread):
         rng.normal(size=(rows, 1)) + rng.normal(size=(1, columns))
     ) + rng.normal(size=(rows, columns))
     variance, spread_of_it = slow_stderr(cells.tolist(), strata)
-    stderr, dof = crossed.crossed_stderr(cells, strata)
+    stderr, dof, stays = crossed.crossed_stderr(cells, strata)
+    assert 0 <= stays <= 1
     assert stderr == pytest.approx(math.sqrt(variance), rel=1e-9)
     assert dof == pytest.approx(variance**2 / spread_of_it, rel=1e-9)
     # the strata's means are the design's: they don't count, nor does the rows' order
@@ -160,9 +162,9 @@ def test_errors_are_those_of_loops(seed, first, second, columns, spread):
     assert crossed.crossed_stderr(moved, strata)[0] == pytest.approx(stderr, rel=1e-6)
     order = rng.permutation(rows)
     shuffled = crossed.crossed_stderr(cells[order], [strata[i] for i in order])
-    assert shuffled == pytest.approx((stderr, dof), rel=1e-9)
+    assert shuffled == pytest.approx((stderr, dof, stays), rel=1e-9, abs=1e-9)
     if not second:
-        assert crossed.crossed_stderr(cells) == (stderr, dof)
+        assert crossed.crossed_stderr(cells) == (stderr, dof, stays)
 
 
 def share(cells):

@@ -281,7 +281,7 @@ def test_a_correlations_error_is_that_of_leaving_out_items_and_templates(kind):
     design = SCORES[f"labour_{kind}"].design(records)
     assert design.cells == pytest.approx(pseudo, abs=1e-9)
     groups = ["female", "female", "male", "male", "female", "male"]
-    stderr, dof = crossed.crossed_stderr(pseudo, groups)
+    stderr, dof, _ = crossed.crossed_stderr(pseudo, groups)
     assert (found.n, found.dof) == (24, pytest.approx(dof))
     assert found.stderr == pytest.approx(stderr * (1 - expected**2))
     half = t_factor(dof) * stderr

@@ -58,7 +58,9 @@ def test_what_is_violated_in_every_form(given_files, files, tmp_path, said):
 def test_a_run_that_cannot_be_read_is_an_error_everywhere(
     given_files, files, tmp_path, said
 ):
-    (tmp_path / "policy.yaml").write_text(POLICY.replace("min: 99", "min: 1"))
+    policy = POLICY.replace("min: 99", "min: 1")
+    policy = policy.replace("chance_level", "below_chance")
+    (tmp_path / "policy.yaml").write_text(policy)
     folder = tmp_path / "runs"
     write(folder / "run.json", run_of(tasks=["stereoset_en"]))
     (folder / "results_2026-01-02T03-04-05.678901.json").write_text("{")

@@ -95,7 +95,7 @@ def test_the_example_is_a_policy_whose_names_exist(read, capsys):
 def test_exit_status_and_json(policy, said, tmp_path):
     run = write(tmp_path / "run.json", run_of(tasks=["stereoset_en"]))
     ss = run_of(tasks=["stereoset_en"])["tasks"]["stereoset_en"]["scores"]["ss"]
-    allowed = "allow: [inputs, version, chance_level]\n"
+    allowed = "allow: [inputs, version, below_chance]\n"
     said("check", run, "--policy", policy(allowed + GATE.format(ss["interval"][1])))
     text = f"{allowed}bounds: [{{task: stereoset_en, score: ss, max: 1}}, {{task: stereoset_de, score: ss, max: 57}}]\n"
     found = said("check", run, "--policy", policy(text), "--json", status=1)

@@ -55,7 +55,7 @@ def test_models_that_differ_in_nothing_do_not_flap(dialled):
     for seed in range(1, 6):
         (finding,) = judged(dialled(0.2, seed), dialled(0.2, seed + 1), 0.01)
         assert finding.holds
-        assert "what it would find with 80% probability: 0." in finding.problem
+        assert "it would find with 80% probability: 0." in finding.problem
 
 
 def test_a_task_that_one_run_lacks_and_other_items(dialled, tmp_path):

@@ -188,7 +188,7 @@ def test_quick_takes_as_many_items_of_every_term_and_test_and_the_same_in_every_
 
 def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
     suite = definition.load("quick-chat")
-    assert sum(part.requests for part in suite.parts.values()) == 2144
+    assert sum(part.requests for part in suite.parts.values()) == 2176
     docs = {name: chosen(name, "quick-chat") for name in suite.parts}
     assert {name: len(own) for name, own in docs.items()} == {
         n: part.documents for n, part in suite.parts.items()
@@ -196,7 +196,9 @@ def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
     stereosets = ("stereoset_en_gen", "stereoset_de_gen")
     # of neutral sentences alone
     stereotypes = Counter(doc["stereotype"] for doc in docs["eurogest_de_gen"])
-    assert set(stereotypes.values()) == {10}
+    assert set(stereotypes.values()) == {12}
+    orders = Counter(tuple(doc["order"]) for doc in docs["eurogest_de_gen"])
+    assert set(orders.values()) == {32}
     for name in docs.keys() - {*stereosets, "eurogest_de_gen"}:
         assert definition.fingerprint(docs[name]) == definition.fingerprint(
             chosen(name.removesuffix("_gen"))
@@ -213,7 +215,7 @@ def test_quick_chat_takes_the_items_of_quick_and_pairs_of_stereosets(mirror):
 
 
 def test_ls_says_items_requests_and_the_smallest_useful_limit(said):
-    assert "9,354" in said("ls", "--suites")
+    assert "9,338" in said("ls", "--suites")
     assert [
         suite["name"] for suite in json.loads(said("ls", "--suites", "--json"))
     ] == list(definition.NAMES)

@@ -130,7 +130,7 @@ TEX = re.compile(r"\\[a-zA-Z]+|\\.|[^\\]", re.S)
 OWN = {
     r"\begin", r"\end", r"\centering", r"\small", r"\toprule", r"\midrule", r"\bottomrule", r"\caption", r"\item",
     r"\textbackslash", r"\textasciitilde", r"\ensuremath", "\\\\", r"\%", r"\$", r"\#", r"\_", r"\&", r"\{", r"\}",
-    r"\^", r"\parbox", r"\raggedleft", r"\shortstack", r"\scriptsize", r"\cite", r"\label",
+    r"\^", r"\parbox", r"\raggedleft", r"\shortstack", r"\scriptsize", r"\cite", r"\label", r"\par", r"\footnotesize",
 }  # fmt: skip
 
 

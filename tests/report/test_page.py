@@ -22,7 +22,8 @@ def test_several_runs_beside_each_other(tmp_path):
         if table[0][:4] == ["Task", "Score", "tiny", "other"]
     )
     (ss,) = (row for row in main_scores if row[1].endswith("ss"))
-    assert ss[2:4] == ["31.0%[27.0, 35.0]", "38.0%[34.0, 42.0]"]
+    # both run below chance
+    assert ss[2:4] == ["31.0%†[27.0, 35.0]", "38.0%†[34.0, 42.0]"]
     assert {"r1t2-regard-title", "r2t2-regard-title"} <= set(found.values("id"))
 
 
@@ -146,7 +147,7 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
     assert 'aria-label="bias in disambiguated contexts"' not in text
     # what unmakes a verdict stands in front of it, and it isn't bold then
     assert (
-        '<span class="beware">chance level</span>: no verdict without an interval.'
+        '<span class="beware">not shown to be better than a guess</span>: no verdict without an interval.'
         in verdicts
     )
     assert verdicts.count("<strong>") == 1

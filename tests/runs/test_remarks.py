@@ -117,7 +117,7 @@ def test_a_bias_that_needs_no_ability_is_never_chance():
             interval = value.value - 0.1, value.value + 0.1
             task.scores[name] = replace(value, interval=interval)
         run = Run("a", Path("a"), {}, "", {MBBQ: task})
-        assert [r.kind for r in remarks.disqualifying(run, task)] == kinds
+        assert [r.kind for r in remarks.applied(run).tasks[MBBQ].caveats] == kinds
 
 
 @pytest.mark.parametrize(("task", "fields", "scores", "provenance", "kind"), CASES)
@@ -131,7 +131,7 @@ def test_kinds(task, fields, scores, provenance, kind, tmp_path):
         if one not in before or after.count(one) > before.count(one)
     ]
     assert new[:1] == ([kind] if kind else [])
-    unmaking = [remark.kind for remark in remarks.disqualifying(run, run.tasks[task])]
-    assert unmaking == ([kind] if kind in remarks.DISQUALIFYING else [])
+    caveats = [remark.kind for remark in run.tasks[task].caveats]
+    assert caveats == ([kind] if kind in remarks.BEFORE_SCORES else [])
     assert bool(remarks.trial(run.tasks[task])) == (kind == "trial_run")
-    assert bool(remarks.before_scores(run, run.tasks[task])) == bool(unmaking)
+    assert bool(run.tasks[task].caveat()) == bool(caveats)

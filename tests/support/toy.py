@@ -11,6 +11,7 @@ from lm_eval_bias.core.benchmark import Benchmark, Condition, Options
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.clusters import clustered_mean
 from lm_eval_bias.custom_metrics.score import Score, undefined
+from lm_eval_bias.runs import remarks
 
 TRAITS = "abcdefgh"
 
@@ -107,9 +108,8 @@ def task_run(task="toy", samples=None, scores=(), **changes):
 
 
 def run_of(name, *tasks, **provenance):
-    return Run(
-        name, Path(f"{name}.json"), provenance, "", {task.task: task for task in tasks}
-    )
+    by_name = {task.task: task for task in tasks}
+    return remarks.applied(Run(name, Path(f"{name}.json"), provenance, "", by_name))
 
 
 def side(name, folder, values=None, fields=None, provenance=None, **changes):
@@ -118,7 +118,8 @@ def side(name, folder, values=None, fields=None, provenance=None, **changes):
         None if values is None else log(folder / name, "toy", values, **(fields or {}))
     )
     task = task_run(samples=samples, **changes)
-    return Side(name, run_of(name, task, **(provenance or {})), task)
+    run = run_of(name, task, **(provenance or {}))
+    return Side(name, run, run.tasks[task.task])
 
 
 def pair(base, other):

@@ -145,9 +145,8 @@ def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
     ("changed", "warned"),
     [
         ({}, []),
-        ({"place_a": 0.8, "place_b": 0.1, "place_c": 0.1}, ["letter A"]),
-        ({"choice_lms": 67.0}, ["choice_lms 67"]),
-        ({"unanswered": 1.0, "choice_ss": math.nan, "place_a": math.nan}, []),
+        ({"choice_lms": 67.0, "choice_ss": 51.0}, ["choice_lms 67"]),
+        ({"unanswered": 1.0, "choice_ss": math.nan}, []),
     ],
 )
 def test_what_is_warned_of_in_choices(changed, warned):
@@ -158,9 +157,9 @@ def test_what_is_warned_of_in_choices(changed, warned):
         "unanswered": 0.0,
         "refused": 0.0,
     }
-    values |= {"place_a": 0.3, "place_b": 0.3, "place_c": 0.4} | changed
+    values |= changed
     made = {
-        name: Value(name, number, 1.0, (number - 2, number + 2))
+        name: Value(name, number, 1.0, (number - 2, number + 2), neutral=50.0)
         for name, number in values.items()
     }
     benchmark = registry.get("stereoset_choices")

@@ -13,7 +13,8 @@ VERSIONS = {
     "gg_bbq": (3.0, 5.0),
     "gg_bbq, latest": (2.0, 4.0),
     "es_bbq": (2.0, 2.0),
-    "eurogest": (1.0, 1.0),
+    "eurogest": (2.0, 2.0),
+    "mbbq": (2.0, 3.0),
     "crows_pairs": (1.0, 1.0),
     "occugender_stories_gen": (1.0, 1.0),
 }
