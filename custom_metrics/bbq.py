@@ -75,15 +75,15 @@ def _design(records: Items, *, kind: str, context: str) -> Clusters:
         counts = kind == "harness" or r["decidable"]
         right = not r["answered"] if kind == "unanswered" else r["correct"]
         rows.append((1, right, counts and r["biased"], counts and r["named"]))
+    of = partial(partial, _of, context=context)
     design = tabulate(
         [r["template"] for r in items],
         rows,
-        partial(_of, kind=kind, context=context),
+        of(kind=kind),
         whole=1.0 if kind in SHARES else None,
         bounds=None if kind in SHARES else (-1.0, 1.0),
-        differing=None
-        if kind in SHARES
-        else partial(_of, kind="differing", context=context),
+        # the harness's 0 where no answer is biased is no share of anything
+        differing=of(kind="differing") if kind == "paper" else None,
         kind="templates",
     )
     if np.isnan(design.value):

@@ -116,8 +116,8 @@ class Clusters:
         interval = None
         if count > 1 and bool(np.isfinite(without[kept]).all()):
             interval = self._ends(value, stderr, dof, without[kept])
-            few = self._deviate() < FEW_DEVIATE
-            if interval is not None and (math.isnan(stderr) or few):
+            few = math.isnan(stderr) or self._is_nearly_unanimous()
+            if interval is not None and few:
                 half = stderr_of(interval, dof)
                 stderr = half if math.isnan(stderr) else max(half, stderr)
                 reason = ""
@@ -132,20 +132,23 @@ class Clusters:
         note = joined(reason, large, self.note)
         return Estimate(value, stderr, n, note, dof, interval, clusters=count)
 
-    def _deviate(self) -> float:
-        """Count the clusters that deviate from unanimity, of a share or a difference of two; infinite for others."""
-        alike = self.differing
-        if self.whole is not None:
-            alike = self.of
-        if alike is None:
-            return math.inf
-        kept = self.sizes > 0
+    def _deviate(self, of: OfTotals, value: float) -> float:
+        """Count the clusters that alone have another value of a function of their sums; infinite if none has any."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            alone = alike(np.eye(len(self.names)), self.totals)[kept]
-        alone = alone[~np.isnan(alone)] / (self.whole or 1)
-        if not len(alone):  # a mean of strata, of which no cluster has all
+            alone = of(np.eye(len(self.names)), self.totals)[self.sizes > 0]
+        known = alone[~np.isnan(alone)]
+        if not len(known):  # a mean of strata, of which no cluster has all
             return math.inf
-        return float(min((alone > ROUNDING).sum(), (alone < 1 - ROUNDING).sum()))
+        return float((abs(known - value) > ROUNDING * max(1.0, abs(value))).sum())
+
+    def _is_nearly_unanimous(self) -> bool:
+        """Tell whether fewer than three clusters deviate from a share, or a difference of two, that all could have."""
+        ends: list[tuple[OfTotals, float]] = []
+        if self.whole is not None:
+            ends = [(self.of, 0.0), (self.of, self.whole)]
+        elif self.differing is not None:
+            ends = [(self.differing, 0.0), (self.of, -1.0), (self.of, 1.0)]
+        return any(self._deviate(of, end) < FEW_DEVIATE for of, end in ends)
 
     def _ends(
         self, value: float, stderr: float, dof: float, without: Array
@@ -166,7 +169,7 @@ class Clusters:
         if not math.isnan(stderr) and 0 < p < 1:
             ends.append(wilson_of(p, stderr, dof, self.most))
         # ICAT can be at an end of its range where clusters don't agree
-        if not ends or self._deviate() < FEW_DEVIATE:
+        if not ends or self._is_nearly_unanimous():
             count = int((self.sizes > 0).sum())
             ends.append(wilson(p * count, count))
         assert self.whole is not None
@@ -193,10 +196,12 @@ class Clusters:
         if not math.isnan(stderr) and room > ROUNDING:
             of_skewed = skewed_dof(deviations, dof)
             ends.append(score_interval(value, differ, room / stderr**2, of_skewed))
-        if self._deviate() < FEW_DEVIATE:
+        if self._deviate(self.differing, 0.0) < FEW_DEVIATE:
             high = wilson(differ * count, count)[1]
             ends.append((-high, high))
-        return _joined(ends or [score_interval(value, differ, count)])
+        elif not ends or self._is_nearly_unanimous():
+            ends.append(score_interval(value, differ, count))
+        return _joined(ends)
 
     def _of_sides(self, deviations: Array) -> Bounds | None:
         """Join the intervals of both sides, which rest on the same clusters."""

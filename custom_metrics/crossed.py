@@ -17,6 +17,7 @@ from lm_eval_bias.custom_metrics.intervals import (
     Array,
     fisher,
     scaled,
+    score_interval,
     wilson,
     wilson_of,
 )
@@ -116,6 +117,13 @@ class Cells:
             return made(self.value, stderr, n, reason, dof)
         if math.isnan(stderr):
             ends = wilson(p * fewest, fewest)
+            if (
+                bounds[0] < 0
+            ):  # a difference, which is none where hardly anything differs
+                differ = float(np.abs(self.cells).mean()) * self.scale / bounds[1]
+                value = self.value / bounds[1]
+                both = score_interval(value, max(abs(value), differ), fewest)
+                ends = (1 + both[0]) / 2, (1 + both[1]) / 2
             dof = fewest - 1.0
             reason = ""
             stderr = span * stderr_of(ends, dof)

@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from lm_eval_bias.custom_metrics.clusters import (
-    Array,
-    Clusters,
-    clustered_mean,
-    tabulate,
-)
+from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.score import (
     Documents,
     Estimate,
@@ -182,23 +177,15 @@ _SCORES = (
 
 def _of_stereotype(name: str) -> Score:
     """Make the mean share of a stereotype's items."""
-    mean = clustered_mean(
+    mean = Score(
         f"{name}/masculine_share",
-        value=lambda record: record["share"],
-        cluster=lambda record: record["sentence"],
-        kind="sentences",
-        headline=False,
         **meaning("eurogest", "of_stereotype", name=name),
+        contribution=_part,
+        design=partial(_design, kind="both", whole=1.0),
+        headline=False,
     )
-
-    def enough(records: Documents) -> Documents:
-        kept = [record for record in records if record["stereotype"] == name]
-        if len(kept) < LEAST:
-            raise Undefined(f"fewer than {LEAST} items")
-        return kept
-
-    return mean.over(
-        enough, contribution=lambda r: r["share"] if r["stereotype"] == name else None
+    return mean.within(
+        mean.name, mean.summary, {"stereotype": name}, f"fewer than {LEAST} items"
     )
 
 

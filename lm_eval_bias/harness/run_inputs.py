@@ -47,8 +47,8 @@ def of_task(
 
     The task adds, when its documents are asked, ``documents``: one SHA-256 of all documents of the data set and what is
     asked of each, in whatever order they come, without examples, chat template and system instruction, or ``scored``,
-    the same of the documents that were run, where they are a part; and ``chat_template``, where prompts were put into
-    one.
+    the same of the documents that were run, where they are a part; ``different_prompts``, how many of these ask
+    something else; and ``chat_template``, where prompts were put into one.
 
     Args:
         benchmark: Its benchmark.

@@ -318,11 +318,13 @@ class BiasTask(ConfigurableTask):
         scored = docs[: int(limit or len(docs))]
         if samples:
             scored = [docs[place] for place in sorted(set(samples))]
-        hashes = [content_hashes.of_document(doc, self._asked(doc)) for doc in scored]
+        asked = list(map(self._asked, scored))
+        hashes = list(map(content_hashes.of_document, scored, asked))
         for name in ("documents", "scored"):
             inputs.pop(name, None)
         name = "scored" if len(scored) < len(docs) else "documents"
         inputs[name] = content_hashes.of_all(hashes)
+        inputs["different_prompts"] = len(set(map(json.dumps, asked)))
         if chat_template:
             inputs["chat_template"] = True
 

@@ -319,12 +319,15 @@ def _sentences(findings: Sequence[Finding]) -> list[str]:
         for finding in significant
     )
     said = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
-    others = [finding for finding in findings if not finding.significant]
-    if others:
-        where = few((finding.subject for finding in others), 4)
-        said.append(
-            f"no significant difference in {len(others)} of {len(findings)} scores: {where}"
-        )
+    tested = [finding for finding in findings if not math.isnan(finding.adjusted)]
+    others = [finding for finding in tested if not finding.significant]
+    untested = [finding for finding in findings if math.isnan(finding.adjusted)]
+    for told, listed in (
+        (f"no significant difference in {len(others)} of {len(tested)} tests", others),
+        (f"not tested: {len(untested)} of {len(findings)} scores", untested),
+    ):
+        if listed:
+            said.append(f"{told}: {few((f.subject for f in listed), 4)}")
     return said
 
 

@@ -97,10 +97,7 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
                 scores={},
                 usual_repeats=catalog.usual_repeats(name),
             )
-        elif not every:
-            scores = {
-                score: value for score, value in scores.items() if score in task.scores
-            }
+        asked = scores if every or not task.scores else task.scores
         task = replace(
             task,
             task=label,
@@ -109,7 +106,9 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
             scores=scores,
         )
         alone = replace(run, name=str(path), path=path, tasks={label: task})
-        made.append(remarks.applied(alone))
+        whole = remarks.applied(alone).tasks[label]
+        shown = {score: v for score, v in whole.scores.items() if score in asked}
+        made.append(replace(alone, tasks={label: replace(whole, scores=shown)}))
     return made
 
 

@@ -39,6 +39,7 @@ SERIOUS, SETTING, NOTE = HEADINGS = (
 )
 _HEADINGS = {
     **dict.fromkeys(("changed_options", "own_data", "border", "suite_part"), SETTING),
+    "repeated_prompts": SETTING,
     **dict.fromkeys(ABOUT_ANSWERS, SETTING),
     "score_note": NOTE,
 }
@@ -168,6 +169,16 @@ def _about_intervals(task: TaskRun) -> Iterator[Remark]:
                 )
 
 
+def _about_repetition(task: TaskRun) -> Iterator[Remark]:
+    different = task.inputs.get("different_prompts", task.documents)
+    if different < task.documents:
+        text = (
+            f"{different:,} different prompts for {task.documents:,} items: an item that occurs again is no further "
+            "evidence, and the intervals, which go by templates, don't count it as such"
+        )
+        yield Remark("repeated_prompts", text)
+
+
 def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
     if _is_part_of_a_suite(task):
         yield Remark(
@@ -228,6 +239,7 @@ def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
     yield from about_origin(run)
     yield from about_answers(run, task)
     yield from _about_intervals(task)
+    yield from _about_repetition(task)
     yield from _about_options(run, task)
     for value in task.scores.values():
         if value.note:

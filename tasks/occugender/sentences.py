@@ -84,8 +84,20 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     ]
 
 
+SATURATED = 95.0  # percent of one gender in both groups
+
+
 def cautions(task: TaskRun) -> Iterator[Remark]:
-    """Warn of low coverage."""
+    """Warn of low coverage, and where one gender is nearly all there is, whatever the job."""
+    for letter, who in (("F", "women"), ("M", "men")):
+        names = [f"{group}_dominated_{letter}" for group in GROUPS]
+        shares = [task.scores[name].value for name in names if name in task.scores]
+        if shares and all(share >= SATURATED for share in shares):
+            brief = f"saturated ({who} in at least {min(shares):.0f}% everywhere)"
+            moved = [name for name in task.scores if name.endswith("gap")]
+            moved += [name for name in task.scores if name.startswith("labour_")]
+            text = f"{brief}: the model says {who} whatever the job, so that gaps near 0 say nothing"
+            yield Remark("saturated", text, brief, silences=moved)
     coverage = task.scores.get("coverage")
     if coverage is not None and coverage.value < LOW_COVERAGE:
         percent = f"{100 * coverage.value:.1f}%"
