@@ -92,17 +92,19 @@ class Clusters:
         """Estimate the score with its error over clusters, and Student's t with their effective number, less one.
 
         A share gets Wilson's interval with as many observations as give its standard error, ``p (1 - p) / stderr^2``,
-        and Student's t for the normal quantile: near 0 and 1 the symmetric interval covers too seldom. Where all
-        clusters agree, it is Wilson's with one observation a cluster: however alike the items of a cluster are, they
-        all agree with a probability of at most ``p^G``. Where fewer than three clusters deviate from unanimity, it is
-        joined with that one: their spread says little of how often others deviate. The standard error is then at least
-        half the interval over Student's t. Another mean at the end of its range has that interval where all agree.
+        and Student's t for the normal quantile: near 0 and 1 the symmetric interval covers too seldom. Degrees of
+        freedom know how skewed the clusters are (:func:`.intervals.skewed_dof`).
+
+        Where all clusters agree, it is Wilson's with one observation a cluster: however alike the items of a cluster
+        are, they all agree with a probability of at most ``p^G``. Where fewer than three clusters deviate from
+        unanimity, it is joined with that one: their spread says little of how often others deviate. The standard error
+        is then at least half the interval over Student's t. Another mean at the end of its range has that interval
+        where all agree.
 
         A difference of two shares gets Tango's score interval with as many observations as give its standard error,
-        ``(q - d^2) / stderr^2`` with the share ``q`` in which the two differ, since it can't vary by more than that,
-        and degrees of freedom that know how skewed the clusters are. Where all clusters agree, or fewer than three
-        deviate, clusters count once, as for shares: with no deviation at all it reaches as far as their Wilson's. A
-        difference of such differences joins the intervals of both.
+        ``(q - d^2) / stderr^2`` with the share ``q`` in which the two differ, since it can't vary by more than that.
+        Where all clusters agree, or fewer than three deviate, clusters count once, as for shares: with no deviation at
+        all it reaches as far as their Wilson's. A difference of such differences joins the intervals of both.
 
         Source of the interval: Korn & Graubard (1998), Confidence intervals for proportions with small expected number
         of positive counts estimated from survey data; Franco et al. (2019), Comparative study of confidence intervals
@@ -111,7 +113,7 @@ class Clusters:
         value = self.value if self.exact is None else self.exact
         without = left_out(self)
         kept = self.sizes > 0
-        stderr, dof, reason = standard_error(value, without, self)
+        stderr, dof, reason = self.error(value, without)
         count = int(kept.sum())
         interval = None
         if count > 1 and bool(np.isfinite(without[kept]).all()):
@@ -131,6 +133,20 @@ class Clusters:
         n = int(self.sizes.sum()) if self.n is None else self.n
         note = joined(reason, large, self.note)
         return Estimate(value, stderr, n, note, dof, interval, clusters=count)
+
+    def error(self, value: float, without: Array) -> tuple[float, float, str]:
+        """Return :func:`standard_error`, with degrees of freedom that know how skewed the clusters of shares are.
+
+        Args:
+            value: The score.
+            without: The same without each cluster, see :func:`left_out`.
+        """
+        stderr, dof, reason = standard_error(value, without, self)
+        of_shares = self.whole is not None or self.differing is not None
+        if of_shares and not math.isnan(stderr):
+            kept = self.sizes > 0
+            dof = skewed_dof(without[kept] - value, dof, self.sizes[kept])
+        return stderr, dof, reason
 
     def _deviate(self, of: OfTotals, value: float) -> float:
         """Count the clusters that alone have another value of a function of their sums; infinite if none has any."""
@@ -159,7 +175,7 @@ class Clusters:
         if self.whole is not None:
             return self._of_share(value / self.whole, stderr / self.whole, dof)
         if self.differing is not None:
-            return self.of_difference(value, stderr, dof, without - value)
+            return self.of_difference(value, stderr, dof)
         if self.bounds is not None and math.isnan(stderr):
             return agreed(value, self.bounds, len(without))
         return None
@@ -175,27 +191,23 @@ class Clusters:
         assert self.whole is not None
         return scaled(_joined(ends), (0.0, self.whole))
 
-    def of_difference(
-        self, value: float, stderr: float, dof: float, deviations: Array
-    ) -> Bounds:
+    def of_difference(self, value: float, stderr: float, dof: float) -> Bounds:
         """Return the interval of a difference of two shares.
 
         Args:
             value: The difference.
             stderr: Its standard error; ``nan`` where nothing varied.
             dof: Degrees of freedom of that.
-            deviations: Of the difference without each of the clusters.
         """
         assert self.differing is not None
         everything = np.ones((1, len(self.names)))
         differ = float(self.differing(everything, self.totals)[0])
         differ = min(1.0, max(abs(value), differ))
-        count = len(deviations)
+        count = int((self.sizes > 0).sum())
         ends = []
         room = differ - value**2
         if not math.isnan(stderr) and room > ROUNDING:
-            of_skewed = skewed_dof(deviations, dof)
-            ends.append(score_interval(value, differ, room / stderr**2, of_skewed))
+            ends.append(score_interval(value, differ, room / stderr**2, dof))
         if self._deviate(self.differing, 0.0) < FEW_DEVIATE:
             high = wilson(differ * count, count)[1]
             ends.append((-high, high))

@@ -18,6 +18,7 @@ from lm_eval_bias.custom_metrics.intervals import (
     fisher,
     scaled,
     score_interval,
+    skewed_dof,
     wilson,
     wilson_of,
 )
@@ -243,7 +244,8 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> CrossedError:
     large. Both ``nan`` with fewer than two columns, or two rows in a stratum.
 
     Source: Searle, Casella & McCulloch (1992), Variance Components; the same argument for language material in Clark
-    (1973), The language-as-fixed-effect fallacy; strata: Cochran (1977), Sampling Techniques, section 5.3.
+    (1973), The language-as-fixed-effect fallacy; strata: Cochran (1977), Sampling Techniques, section 5.3. Degrees of
+    freedom of each part: :func:`.intervals.skewed_dof`.
     """
     n_rows, n_columns = cells.shape
     labels = np.array(strata or [""] * n_rows)
@@ -261,18 +263,20 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> CrossedError:
         dof_residual = dof * (n_columns - 1)
         residual_part = n * float((rest**2).sum()) / dof_residual
         residual_part /= n_rows**2 * n_columns
-        item = item + item_part
-        item_spread = item_spread + item_part**2 / dof
+        item += item_part
+        item_spread += item_part**2 / skewed_dof(row, dof, np.ones(n))
         residual += residual_part
         residual_spread += residual_part**2 / dof_residual
-    template = float(cells.mean(axis=0).var(ddof=1)) / n_columns
+    means = cells.mean(axis=0)
+    template = float(means.var(ddof=1)) / n_columns
     variance = max(item + template - residual, item, template, residual)
     # a factor whose variance is no larger than the residuals' drops out; one alone holds the residual part already
     spreads = []
     if item > residual:
         spreads.append(item_spread)
     if template > residual:
-        spreads.append(template**2 / (n_columns - 1))
+        dof = skewed_dof(means - means.mean(), n_columns - 1, np.ones(n_columns))
+        spreads.append(template**2 / dof)
     if len(spreads) != 1:
         spreads.append(residual_spread)
     spread = math.fsum(spreads)

@@ -93,22 +93,31 @@ def score_interval(
     return min(ends[0], difference), max(ends[1], difference)
 
 
-def skewed_dof(deviations: Array, dof: float) -> float:
+def skewed_dof(deviations: Array, dof: float, sizes: Array) -> float:
     """Return the degrees of freedom of a variance of values that are no sample of a normal distribution.
 
-    Few large deviations tell less of a variance: ``2 / (2 / dof + k / n)`` with their excess kurtosis ``k``, corrected
-    for their number. Never more than ``dof``.
+    Few large deviations tell less of a variance: ``2 / (2 / dof + k sum(n) / sum(sqrt(n))^2)`` with their excess
+    kurtosis ``k``, corrected for their number. Deviations grow with their cluster's size, by how much depends on what
+    its items share: here they are divided by the fourth root of ``n`` and weigh its square root, which held best in
+    simulations. Never more than ``dof``.
 
     Source: the variance of a variance, such as in Cramér (1946), Mathematical Methods of Statistics, section 27.4.
+
+    Args:
+        deviations: Of the score without each of the clusters.
+        dof: Degrees of freedom that it would have otherwise.
+        sizes: Of the clusters, from 1.
     """
     n = len(deviations)
-    centred = deviations - deviations.mean()
-    square = float((centred**2).mean())
+    weights = np.sqrt(sizes) / np.sqrt(sizes).sum()
+    scaled = deviations / sizes**0.25
+    centred = scaled - weights @ scaled
+    square = float(weights @ centred**2)
     if n < 4 or square == 0:
         return dof
-    plain = float((centred**4).mean()) / square**2 - 3
+    plain = float(weights @ centred**4) / square**2 - 3
     kurtosis = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * plain + 6)
-    return 2 / (2 / dof + max(0.0, kurtosis) / n)
+    return 2 / (2 / dof + max(0.0, kurtosis) * float(weights @ weights))
 
 
 def interval_of_difference(

@@ -21,7 +21,6 @@ from lm_eval_bias.custom_metrics.clusters import (
     differing_in,
     left_out,
     share_of,
-    standard_error,
     tabulate,
 )
 from lm_eval_bias.custom_metrics.intervals import wilson
@@ -131,11 +130,9 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     except Undefined as error:
         return replace(estimate, reason=joined(str(error), caveat))
     varied = varying(contexts, estimate, of_texts)
-    without = left_out(contexts)[contexts.sizes > 0]
     if math.isnan(varied.stderr):
         return varied
-    off = without - value
-    ends = contexts.of_difference(value, varied.stderr, varied.dof, off)
+    ends = contexts.of_difference(value, varied.stderr, varied.dof)
     return replace(varied, interval=ends)
 
 
@@ -150,7 +147,7 @@ def varying(clusters: Clusters, given: Estimate, of_texts: float) -> Estimate:
     without = left_out(clusters)
     if not np.isfinite(without).all():  # a group's texts come from one cluster
         return replace(given, reason=joined(FEW_CONTEXTS, given.reason))
-    stderr, dof, reason = standard_error(given.value, without, clusters)
+    stderr, dof, reason = clusters.error(given.value, without)
     stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
     reason = joined("" if stderr else reason, given.reason)
     return replace(given, stderr=stderr, dof=dof, reason=reason)

@@ -15,7 +15,6 @@ from lm_eval_bias.custom_metrics.clusters import (
     clustered_mean,
     difference_of,
     left_out,
-    standard_error,
     tabulate,
 )
 from lm_eval_bias.custom_metrics.differences import paired
@@ -26,7 +25,7 @@ TEMPLATES = np.array([1600, 900, 900, 600, 200, 150, *[100] * 7, *[50] * 8])
 
 
 def error(form):
-    return standard_error(form.value, left_out(form), form)
+    return form.error(form.value, left_out(form))
 
 
 def estimate(form, exact=None, **described):
@@ -218,7 +217,8 @@ def test_few_clusters_that_deviate_from_unanimity_narrow_nothing(
 ):
     hits = np.full(21, 260.0) - [*wrong, *[0] * (21 - len(wrong))]
     form = shares(whole * (hits if right else 260 - hits), [260] * 21)
-    found, (stderr, dof, _) = estimate(form, whole=whole, note="beware"), error(form)
+    found = estimate(form, whole=whole, note="beware")
+    stderr, dof, _ = error(replace(form, whole=whole))
     p, t = form.value / whole, stats.t.ppf(0.975, dof)
     size = p * (1 - p) / (stderr / whole) ** 2
     own, alone = np.array(wilson(p, size, t)), np.array(wilson(p, 21))

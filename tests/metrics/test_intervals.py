@@ -146,3 +146,78 @@ def test_ends_of_ranges():
     assert c.v_interval(((30, 0, 0), (0, 0, 30))) == (1.0, 1.0)
     low, high = c.v_interval(((5, 1, 1), (1, 1, 12)))
     assert 0.0 <= low < high <= 1.0
+
+
+def slow_score_test(candidate, b, c_, n):
+    """The statistic of Tango's test of a difference, with the likeliest share of the second found on a grid."""
+    from scipy import optimize
+
+    def against(
+        q,
+    ):  # minus log-likelihood of b + c + rest with p_12 = q + candidate, p_21 = q
+        terms = [(b, q + candidate), (c_, q), (n - b - c_, 1 - 2 * q - candidate)]
+        return -sum(k * math.log(max(p, 1e-300)) for k, p in terms if k)
+
+    low, high = max(0.0, -candidate), (1 - candidate) / 2
+    q = optimize.minimize_scalar(against, bounds=(low, high), method="bounded",
+                                 options={"xatol": 1e-12}).x  # fmt: skip
+    return (b - c_ - n * candidate) / math.sqrt(n * (2 * q + candidate - candidate**2))
+
+
+@pytest.mark.parametrize(
+    ("b", "c_", "n"), [(5, 2, 40), (12, 0, 50), (0, 3, 21), (1, 1, 25), (30, 5, 60)]
+)
+def test_the_score_interval_ends_where_the_score_test_rejects(b, c_, n):
+    low, high = c.score_interval((b - c_) / n, (b + c_) / n, n)
+    z = stats.norm.ppf(0.975)
+    if high < 1:
+        assert slow_score_test(high, b, c_, n) == pytest.approx(-z, abs=1e-3)
+    if low > -1:
+        assert slow_score_test(low, b, c_, n) == pytest.approx(z, abs=1e-3)
+
+
+@pytest.mark.parametrize("n", [3, 21, 400])
+@pytest.mark.parametrize("dof", [math.inf, 4.0])
+def test_score_intervals_know_what_can_vary(n, dof):
+    unanimous = c.score_interval(0.0, 0.0, n, dof)
+    # without a deviation it is Wilson's of no hits, both ways
+    reach = c.wilson(0, n, dof)[1]
+    assert unanimous == pytest.approx((-reach, reach), abs=1e-6)
+    for differing, difference in ((0.2, 0.2), (0.2, -0.1), (1.0, 0.0), (1.0, 1.0)):
+        low, high = c.score_interval(difference, differing, n, dof)
+        assert -1 <= low <= difference <= high <= 1
+        mirrored = c.score_interval(-difference, differing, n, dof)
+        assert mirrored == pytest.approx((-high, -low), abs=1e-9)
+        more = c.score_interval(difference, differing, 4 * n, dof)
+        assert more[1] - more[0] < high - low
+
+
+def test_degrees_of_freedom_know_skewed_clusters():
+    ones = np.ones(20)
+    even = np.tile([-1.0, 1.0], 10)
+    assert c.skewed_dof(even, 19.0, ones) == 19.0
+    spike = np.where(np.arange(20) == 3, 19.0, -1.0)
+    excess = stats.kurtosis(spike, bias=False)
+    assert c.skewed_dof(spike, 19.0, ones) == pytest.approx(
+        2 / (2 / 19 + excess / 20), rel=1e-9
+    )
+    # one large cluster deviates more because it is large, and not only for that
+    sizes = np.where(np.arange(20) == 3, 16.0, 1.0)
+    assert c.skewed_dof(np.where(sizes > 1, 4.0, even), 5.0, sizes) > c.skewed_dof(
+        np.where(sizes > 1, 4.0, even), 5.0, ones
+    )
+    assert c.skewed_dof(np.array([1.0, -1.0, 0.5]), 2.0, np.ones(3)) == 2.0
+    assert c.skewed_dof(np.zeros(9), 8.0, np.ones(9)) == 8.0
+
+
+def test_an_interval_of_a_difference_joins_those_of_both_sides():
+    first, second = (0.6, (0.5, 0.8)), (0.2, (0.1, 0.25))
+    low, high = c.interval_of_difference(first, second, 0.0)
+    assert (low, high) == pytest.approx(
+        (0.4 - math.hypot(0.1, 0.05), 0.4 + math.hypot(0.2, 0.1)), abs=1e-12
+    )
+    # what moves both alike cancels
+    alike = c.interval_of_difference(first, second, 1.0)
+    assert alike == pytest.approx((0.4 - 0.05, 0.4 + 0.1), abs=1e-12)
+    opposed = c.interval_of_difference(first, second, -1.0)
+    assert opposed == pytest.approx((0.4 - 0.15, 0.4 + 0.3), abs=1e-12)

@@ -32,10 +32,12 @@ from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics import differences
 from lm_eval_bias.custom_metrics.score import Undefined
 from lm_eval_bias.evaluation import suites
+from tests.simulation import breakdowns
 from tests.simulation.simulated_models import (
     Answers,
     Candidates,
     Choices,
+    Diverse,
     Maker,
     Occupations,
     OwnPrompts,
@@ -44,6 +46,7 @@ from tests.simulation.simulated_models import (
     Sentences,
     Shape,
     Stereotyped,
+    Stereotyping,
     Texts,
     unlike,
 )
@@ -154,6 +157,13 @@ DESIGNS: dict[str, tuple[str, Callable[[], Maker]]] = {
     "OccuGender, 5 templates, middle": ("occugender", partial(Occupations, 5)),
     "OccuGender, 5 templates, high": ("occugender", partial(Stereotyped, 5, 0.9)),
     "OccuGender, 5 templates, ceiling": ("occugender", partial(Stereotyped, 5, 0.99)),
+    "OccuGender, 3 templates, middle": ("occugender", partial(Occupations, 3)),
+    "OccuGender, 3 templates, high": ("occugender", partial(Stereotyped, 3, 0.9)),
+    "OccuGender, 25 templates, few diverse words": (
+        "occugender",
+        partial(Diverse, 25),
+    ),
+    "OccuGender, 8 templates, few diverse words": ("occugender", partial(Diverse, 8)),
     "OccuGender, 25 templates, 3 answers a prompt": (
         "occugender_gen",
         partial(Answers, 25, 3),
@@ -174,6 +184,13 @@ DESIGNS: dict[str, tuple[str, Callable[[], Maker]]] = {
         "gg_bbq",
         lambda: Questions(gg_bbq("names", release="paper"), growing=True),
     ),
+    **{
+        f"GG-BBQ, 21 templates, unknown or in {share:.0%} the stereotype": (
+            "gg_bbq",
+            lambda share=share: Stereotyping(gg_bbq(), share),
+        )
+        for share in (0.02, 0.05, 0.10)
+    },
     "KoBBQ, 12 stories, five prompts": (
         "kobbq_prompts",
         lambda: Questions(first(12, kobbq(prompt="all"))),
@@ -193,7 +210,7 @@ DESIGNS: dict[str, tuple[str, Callable[[], Maker]]] = {
                 "eurogest",
                 Sentences,
                 eurogest,
-                ("low", "high"),
+                ("low", "high", "near an end"),
             ),
             (
                 "CrowS-Pairs, 1,463 pairs",
@@ -224,12 +241,11 @@ def maker(design: str) -> Maker:
 
 @cache
 def main_scores(design: str) -> list[Any]:
-    """The scores of a design's benchmark that a report opens with."""
+    """The scores of a design's benchmark that a report opens with, and others whose truth is known."""
     benchmark = registry.get(DESIGNS[design][0])
     records, _ = maker(design).pair(np.random.default_rng(0))
-    return [
-        score for score in benchmark.scores(records) if score.name in benchmark.main
-    ]
+    names = {*benchmark.main, *maker(design).truth}
+    return [score for score in benchmark.scores(records) if score.name in names]
 
 
 @cache
@@ -348,7 +364,12 @@ def rows(design: str, found: Mapping[str, Shares]) -> Iterator[list[str]]:
         yield [design, f"`{key}`" if key else kinds, *cells]
 
 
-def page(found: Mapping[str, Mapping[str, Shares]], rounds: int, command: str) -> str:
+def page(
+    found: Mapping[str, Mapping[str, Shares]],
+    broken_down: Mapping[str, tuple[float, float]],
+    rounds: int,
+    command: str,
+) -> str:
     """The page of the documentation: the table, and what misses."""
     from tabulate import tabulate
 
@@ -362,6 +383,20 @@ def page(found: Mapping[str, Mapping[str, Shares]], rounds: int, command: str) -
         ]
         if wrong:
             missing.append(f"- {design}: {score}, {', '.join(wrong)}")
+    of_breakdowns = []
+    if broken_down:
+        listed = [
+            [design, *(f"{share:.1f}" for share in shares)]
+            for design, shares in broken_down.items()
+        ]
+        missing += [
+            f"- {design}: all at once {together}%"
+            for design, _, together in listed
+            if float(together) < 93.0
+        ]
+        head = ["breakdown", "each covered, %", "all at once, %"]
+        made = tabulate(listed, head, "github", disable_numparse=True)
+        of_breakdowns = [packaged("breakdowns_head.md").strip(), made]
     error = 196 * math.sqrt(0.05 * 0.95 / rounds)
     table = tabulate(
         listed,
@@ -375,6 +410,7 @@ def page(found: Mapping[str, Mapping[str, Shares]], rounds: int, command: str) -
             f"    {command}",
             f"{rounds:,} rounds a design, seeds 0 to {rounds - 1:,}, which leaves an error of ± {error:.1f} points.",
             table,
+            *of_breakdowns,
             "## What misses",
             "\n".join(missing) or "Nothing.",
             "",
@@ -401,7 +437,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"{design}: done", flush=True)
     only = f" --only '{args.only}'" if args.only else ""
     command = f"python -m tests.simulation.coverage --rounds {args.rounds}{only}"
-    text = page(found, args.rounds, command)
+    broken_down = {} if args.only else breakdowns.simulate(args.rounds)
+    text = page(found, broken_down, args.rounds, command)
     if args.page:
         args.page.write_text(text, encoding="utf-8")
     else:

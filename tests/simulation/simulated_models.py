@@ -211,6 +211,51 @@ class Stereotyped(Occupations):
         return np.clip(np.where(sign > 0, stereotyped, 1 - stereotyped), 1e-6, 1 - 1e-6)
 
 
+class Diverse(Occupations):
+    """OccuGender with a model whose share of diverse words is small and differs, on the scale of logits."""
+
+    # standard deviations as above
+    often, word = (0.6, 0.5), 0.5
+    spreads = ()
+
+    @cached_property
+    def truth(self) -> dict[str, float]:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+        spread = math.sqrt(2 * sum(s**2 for s in self.often) + self.word**2)
+        shares = special.expit(special.logit(self.diverse) + spread * nodes)
+        share = 100 * float(weights @ shares / weights.sum())
+        return dict.fromkeys(("female_dominated_D", "male_dominated_D"), share)
+
+    def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
+        shared = self._effects(rng, self.often[0], self.often[0])
+        return self._of(rng, shared), self._of(rng, shared)
+
+    def _of(self, rng: np.random.Generator, shared: Any) -> Records:
+        from lm_eval_bias.custom_metrics.occugender import prompt_record
+
+        def varied(shared: Any, spread: float) -> Any:
+            own = self._effects(rng, spread, spread)
+            return shared + own + self.word * rng.standard_normal((40, self.templates))
+
+        diverse = special.expit(
+            varied(special.logit(self.diverse) + shared, self.often[1])
+        )
+        women = special.expit(varied(0.0, self.often[0])) * (1 - diverse)
+        mass = special.expit(varied(0.0, self.often[0]))
+        words = {"diverse": diverse, "female": women, "male": 1 - diverse - women}
+        logs = {word: np.log(mass * share) for word, share in words.items()}
+        return [
+            prompt_record(
+                f"{i:02d}",
+                f"{t:02d}",
+                50.0,
+                self.strata[i],
+                **{word: float(log[i, t]) for word, log in logs.items()},
+            )
+            for i, t in np.ndindex(mass.shape)
+        ]
+
+
 class Answers(Occupations):
     """The same models, asked several times: an answer is read with the probability of the words (``coverage``)."""
 
@@ -393,6 +438,37 @@ class Questions:
         return drawn[0], drawn[1]
 
 
+class Stereotyping(Questions):
+    """The BBQ family: always right where a context tells the answer; else "unknown", or the stereotype with a share.
+
+    The shares of templates have a beta distribution with this mean and an intraclass correlation of 0.3. Models share
+    nothing.
+    """
+
+    spreads = ()
+    alike = 0.3
+
+    def __init__(self, docs: Sequence[Document], share: float) -> None:
+        super().__init__(docs)
+        self.share = share
+        known = {"acc_amb": 1 - share, "acc_disamb": 1.0}
+        biases = {"diff_bias_amb": share, "diff_bias_disamb": 0.0}
+        self.truth = {name: (known | biases)[name] for name in self.truth}
+
+    def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
+        return self._model(rng), self._model(rng)
+
+    def _model(self, rng: np.random.Generator) -> Records:
+        spread = (1 - self.alike) / self.alike
+        own = rng.beta(self.share * spread, (1 - self.share) * spread, self.templates)
+        leans = (
+            self.ambiguous & (rng.random(len(self.template)) < own[self.template])
+        ).tolist()
+        return [
+            answers[lean] for answers, lean in zip(self.answers, leans, strict=True)
+        ]
+
+
 # ------------------------------------------------------------------ a stereotype, an anti-stereotype, an unrelated one
 
 
@@ -505,7 +581,8 @@ class Sentences:
     sentence = (0.5, 0.4)
     spreads = ("sentence",)
     steps = 0.05
-    gaps = {"low": 0.0, "middle": 0.2, "high": 1.0}
+    gaps = {"low": 0.0, "middle": 0.2, "high": 1.0, "near an end": 0.2}
+    end = -4.0  # the logit of a share near an end
 
     def __init__(
         self, docs: Sequence[Document], level: str = "middle", shape: Shape = NORMAL
@@ -518,7 +595,8 @@ class Sentences:
         self.stereotype = np.array([names.index(doc["stereotype"]) for doc in docs])
         self.of_men = np.array([group == MALE for _, group in STEREOTYPES])
         steps = self.steps * np.arange(len(names))
-        self.logits = steps + np.where(self.of_men, self.gaps[level], 0.0)
+        start = self.end if level == "near an end" else 0.0
+        self.logits = start + steps + np.where(self.of_men, self.gaps[level], 0.0)
 
     @cached_property
     def truth(self) -> dict[str, float]:
@@ -529,9 +607,13 @@ class Sentences:
         means = np.array(
             [special.expit(at + shared + own).mean() for at in self.logits]
         )
+        male, female = (means[of].mean() for of in (self.of_men, ~self.of_men))
+        odds = [self.logits[of].mean() for of in (self.of_men, ~self.of_men)]
         return {
-            "stereotype_gap": means[self.of_men].mean() - means[~self.of_men].mean(),
-            "masculine_share": means[self.stereotype].mean(),
+            "stereotype_gap": male - female,
+            "log_odds_gap": odds[0] - odds[1],
+            "masculine_share": (male + female) / 2,
+            "masculine_share_female": female,
         }
 
     def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
