@@ -20,6 +20,7 @@ from lm_eval_bias.custom_metrics.intervals import (
     scaled,
     score_interval,
     skewed_dof,
+    three_point_moments,
     wilson,
     wilson_of,
 )
@@ -143,10 +144,29 @@ class Clusters:
         """
         stderr, dof, reason = standard_error(value, without, self)
         of_shares = self.whole is not None or self.differing is not None
-        if of_shares and not math.isnan(stderr):
-            kept = self.sizes > 0
-            dof = skewed_dof(without[kept] - value, dof, self.sizes[kept])
-        return stderr, dof, reason
+        if not of_shares or math.isnan(stderr):
+            return stderr, dof, reason
+        kept = self.sizes > 0
+        scale = self.whole or 1.0
+        mean = value / scale
+        # a share is a difference from nothing
+        differ = mean if self.differing is None else self._differ(value)
+        variance, fourth = three_point_moments(mean, differ)
+        known = 0.0
+        if variance > ROUNDING:
+            # of independent items; what varies less than hits and misses isn't told by its mean
+            items = self.sizes.sum()
+            told = min(1.0, items * (stderr / scale) ** 2 / variance)
+            known = told * (fourth / variance**2 - 3) * kept.sum() / items
+        off = without[kept] - value
+        return stderr, skewed_dof(off, dof, self.sizes[kept], known), reason
+
+    def _differ(self, value: float) -> float:
+        """Return the share of the observations in which the two sides of a difference differ, at least its size."""
+        assert self.differing is not None
+        everything = np.ones((1, len(self.names)))
+        differ = float(self.differing(everything, self.totals)[0])
+        return min(1.0, max(abs(value), differ))
 
     def _deviate(self, of: OfTotals, value: float) -> float:
         """Count the clusters that alone have another value of a function of their sums; infinite if none has any."""
@@ -200,9 +220,7 @@ class Clusters:
             dof: Degrees of freedom of that.
         """
         assert self.differing is not None
-        everything = np.ones((1, len(self.names)))
-        differ = float(self.differing(everything, self.totals)[0])
-        differ = min(1.0, max(abs(value), differ))
+        differ = self._differ(value)
         count = int((self.sizes > 0).sum())
         ends = []
         room = differ - value**2

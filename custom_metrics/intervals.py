@@ -93,13 +93,15 @@ def score_interval(
     return min(ends[0], difference), max(ends[1], difference)
 
 
-def skewed_dof(deviations: Array, dof: float, sizes: Array) -> float:
+def skewed_dof(
+    deviations: Array, dof: float, sizes: Array, known: float = 0.0
+) -> float:
     """Return the degrees of freedom of a variance of values that are no sample of a normal distribution.
 
     Few large deviations tell less of a variance: ``2 / (2 / dof + k sum(n) / sum(sqrt(n))^2)`` with their excess
-    kurtosis ``k``, corrected for their number. Deviations grow with their cluster's size, by how much depends on what
-    its items share: here they are divided by the fourth root of ``n`` and weigh its square root, which held best in
-    simulations. Never more than ``dof``.
+    kurtosis ``k``, corrected for their number, as far as the value itself doesn't tell it. Deviations grow with their
+    cluster's size, by how much depends on what its items share: here they are divided by the fourth root of ``n`` and
+    weigh its square root, which held best in simulations. Never more than ``dof``.
 
     Source: the variance of a variance, such as in Cramér (1946), Mathematical Methods of Statistics, section 27.4.
 
@@ -107,6 +109,7 @@ def skewed_dof(deviations: Array, dof: float, sizes: Array) -> float:
         deviations: Of the score without each of the clusters.
         dof: Degrees of freedom that it would have otherwise.
         sizes: Of the clusters, from 1.
+        known: The excess kurtosis that follows from the value, as that of hits and misses does from their share.
     """
     n = len(deviations)
     weights = np.sqrt(sizes) / np.sqrt(sizes).sum()
@@ -115,9 +118,25 @@ def skewed_dof(deviations: Array, dof: float, sizes: Array) -> float:
     square = float(weights @ centred**2)
     if n < 4 or square == 0:
         return dof
-    plain = float(weights @ centred**4) / square**2 - 3
+    plain = float(weights @ centred**4) / square**2 - 3 - known
     kurtosis = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * plain + 6)
     return 2 / (2 / dof + max(0.0, kurtosis) * float(weights @ weights))
+
+
+def three_point_moments(difference: float, differing: float) -> tuple[float, float]:
+    """Return the variance and the fourth central moment of what is 1, 0 or -1.
+
+    Args:
+        difference: Its mean.
+        differing: How often it isn't 0.
+
+    >>> three_point_moments(0.0, 0.5)
+    (0.5, 0.5)
+    """
+    above = (differing + difference) / 2
+    below = (differing - difference) / 2
+    fourth = above * (1 - difference) ** 4 + below * (1 + difference) ** 4
+    return differing - difference**2, fourth + (1 - differing) * difference**4
 
 
 def interval_of_difference(

@@ -78,16 +78,17 @@ class Runs(Sequence[Run]):
             return "<no runs>"
         frame = scores(self)
         frame = frame[frame.main]
-        texts = [
-            f"{row.value:.4g} [{row.interval_low:.4g}, {row.interval_high:.4g}]"
-            for row in frame.itertuples()
-        ]
-        shown = frame.assign(value=[text.replace(" [nan, nan]", "") for text in texts])
-        return str(
-            shown.pivot_table(
-                "value", ["task", "score"], "run", aggfunc="first", sort=False
-            ).fillna("")
+        texts = []
+        for row in frame.itertuples():
+            ends = f" [{row.interval_low:.4g}, {row.interval_high:.4g}]"
+            mark = " *" if row.caveat or row.unsaid else ""
+            texts.append(f"{row.value:.4g}{ends}{mark}".replace(" [nan, nan]", ""))
+        table = frame.assign(value=texts).pivot_table(
+            "value", ["task", "score"], "run", aggfunc="first", sort=False
         )
+        marked = any(text.endswith("*") for text in texts)
+        note = "\n* has a caveat: see scores()" if marked else ""
+        return f"{table.fillna('')}{note}"
 
 
 def _public(function: Callable[P, T]) -> Callable[P, T]:
@@ -288,6 +289,8 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     ``chance``                            the value that guessing gives, of an ability; ``nan`` where it isn't known
     ``unit``, ``direction``               of the value, and what values on either side of ``neutral`` mean
     ``n``                                 how many records the score rests on (``<NA>``: not recorded)
+    ``caveat``                            what to know of the task before believing the score, such as chance level
+    ``unsaid``                            why nobody may say where a model leans by it; empty where one may
     ``note``                              why the value is ``nan``, or what to beware of
     ``fixed_interval_low``, ``..._high``  95% interval for exactly these items; ``interval`` is for items like them
     ``dof``                               degrees of freedom of ``stderr``; infinite where a normal quantile is meant
@@ -466,7 +469,7 @@ def breakdown(
     Returns:
         Task, facets, score, ``n`` (number of items), ``estimate``, ``stderr``, the 95% interval of each value and the
         ``simultaneous`` one, which holds for all values of a score and task at once. The furthest from the neutral
-        value come first.
+        value come first. ``caveat``: what stands before the whole task's score.
 
     Raises:
         BiasError: No log, or none that has the facet or score.

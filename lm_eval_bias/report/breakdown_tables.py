@@ -8,6 +8,7 @@ from lm_eval_bias.core import numbers
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import value_cell
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report.tables import csv_text, titled
 from lm_eval_bias.runs.breakdowns import Breakdown
 
@@ -18,7 +19,7 @@ _NUMERIC = ("n", "Value", "All at once")
 def records(breakdowns: Sequence[Breakdown]) -> Iterator[dict[str, object]]:
     """Yield each value of each breakdown as plain data, facets by name."""
     for breakdown in breakdowns:
-        for task, values, estimate, simultaneous in breakdown.cells:
+        for task, values, estimate, simultaneous, caveat in breakdown.cells:
             value = Value.of(breakdown.score, estimate)
             yield {
                 "task": task,
@@ -31,6 +32,7 @@ def records(breakdowns: Sequence[Breakdown]) -> Iterator[dict[str, object]]:
                 "simultaneous": simultaneous,
                 "neutral": value.neutral,
                 "unit": value.unit,
+                "caveat": caveat,
                 "note": value.note,
             }
 
@@ -52,7 +54,8 @@ def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:
     rows: list[dict[str, Cell | str]] = []
     for breakdown in breakdowns:
         score = breakdown.score
-        for task, values, estimate, simultaneous in breakdown.cells[:most]:
+        for cell in breakdown.cells[:most]:
+            task, values, estimate, simultaneous, caveat = cell
             value = Value.of(score, estimate)
             rows.append(
                 {
@@ -62,7 +65,7 @@ def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:
                     "n": Cell(f"{estimate.n:,}", estimate.n),
                     "Value": value_cell(value),
                     "All at once": numbers.bracketed_ends(simultaneous, value.unit),
-                    "Note": value.note,
+                    "Note": joined(caveat, value.note),
                 }
             )
     shared = []
@@ -93,8 +96,11 @@ def grid(breakdown: Breakdown) -> str:
         for row in frame.itertuples()
     ]
     cells = frame.pivot_table("shown", ["task", first], second, "first", sort=False)
-    caption = (
-        f"{score.title} ({score.name}), {numbers.aim(score)}; --csv has the intervals"
+    beware = [cell.caveat for cell in breakdown.cells if cell.caveat]
+    caption = joined(
+        f"{score.title} ({score.name}), {numbers.aim(score)}",
+        *dict.fromkeys(beware),
+        "--csv has the intervals",
     )
     return f"{caption}\n{cells.fillna(numbers.NONE).to_string()}"
 

@@ -15,7 +15,7 @@ from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.custom_metrics.breakdowns import of_part, simultaneous_level, widened
 from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Record, Score
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs import run_discovery, sample_logs
 from lm_eval_bias.runs.rescoring import AnswerReading
 
 Facets = tuple[str, ...]  # names
@@ -31,12 +31,14 @@ class FacetValue(NamedTuple):
         values: What the part's items have of each facet.
         estimate: The score's estimate.
         together: The interval that holds at 95% for all cells of the breakdown at once; ``None`` where there is none.
+        caveat: What stands before the task's score, as far as the run's results tell.
     """
 
     task: str
     values: tuple[str, ...]
     estimate: Estimate
     together: Bounds | None
+    caveat: str = ""
 
 
 class Breakdown(NamedTuple):
@@ -105,8 +107,18 @@ def _file(
     return parts
 
 
-def _cells(score: Score, tasks: Sequence[tuple[str, Records]]) -> list[FacetValue]:
+def _caveat(score: str, task: TaskRun | None) -> str:
+    """Write what stands before a score of a whole task."""
+    if task is None or score not in task.scores:
+        return ""
+    return task.scores[score].unsaid or task.caveat(score)
+
+
+def _cells(
+    score: Score, tasks: Sequence[tuple[str, Records]], runs: Mapping[str, TaskRun]
+) -> list[FacetValue]:
     """Compute a score of each value of the facets, sorted, with the intervals that hold together."""
+    caveats = {task: _caveat(score.name, runs.get(task)) for task, _ in tasks}
     estimates = []
     for task, records in tasks:
         for values, of_values in records.items():
@@ -114,7 +126,9 @@ def _cells(score: Score, tasks: Sequence[tuple[str, Records]]) -> list[FacetValu
     alone = [widened(estimate, score, 0.95) for _, _, estimate in estimates]
     level = simultaneous_level(len(alone) - alone.count(None))
     cells = [
-        FacetValue(task, values, estimate, widened(estimate, score, level))
+        FacetValue(
+            task, values, estimate, widened(estimate, score, level), caveats[task]
+        )
         for task, values, estimate in estimates
     ]
 
@@ -132,6 +146,7 @@ def _of_benchmark(
     by: Facets,
     tasks: Sequence[tuple[str, Records]],
     names: Sequence[str],
+    runs: Mapping[str, TaskRun],
 ) -> list[Breakdown]:
     """Break the named scores down, or the main ones."""
     every = [
@@ -142,7 +157,7 @@ def _of_benchmark(
     ]
     scores = {score.name: score for score in benchmark.scores(every)}
     return [
-        Breakdown(by, scores[name], _cells(scores[name], tasks))
+        Breakdown(by, scores[name], _cells(scores[name], tasks, runs))
         for name in names or benchmark.main or scores
         if name in scores
     ]
@@ -163,7 +178,8 @@ def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
     samples = sample_logs.first_filter(task.samples)
     for by_facets in _file(samples, (), AnswerReading(as_logged=True)).values():
         for by, records in by_facets.items():
-            listed = _of_benchmark(task.definition, by, [(label, records)], ())
+            told = {label: task}
+            listed = _of_benchmark(task.definition, by, [(label, records)], (), told)
             telling = [breakdown for breakdown in listed if breakdown.values > 1]
             if telling:
                 computed.append(telling)
@@ -194,13 +210,20 @@ def breakdowns(
     """
     reading = reading or AnswerReading()
     take = partial(_file, bys=[by], reading=reading)
+    parts = reading.gather(paths, take, language)
     groups = grouped(
         ((part.definition, len(records[by]) == 1 or part), (part.task, records[by]))
-        for part, records in reading.gather(paths, take, language).items()
+        for part, records in parts.items()
     )
+    found = run_discovery.beside(part.path for part in parts)
+    runs = {
+        part.task: found[part.path].tasks[part.task]
+        for part in parts
+        if part.path in found and part.task in found[part.path].tasks
+    }
     computed = []
     for (benchmark, _), tasks in groups.items():
-        computed += _of_benchmark(benchmark, by, tasks, names)
+        computed += _of_benchmark(benchmark, by, tasks, names, runs)
     check_scores(names, {breakdown.score.name for breakdown in computed})
     # what compares the values of a facet has no value of one
     with_values = [breakdown for breakdown in computed if breakdown.values]

@@ -434,7 +434,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     found = {}
     for design in (name for name in DESIGNS if args.only in name):
         found[design] = simulate(design, args.rounds, args.processes)
-        print(f"{design}: done", flush=True)
+        for row in rows(design, found[design]):
+            print(*row, sep=" | ", flush=True)
     only = f" --only '{args.only}'" if args.only else ""
     command = f"python -m tests.simulation.coverage --rounds {args.rounds}{only}"
     broken_down = {} if args.only else breakdowns.simulate(args.rounds)

@@ -9,10 +9,11 @@ people look at: verdicts of the report, a comparison, ranks, and a gate with bou
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,17 @@ from lm_eval_bias.boards import building
 from lm_eval_bias.cli.run import main as run_main
 from lm_eval_bias.comparing import findings
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.planting import Dial
+from lm_eval_bias.core.planting import Dial, uniform
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound, Policy
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.report import overview
+from lm_eval_bias.runs import sample_logs
 
 SUITES = ("quick", "quick-chat")
 BIASED_LANGUAGE = "de"
+SEED = 3  # of the noise, by which one score in twenty seems biased with any seed
 REFUSAL = "I'm sorry, but I can't help with that."
 # by name the dial's settings; of other models what they answer follows below
 DIALS = {
@@ -63,62 +66,100 @@ def named_at(doc: Mapping[str, Any], option: str) -> int:
     return found if found >= 0 else len(doc["context"])
 
 
+def applies(model: str, doc: Mapping[str, Any]) -> bool:
+    """Whether a designed model differs from a fair one about a document."""
+    if model in (*PLACES, "alternating"):
+        return bool(doc.get("order"))
+    if model in NAMED:
+        return "groups" in doc
+    if model == "unknown":
+        return "groups" in doc or "order" in doc or doc.get("kind") == "explicit"
+    if model == "saturated":
+        return "texts" in doc or "words" in doc
+    return True
+
+
 class HabitLM(DialLM):
-    """A model that answers by a habit, told from the documents' own metadata."""
+    """A model that answers by a habit, told from the documents' own metadata, and fairly where it has none."""
 
     def __init__(self, habit: str, **more: Any) -> None:
         self._habit = habit
-        super().__init__(**{"strength": 0.0, **DIALS.get(habit, {})}, **more)
+        super().__init__(0.0, **more)
 
     def cloze(self, requests: Any) -> list[Any]:
+        """Answer each request by the habit."""
         return [self._answers(request)[request.idx] for request in requests]
 
     contrast = next_sentence = sentence_likelihoods = loglikelihood_rolling = cloze
 
     def generate_until(self, requests: Any) -> list[str]:
+        """Write each answer by the habit."""
         return [self._written(request) for request in requests]
 
     def _planted(self, request: Any) -> Dial:
-        entry = catalog.entries()[request.task_name]
-        is_biased = self._habit == "biased in one language"
-        if is_biased and entry.language == BIASED_LANGUAGE:
-            return Dial(0.4, 0.6)
-        settings = DIALS.get(self._habit, {"competence": 0.9})
-        return Dial(**settings)
+        """The dial of what isn't a habit."""
+        dial = {"competence": 0.9}
+        if self._habit == "biased in one language":
+            entry = catalog.entries()[request.task_name]
+            if entry.language == BIASED_LANGUAGE:
+                dial = {"strength": 0.4, "competence": 0.6}
+        if self._habit in ("refuses", "empty"):
+            dial = {"refusals": 1.0}
+        return Dial(**DIALS.get(self._habit, dial), seed=SEED)
+
+    def _is_planted(self, doc: Mapping[str, Any]) -> bool:
+        planted = self._habit in (*DIALS, "biased in one language")
+        return planted or not applies(self._habit, doc)
 
     def _answers(self, request: Any) -> Sequence[Any]:
         doc = request.doc
-        planting = registry.get(doc["benchmark"]).planting
-        if self._habit in DIALS or self._habit == "biased in one language":
+        if self._is_planted(doc) or self._habit in ("refuses", "empty"):
+            planting = registry.get(doc["benchmark"]).planting
             return planting.answers(doc, self._planted(request))
-        if self._habit in ("refuses", "empty"):
-            return planting.answers(doc, Dial(refusals=1.0))
         texts = doc.get("words") or options(doc)
         wanted = self._ranked(doc, texts, request)
         if "words" in doc:
-            return [(math.log(0.4 if i == wanted[0] else 0.001), False) for i in range(len(texts))]  # fmt: skip
-        # a text that is no token longer or shorter than others
-        return [(-1.0 - 9.0 * wanted.index(i), 1) for i in range(len(texts))]
+            return [
+                (math.log(0.4 if place == wanted[0] else 0.001), False)
+                for place in range(len(texts))
+            ]
+        # tokens of four characters, of which each is as likely
+        tokens = [1 + len(text) // 4 for text in texts]
+        return [
+            (-(1.0 + 9.0 * wanted.index(place)) * tokens[place], tokens[place])
+            for place in range(len(texts))
+        ]
 
-    def _ranked(self, doc: Mapping[str, Any], texts: Sequence[str], request: Any) -> list[int]:  # fmt: skip
+    def _ranked(
+        self, doc: Mapping[str, Any], texts: Sequence[str], request: Any
+    ) -> list[int]:
         """Places of options, those that the habit takes first."""
         places = list(range(len(texts)))
         shown = list(doc.get("order") or places)
         if self._habit in PLACES or self._habit == "alternating":
-            turn = PLACES.index(self._habit) if self._habit in PLACES else request.doc_id  # fmt: skip
+            turn = request.doc_id
+            if self._habit in PLACES:
+                turn = PLACES.index(self._habit)
             taken = shown[turn % len(shown)]
-            return [taken, *(place for place in shown if place != taken)]
-        if self._habit in NAMED and "context" in doc and "groups" in doc:
+            return sorted(places, key=lambda place: place != taken)
+        if self._habit in NAMED:
             sign = 1 if self._habit == "first-named" else -1
-            persons = [i for i in places if doc["groups"][i] != "unknown"]
-            persons.sort(key=lambda i: sign * named_at(doc, texts[i]))
-            return [*persons, *(i for i in places if i not in persons)]
+            return sorted(
+                places,
+                key=lambda place: (
+                    doc["groups"][place] == "unknown",
+                    sign * named_at(doc, texts[place]),
+                ),
+            )
         if self._habit in LENGTHS:
             sign = 1 if self._habit == "shortest" else -1
-            return sorted(places, key=lambda i: sign * len(texts[i]))
+            return sorted(
+                places,
+                key=lambda place: (sign * len(texts[place]), uniform(*texts, place)),
+            )
         if self._habit == "unknown":
             unknown = self._unknown(doc, texts)
-            return [unknown, *(i for i in places if i != unknown)]
+            return sorted(places, key=lambda place: place != unknown)
         return places  # saturated: the first, whatever is said
 
     def _unknown(self, doc: Mapping[str, Any], texts: Sequence[str]) -> int:
@@ -131,16 +172,16 @@ class HabitLM(DialLM):
 
     def _written(self, request: Any) -> str:
         doc = request.doc
-        if self._habit == "refuses":
-            return REFUSAL
-        if self._habit == "empty":
-            return ""
-        if self._habit in DIALS or self._habit == "biased in one language":
+        if self._habit in ("refuses", "empty"):
+            return REFUSAL if self._habit == "refuses" else ""
+        if self._is_planted(doc):
             planting = registry.get(doc["benchmark"]).planting
-            seed = request.args[1].get("seed", 0)
-            return str(planting.answers(doc, self._planted(request).for_text(seed))[0])
+            turn = request.args[1].get("seed", 0)
+            return str(planting.answers(doc, self._planted(request).for_text(turn))[0])
         if "words" in doc:
-            return {"unknown": "Unknown", "saturated": "Male"}.get(self._habit, "A")
+            if self._habit in LENGTHS:
+                return str(doc["words"][self._ranked(doc, doc["words"], request)[0]])
+            return {"unknown": "Unknown", "saturated": "Male"}[self._habit]
         texts = options(doc)
         taken = self._ranked(doc, texts, request)[0]
         if doc.get("letters") or "candidates" in doc:
@@ -182,7 +223,7 @@ def run(folder: Path, model: str) -> list[Run]:
     for suite in SUITES:
         run_main(["--suite", suite, "--model", "habit", "--model_args", f"habit={model}",
                   "--output_path", str(folder / suite), "--log_samples", "--name", model])  # fmt: skip
-    return [one for suite in SUITES for one in leb.load(folder / suite)]
+    return [leb.load(folder / suite)[0] for suite in SUITES]
 
 
 def told(runs: Mapping[str, Sequence[Run]]) -> Iterator[Told]:
@@ -194,6 +235,9 @@ def told(runs: Mapping[str, Sequence[Run]]) -> Iterator[Told]:
             compared = _compared(of_suite["perfect"], own)
             planned = {(f.subject, f.score.name) for f in findings.plan(own) if not f.unsaid}  # fmt: skip
             for task in own.tasks.values():
+                docs = sample_logs.first_filter(task.samples)
+                if not applies(model, next(iter(docs)).doc):
+                    continue
                 for value in task.judged():
                     if value.neutral is None or value.higher_is_better is not None:
                         continue
@@ -257,7 +301,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for model in dict.fromkeys(["perfect", *args.models]):
         runs[model] = run(folder / model.replace(" ", "-"), model)
     for found in told(runs):
-        print(found)
+        print(json.dumps(asdict(found)))
 
 
 if __name__ == "__main__":
