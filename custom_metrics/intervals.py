@@ -94,7 +94,7 @@ def score_interval(
 
 
 def skewed_dof(
-    deviations: Array, dof: float, sizes: Array, known: float = 0.0
+    deviations: Array, dof: float, sizes: Array, known: float = 0.0, told: float = 0.0
 ) -> float:
     """Return the degrees of freedom of a variance of values that are no sample of a normal distribution.
 
@@ -109,7 +109,8 @@ def skewed_dof(
         deviations: Of the score without each of the clusters.
         dof: Degrees of freedom that it would have otherwise.
         sizes: Of the clusters, from 1.
-        known: The excess kurtosis that follows from the value, as that of hits and misses does from their share.
+        known: The excess kurtosis that the value tells, as a share of hits tells that of independent ones.
+        told: How much of the variance the value tells, 0..1.
     """
     n = len(deviations)
     weights = np.sqrt(sizes) / np.sqrt(sizes).sum()
@@ -118,9 +119,10 @@ def skewed_dof(
     square = float(weights @ centred**2)
     if n < 4 or square == 0:
         return dof
-    plain = float(weights @ centred**4) / square**2 - 3 - known
-    kurtosis = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * plain + 6)
-    return 2 / (2 / dof + max(0.0, kurtosis) * float(weights @ weights))
+    plain = float(weights @ centred**4) / square**2 - 3
+    found = (n + 1) * plain + 6 - told * ((n + 1) * known + 6)
+    kurtosis = (n - 1) / ((n - 2) * (n - 3)) * max(0.0, found)
+    return 2 / (2 / dof + kurtosis * float(weights @ weights))
 
 
 def three_point_moments(difference: float, differing: float) -> tuple[float, float]:
