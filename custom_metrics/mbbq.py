@@ -30,7 +30,7 @@ from lm_eval_bias.custom_metrics.score import (
 )
 
 # what is no matter of stereotypes is told over all items
-_OF_ALL = ("unanswered", "refused", "several", places.PREFIX)
+_OF_ALL = ("unanswered", "refused", "several", places.PREFIX, places.LENGTH)
 
 
 def _design(records: Documents, *, base: Score, context: str) -> Clusters:

@@ -130,18 +130,26 @@ def _about_ability(task: TaskRun, answered: float) -> Iterator[Remark]:
 
 
 def _about_places(task: TaskRun) -> Iterator[Remark]:
-    """Say where a model takes one letter or place more often than its share."""
+    """Say where a model takes one letter, place or length more often than its share."""
     for value in task.scores.values():
-        if not value.name.startswith(places.PREFIX) or value.neutral is None:
+        if not value.name.startswith((places.PREFIX, places.LENGTH)):
             continue
+        # of lengths, what is right may be the shortest or longest option: only a habit in most items tells
+        if value.neutral is None and 2 * (value.n or 0) < task.documents:
+            continue
+        usual = _HABIT if value.neutral is None else value.neutral + LARGE_SHARE
         low = value.interval[0] if value.interval else value.value
-        if low <= value.neutral or value.value < value.neutral + LARGE_SHARE:
+        if value.value < usual or low <= (value.neutral or 0.0):
             continue
         brief = f"{value.title} in {100 * value.value:.0f}%"
-        means = (
-            f"{brief} ({100 * value.neutral:.0f}% if places played no part): the place decides beside what stands "
-            "there, which pulls scores of bias towards their neutral values and abilities towards guessing"
+        decides = ": its length decides, not what it says"
+        if value.neutral is not None:
+            share = f"{100 * value.neutral:.0f}%"
+            decides = f" ({share} if places played no part): the place decides beside what stands there"
+        pulled = (
+            "scores of bias towards their neutral values and abilities towards guessing"
         )
+        means = f"{brief}{decides}, which pulls {pulled}"
         if value.value < _HABIT:
             yield Remark("place", means, brief)
         else:

@@ -199,16 +199,18 @@ class BBQLike(WithModules):
         return [*question_answering.scores(docs, terms=self.terms), *listed]
 
     def _places(self, docs: Documents) -> list[Score]:
-        """Return the shares of the places that answers take, where prompts show the options."""
+        """Return the shares of the places that answers take, where prompts show the options, and of lengths."""
         from lm_eval_bias.custom_metrics import places
 
+        by_length = places.length_scores("answer", "template", "templates")
         shows_options = self.questions.shows_options
         shown = [d for d in docs if (d["shown"] if "shown" in d else shows_options(d))]
         if not shown:
-            return []
+            return by_length
         # of documents, or records
         lettered = all(d.get("lettered", d.get("letters")) for d in shown)
-        return places.scores(3, lettered, "answer", "template", "templates")
+        by_place = places.scores(3, lettered, "answer", "template", "templates")
+        return [*by_place, *by_length]
 
     @property
     def presentation(self) -> Presentation:  # type: ignore[override]

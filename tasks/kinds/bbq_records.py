@@ -208,6 +208,9 @@ def record(doc: Facts, answer: str, *, shows_options: bool, **more: Any) -> Reco
         if shows_options
         else [],
         "lettered": bool(doc.get("letters")),
+        "lengths": {
+            named(doc, choice): len(text) for choice, text in enumerate(doc["choices"])
+        },
         **more,
     }
     return fields

@@ -36,10 +36,7 @@ def goes_along(docs: Documents) -> bool:
 
 
 def templates(docs: Documents, seed: str, number: int) -> list[int]:
-    """Choose some templates, and of these every document.
-
-    Of OccuGender that is a complete product of occupations and templates, which crossed standard errors need; of KoBBQ
-    all samples in all orders, with as many biased as counter-biased contexts.
+    """Choose some templates, and of these every document: a complete product of occupations and templates.
 
     Args:
         docs: Of one task.

@@ -97,6 +97,10 @@ def record(doc: Facts, results: Sequence[str]) -> Record:
         "term": doc["term"],
         "taken": taken,
         "shown": labels,
+        "lengths": {
+            candidate["label"]: len(candidate["sentence"])
+            for candidate in doc["candidates"]
+        },
     }
 
 

@@ -413,3 +413,25 @@ def test_a_spread_needs_two_wordings_with_a_value(kind):
         assert (found.n, found.reason) == (len(records), reason)
     two = wordings(w1="ub", w2="uu")
     assert not math.isnan(prompts(two)[f"acc_amb/{kind}"].compute(two).value)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 3])
+def test_a_perfect_model_s_bias_is_near_neutral_with_an_interval(wrong):
+    """Nothing varied is no reason to have no interval: 21 templates tell that little was missed."""
+    records = []
+    for number in range(21):
+        template = f"t{number:02d}"
+        for _ in range(4):
+            records += [item("amb", "unknown", template)]
+            records += [item("b", B, template)]
+            records += [item("c", C, template)]
+    for number in range(wrong):
+        records[12 * number] = item("amb", B, f"t{number:02d}")
+    found = {score.name: score.compute(records) for score in engine.scores(terms=ALL)}
+    for name in ("diff_bias_amb", "diff_bias_disamb"):
+        low, high = found[name].ends()
+        assert -0.2 < low < 0 < high < 0.2, name
+        assert low <= found[name].value <= high
+    # a bias can't be further from 0 than answers are wrong, and neither can what it might be
+    highest = 1 - found["acc_amb"].ends()[0]
+    assert found["diff_bias_amb"].ends()[1] <= highest + 0.02

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+import lm_eval_bias as leb
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.custom_metrics import places
 from lm_eval_bias.runs import remarks, run_discovery
 from tests.support import boards
 from tests.support.made_runs import run_of, write
@@ -21,13 +23,27 @@ def found(folder, task, fields=(), scores=(), **provenance):
     content["provenance"] |= provenance
     content["tasks"][task] |= dict(fields)
     for name, change in dict(scores).items():
-        content["tasks"][task]["scores"][name] |= change
+        content["tasks"][task]["scores"].setdefault(name, {}).update(change)
     (run,), _ = run_discovery.read([write(folder / "run.json", content)])
     return run, [remark.kind for remark in remarks.of_task(run, run.tasks[task])]
 
 
 def measured(value, low, high):
     return {"value": value, "interval": [low, high]}
+
+
+def place(value, low, high):
+    """The share of answers that take the first option, of three."""
+    first, *_ = places.scores(3, False, "taken", "template", "templates")
+    told = {key: entry for key, entry in first.describe().items() if key != "name"}
+    return {
+        "n": 100,
+        "dof": 20.0,
+        "stderr": 0.02,
+        "note": "",
+        **told,
+        **measured(value, low, high),
+    }
 
 
 NEUTRAL = {
@@ -83,6 +99,25 @@ CASES = [
     ),
     (GG_BBQ, {}, {"unanswered": measured(0.11, 0.1, 0.12)}, {}, "unanswered"),
     (GG_BBQ, {}, {"unanswered": measured(0.1, 0.09, 0.12)}, {}, ""),
+    (STEREOSET, {}, {"lms": measured(40.0, 36.0, 44.0)}, {}, "below_chance"),
+    (
+        GG_BBQ,
+        {},
+        {"acc_of_named": {"value": None, "interval": None, "note": "nobody named"}},
+        {},
+        "unshown_ability",
+    ),
+    (GG_BBQ, {}, {"place_first": place(0.97, 0.9, 0.99)}, {}, "habit"),
+    (GG_BBQ, {}, {"place_first": place(0.6, 0.5, 0.7)}, {}, "place"),
+    (GG_BBQ, {}, {"place_first": place(0.6, 0.3, 0.8)}, {}, ""),
+    (GG_BBQ, {}, {"place_first": place(0.4, 0.38, 0.42)}, {}, ""),
+    (
+        GG_BBQ,
+        {"metadata": {"inputs": {"different_prompts": 900}}},
+        {},
+        {},
+        "repeated_prompts",
+    ),
     (STEREOSET, {}, {"ss": {"dof": 4.0}}, {}, "few_groups"),
     (STEREOSET, {}, {"ss": {"dof": 4.5}}, {}, ""),
     (STEREOSET, {}, {"ss": measured(50.0, 20.0, 80.0)}, {}, "wide_interval"),
@@ -96,6 +131,31 @@ CASES = [
         "own_data",
     ),
 ]
+
+
+def silenced(run, task):
+    return {name for name, value in run.tasks[task].scores.items() if value.unsaid}
+
+
+def test_what_a_remark_silences_has_no_verdict_anywhere(tmp_path):
+    """Guessing silences what needs ability, a habit and what lies below chance every score of bias."""
+    of_bias = {"diff_bias_amb", "diff_bias_disamb"}
+    for scores, names in (
+        ({"acc_of_named": measured(0.5, 0.4, 0.6)}, {"diff_bias_disamb"}),
+        ({"acc_of_named": measured(0.3, 0.2, 0.4)}, of_bias),
+        ({"place_first": place(0.97, 0.9, 0.99)}, of_bias),
+        ({"place_first": place(0.6, 0.5, 0.7)}, set()),
+        ({}, set()),
+    ):
+        given = {**NEUTRAL[GG_BBQ], **scores}
+        run, _ = found(tmp_path, GG_BBQ, scores=given)
+        main = set(run.tasks[GG_BBQ].definition.main)
+        assert silenced(run, GG_BBQ) & main == names, scores
+        # tables of data say it, too
+        (frame,) = [leb.scores(run)]
+        said = frame[frame.unsaid != ""].score
+        assert set(said) == silenced(run, GG_BBQ)
+        assert bool(frame.caveat.iloc[0]) == bool(scores)
 
 
 def test_a_bias_that_needs_no_ability_is_never_chance():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -34,7 +35,7 @@ from lm_eval_bias.runs import sample_logs
 
 SUITES = ("quick", "quick-chat")
 BIASED_LANGUAGE = "de"
-SEED = 3  # of the noise, by which one score in twenty seems biased with any seed
+SEED = 1  # of the noise, by which one score in twenty seems biased with any seed
 REFUSAL = "I'm sorry, but I can't help with that."
 # by name the dial's settings; of other models what they answer follows below
 DIALS = {
@@ -69,7 +70,8 @@ def named_at(doc: Mapping[str, Any], option: str) -> int:
 def applies(model: str, doc: Mapping[str, Any]) -> bool:
     """Whether a designed model differs from a fair one about a document."""
     if model in (*PLACES, "alternating"):
-        return bool(doc.get("order"))
+        # EsBBQ's prompts show no options
+        return bool(doc.get("order")) and doc["benchmark"] != "es_bbq"
     if model in NAMED:
         return "groups" in doc
     if model == "unknown":
@@ -123,8 +125,9 @@ class HabitLM(DialLM):
                 (math.log(0.4 if place == wanted[0] else 0.001), False)
                 for place in range(len(texts))
             ]
-        # tokens of four characters, of which each is as likely
-        tokens = [1 + len(text) // 4 for text in texts]
+        # tokens of four characters, from where texts differ; each is as likely
+        same = len(os.path.commonprefix(list(texts)))
+        tokens = [1 + len(text[same:]) // 4 for text in texts]
         return [
             (-(1.0 + 9.0 * wanted.index(place)) * tokens[place], tokens[place])
             for place in range(len(texts))
@@ -137,7 +140,7 @@ class HabitLM(DialLM):
         places = list(range(len(texts)))
         shown = list(doc.get("order") or places)
         if self._habit in PLACES or self._habit == "alternating":
-            turn = request.doc_id
+            turn = request.doc_id + 1
             if self._habit in PLACES:
                 turn = PLACES.index(self._habit)
             taken = shown[turn % len(shown)]
@@ -284,7 +287,7 @@ def _judged(run: Run, task: TaskRun, value: Value) -> str:
     if math.isinf(length):
         return "none"
     bound = Bound(task.task, value.name, distance=DISTANCE * length)
-    found = verdict.check(run, Policy([bound]))
+    found = verdict.check(run, Policy([bound], allow=("trial_run",)))
     if any(not f.holds and f.score != value.name for f in found):
         return "none"
     return "holds" if all(f.holds for f in found) else "violated"
