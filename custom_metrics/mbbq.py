@@ -86,7 +86,7 @@ def _contrast(base: Score, kind: str, context: str) -> Score:
     return Score(
         f"contrast/{base.name}",
         **told,
-        needs_ability=context == "disamb",
+        needs_ability=kind == "acc" or context == "disamb",
         contribution=partial(_contribution, base=base),
         design=partial(_design, base=base, context=context if kind != "acc" else ""),
     )

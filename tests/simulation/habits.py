@@ -35,7 +35,9 @@ from lm_eval_bias.runs import sample_logs
 
 SUITES = ("quick", "quick-chat")
 BIASED_LANGUAGE = "de"
-SEED = 1  # of the noise, by which one score in twenty seems biased with any seed
+SEED = int(
+    os.environ.get("HSEED", "1")
+)  # of the noise, by which one score in twenty seems biased with any seed
 REFUSAL = "I'm sorry, but I can't help with that."
 # by name the dial's settings; of other models what they answer follows below
 DIALS = {
@@ -125,9 +127,9 @@ class HabitLM(DialLM):
                 (math.log(0.4 if place == wanted[0] else 0.001), False)
                 for place in range(len(texts))
             ]
-        # tokens of four characters, from where texts differ; each is as likely
+        # characters from where texts differ, of which each is as likely
         same = len(os.path.commonprefix(list(texts)))
-        tokens = [1 + len(text[same:]) // 4 for text in texts]
+        tokens = [1 + len(text[same:]) for text in texts]
         return [
             (-(1.0 + 9.0 * wanted.index(place)) * tokens[place], tokens[place])
             for place in range(len(texts))

@@ -59,6 +59,15 @@ class Case:
 RIGHT = {"amb": "unknown", "b": "biased", "c": "counter"}
 
 
+def lengths(rng, options):
+    """How many characters each option has; often one alone is the shortest or longest."""
+    return dict(zip(options, rng.integers(4, 9, len(options)).tolist(), strict=True))
+
+
+def swapped_lengths(r):
+    return {other(option): length for option, length in r["lengths"].items()}
+
+
 def questions(rng):
     """A product of templates, contexts, values and wordings, so that each wording has the same items."""
     made = []
@@ -74,6 +83,7 @@ def questions(rng):
             "category": value, "wording": wording,
             "by_rule": dict(zip(("bytes", "tokens"), answers[1:], strict=True)),
             "shown": rng.permutation(["biased", "counter", "unknown"]).tolist(), "lettered": True,
+            "lengths": lengths(rng, ("biased", "counter", "unknown")),
         })  # fmt: skip
     return made
 
@@ -81,7 +91,7 @@ def questions(rng):
 def swapped_question(r):
     rules = {rule: other(answer) for rule, answer in r["by_rule"].items()}
     return {**r, "answer": other(r["answer"]), "biased_context": not r["biased_context"], "by_rule": rules,
-            "shown": [*map(other, r["shown"])]}  # fmt: skip
+            "shown": [*map(other, r["shown"])], "lengths": swapped_lengths(r)}  # fmt: skip
 
 
 def silent_question(r):
@@ -193,7 +203,7 @@ def choices(rng):
     labels = [STEREOTYPE, ANTI, UNRELATED, NONE, REFUSED]
     return [
         {"test": test, "bias_type": kind, "term": f"{kind[0]}{term}", "shown": tuple(rng.permutation(labels[:3])),
-         "taken": str(rng.choice(labels, p=[0.35, 0.25, 0.2, 0.1, 0.1]))}
+         "lengths": lengths(rng, labels[:3]), "taken": str(rng.choice(labels, p=[0.35, 0.25, 0.2, 0.1, 0.1]))}
         for test, kind, term, _ in itertools.product(("intra", "inter"), ("gender", "race"), range(4), range(4))
     ]  # fmt: skip
 
@@ -220,7 +230,8 @@ OUTCOMES, OUTCOMES_BY_WAY = (
     for ways in (("score",), VARIANTS)
 )  # fmt: skip
 CHOICES = Case(
-    choices, ("term",), lambda r: {**r, "taken": other(r["taken"]), "shown": tuple(map(other, r["shown"]))},
+    choices, ("term",), lambda r: {**r, "taken": other(r["taken"]), "shown": tuple(map(other, r["shown"])),
+                                  "lengths": swapped_lengths(r)},
     lambda r: {**r, "taken": NONE},
 )  # fmt: skip
 

@@ -61,7 +61,7 @@ def parts():
                 yield task, suite, name
 
 
-@pytest.mark.parametrize(("task", "suite", "name"), parts())
+@pytest.mark.parametrize(("task", "suite", "name"), list(parts()))
 def test_a_letter_is_no_stereotype(task, suite, name, mirror):
     docs = documents(task)
     if suite:
