@@ -53,6 +53,8 @@ _MOST_LINES = 3
 _NEEDED = {
     "chance_level": "better than by guessing",
     "low_coverage": "scores that cover the answers",
+    remarks.CUT_PROMPTS: "prompts that the model reads whole",
+    remarks.ALIKE: "draws that differ",
 }
 
 
@@ -215,6 +217,11 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
     findings: list[GateFinding] = []
     for task in judged.values():
         findings += _requirements(run, task, policy)
+    for task in judged.values():
+        for remark in remarks.about_texts(task):
+            if remark.kind not in _NEEDED:
+                about = (task.task, remark.kind, True, "for information", remark.text)
+                findings.append(GateFinding(*about))
     for remark in remarks.about_origin(run):
         holds = remark.kind not in policy.refuse
         required = "for information" if holds else "refused by the policy"

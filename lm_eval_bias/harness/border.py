@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
@@ -71,6 +71,33 @@ def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
         *_end(model, tokenizer),
         *_round_trip(tokenizer),
     ]
+
+
+def find_cut(model: Any, requests: Iterable[Any]) -> None:
+    """Mark requests whose beginnings a model doesn't read, since they are longer than its window.
+
+    They get an attribute ``cut``: how many tokens they have, and how many of these are read.
+    """
+    limit = internals.window(model)
+    is_asked_tokens = internals.attribute(model, "tokenized_requests", True)
+    is_known = limit is not None and internals.derives_from(type(model), "TemplateLM")
+    for request in requests if is_known and is_asked_tokens else ():
+        context, more = request.args
+        room = limit
+        if not isinstance(more, str):
+            room = model.max_length - int(more.get("max_gen_toks", 0))
+            more = ""
+        # there are no more tokens than bytes, but for some around them
+        if not isinstance(context, str) or len(f"{context}{more}".encode()) + 8 <= room:
+            continue
+        ids = (
+            internals.encode_pair(model, context, more)
+            if more
+            else [model.tok_encode(context)]
+        )
+        length = sum(map(len, ids))
+        if length > room:
+            request.cut = length, room
 
 
 def added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:

@@ -50,6 +50,7 @@ LOGLIKELIHOOD_TOKENS = "_loglikelihood_tokens"  # of TemplateLM: answers to requ
 DETECT_BATCH_SIZE = (
     "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
 )
+MODEL_GENERATE = "_model_generate"  # of VLLM: tokens to texts, with why these ended
 WRITE_OUT = "lm_eval.evaluator_utils"  # the logger that --write_out writes prompts to
 NO_DOCUMENTS = "did not find any docs"
 
@@ -130,6 +131,33 @@ def encode_pair(model: Any, context: str, continuation: str) -> Pair:
 def concurrency(model: Any) -> int:
     """Return how many requests a client of a server sends at the same time (``num_concurrent``)."""
     return max(1, getattr(model, "_concurrent", 1))
+
+
+def end_tokens(model: Any) -> set[int]:
+    """Return the tokens that end a text of the harness's ``hf``: its tokenizer's, and those of its configuration."""
+    configured = model.model.generation_config.eos_token_id
+    listed = configured if isinstance(configured, list) else [configured]
+    return {model.eot_token_id, *listed} - {None}
+
+
+def attribute(model: Any, name: str, default: Any = None) -> Any:
+    """Return an attribute of a model; the default where it has none, or its property fails in whatever way."""
+    try:
+        return getattr(model, name, default)
+    except Exception:  # noqa: BLE001 (other people's code, which may download)
+        return default
+
+
+def window(model: Any) -> int | None:
+    """Return how many tokens of a context and its continuation a model reads; ``None`` where that isn't known.
+
+    The harness's ``hf`` doesn't read the last one, and its ``vllm`` writes one more.
+    """
+    limit = attribute(model, "max_length")
+    if not isinstance(limit, int):
+        return None
+    kind = type(model)
+    return limit + derives_from(kind, "HFLM") - derives_from(kind, "VLLM")
 
 
 def generate_silently(model: Any, requests: Sequence[Any]) -> list[Any]:

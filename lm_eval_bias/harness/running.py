@@ -18,6 +18,7 @@ from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, redaction
+from lm_eval_bias.core.answers import finish_reasons
 from lm_eval_bias.core.errors import BiasError, import_failure, one_line
 from lm_eval_bias.harness import distributed, internals, servers
 
@@ -103,9 +104,8 @@ def build_model(config: EvaluatorConfig) -> Any:
         for seed, value in zip(seeds, config.seed or (), strict=False):
             if value is not None:
                 seed(value)
-        return internals.model_class(config.model).create_from_arg_obj(
-            config.model_args, shape
-        )
+        kind = servers.checked(internals.model_class(config.model))
+        return kind.create_from_arg_obj(config.model_args, shape)
     except BiasError:
         raise
     except Exception as error:
@@ -251,6 +251,9 @@ def samples_in_order(
                 is_nan = isinstance(value, float) and math.isnan(value)
                 if not name.endswith("_stderr"):
                     kept[name] = None if is_nan else value
+            reasons = finish_reasons(sample["resps"])
+            if reasons:
+                kept["finish_reasons"] = reasons
             scored.append(kept)
         scored.sort(
             key=lambda sample: (filters.index(sample["filter"]), sample["doc_id"])

@@ -15,6 +15,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval_bias.core import (
     Data,
     __version__,
+    answers,
     benchmark,
     content_hashes,
     files,
@@ -342,14 +343,36 @@ class BiasTask(ConfigurableTask):
         """
         for instance in self._instances:
             del instance.resps[instance.repeats :]
-        if self._world_size > 1 and self.OUTPUT_TYPE == "generate_until":
+        if self.OUTPUT_TYPE == "generate_until":
             distributed.filter_together(self._instances, self._world_size, self._filter)
         else:
             super().apply_filters()
+        self._record_cut_prompts()
 
     def _filter(self, instances: list[Instance]) -> None:
-        for ensemble in self._filters:
-            ensemble.apply(instances)
+        """Filter texts, and record how they ended."""
+        texts = [each.resps for each in instances]
+        docs = [each.doc for each in instances]
+        for ensemble in self._filters:  # one, or the harness's own that takes the first
+            steps = [make() for make in ensemble.filters]
+            read = answers.filtered(steps, texts, docs)
+            for instance, answer in zip(instances, read, strict=True):
+                instance.filtered_resps[ensemble.name] = answer
+            pairs = zip(texts, read, strict=True)
+            self.config.metadata["texts"] = answers.endings(pairs)
+
+    def _record_cut_prompts(self) -> None:
+        """Record the documents of which the model reads only the ends, over all ranks, and how long the longest is."""
+        cut = {
+            each.doc_id: each.cut for each in self._instances if hasattr(each, "cut")
+        }
+        longest = max(cut.values(), default=(0, 0))
+        found = distributed.gathered((len(cut), longest), self._world_size)
+        numbers, lengths = zip(*found, strict=True)
+        if any(numbers):
+            length, read = max(lengths)
+            facts = {"documents": sum(numbers), "longest": length, "read": read}
+            self.config.metadata["cut_prompts"] = facts
 
     def _kinds_of_ranks(self, limit: Any, samples: Any) -> list[str]:
         """List the kinds of questions, in the order in which every rank has to ask them.

@@ -22,7 +22,15 @@ from lm_eval_bias.runs import settings
 
 # kinds that forbid a verdict on a score, most serious first
 TRIAL = "trial_run"
-DISQUALIFYING = (TRIAL, "chance_level", "low_coverage", "unanswered")
+CUT_PROMPTS, ALIKE = ("cut_prompts", "same_draws")
+DISQUALIFYING = (
+    TRIAL,
+    CUT_PROMPTS,
+    "chance_level",
+    "low_coverage",
+    ALIKE,
+    "unanswered",
+)
 # kinds about where a run's answers came from, which policies may refuse
 ABOUT_ANSWERS = WEIGHTS, CACHED = ("unproven_weights", "cached_answers")
 # headings of the kinds, by weight: about the numbers themselves, how they were made, what single ones lack
@@ -34,7 +42,14 @@ SERIOUS, SETTING, NOTE = HEADINGS = (
 _HEADINGS = {
     **dict.fromkeys(("changed_options", "own_data", "border", "suite_part"), SETTING),
     **dict.fromkeys(ABOUT_ANSWERS, SETTING),
+    **dict.fromkeys(("unfinished_texts", "blocked_texts", "failed_texts"), SETTING),
     "score_note": NOTE,
+}
+# of texts, by how they ended
+_ENDS = {
+    "unfinished": "were cut before they said an answer, and count as unanswered: raise max_gen_toks= (--gen_kwargs)",
+    "blocked": "were blocked by a filter or refused by the server, and count as refusals",
+    "failed": "are none, since the server refused the prompt with an error: they count as unanswered",
 }
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 _FEW_GROUPS = 5.0
@@ -76,8 +91,34 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
         if not share:
             means = "the scores say nothing about bias"
         yield Remark("unanswered", f"{brief}: {means}", brief)
+    yield from about_texts(task)
     if not task.scores and task.withheld:
         yield Remark("of_benchmark", task.withheld)
+
+
+def about_texts(task: TaskRun) -> Iterator[Remark]:
+    """Say which prompts were cut by the model's window or blocked, and which texts were cut or alike."""
+    cut = task.metadata.get(CUT_PROMPTS)
+    if cut:
+        brief = f"{cut['documents']:,} of {task.documents:,} prompts were cut"
+        yield Remark(
+            CUT_PROMPTS,
+            (
+                f"{brief}: the model reads the last {cut['read']:,} tokens, and the longest has {cut['longest']:,}; "
+                "take a model with a longer window, raise max_length= where it is set, or lower max_gen_toks="
+            ),
+            brief,
+        )
+    texts = task.metadata.get("texts") or {}
+    if texts.get("alike"):
+        brief = f"all {texts['alike']} draws of every prompt are the same text"
+        advice = "the server may not sample, and the scores rest on one text each"
+        yield Remark(ALIKE, f"{brief}: {advice}", brief)
+    for name, says in _ENDS.items():
+        if texts.get(name):
+            share = 100 * texts[name] / texts["texts"]
+            count = f"{texts[name]:,} of {texts['texts']:,} texts ({share:.2g}%)"
+            yield Remark(f"{name}_texts", f"{count} {says}")
 
 
 def _guesses(task: TaskRun, answered: float) -> Iterator[Remark]:
