@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,17 +21,17 @@ SEVERAL = "[several answers]"
 UNREADABLE = "[unreadable]"
 NOT_SINGLE = "[no single answer]"
 UNANSWERED = (REFUSED, EMPTY, ENDLESS, SEVERAL, UNREADABLE, NOT_SINGLE)
-# why texts end, in servers' words: the model was still writing; a filter, or the model itself, refused; none came
-CUT = {"length", "max_tokens", "max_output_tokens", "model_length"}
-BLOCKED = {"blocklist", "content_filter", "prohibited_content", "refusal", "safety"}
-FAILED = "error"
+# how a text ended, by the words of servers: while the model still wrote, by a filter or a refusal, or with an error
+CUT, BLOCKED, FAILED = ("cut", "blocked", "failed")
+_ENDS = {
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), CUT),
+    **dict.fromkeys(
+        ("content_filter", "prohibited_content", "refusal", "safety"), BLOCKED
+    ),
+    "error": FAILED,
+}
 _BEHIND = "\x1e"  # between a text and why it ended, on its way from a model and in the file of --use_cache
 _WHOLE = re.compile(r".*[.!?。\n]", re.DOTALL)  # the sentences that end
-
-
-def with_finish(text: str, finish: str) -> str:
-    """Put behind a text why it ended, so that both are kept as one; :meth:`Text.apart` takes them apart."""
-    return f"{text}{_BEHIND}{finish}" if finish else text
 
 
 class Text(str):
@@ -48,48 +49,42 @@ class Text(str):
         made.finish = finish
         return made
 
-    @classmethod
-    def apart(cls, text: str) -> Text:
-        """Take apart what :func:`with_finish` joined.
+    # until WithoutThoughtsFilter keeps why a text ended, what it does with one keeps that
 
-        >>> text = Text.apart(with_finish("B", "length"))
-        >>> text, text.finish, Text.apart("B").finish
-        ('B', 'length', '')
-        """
-        written, _, finish = text.rpartition(_BEHIND)
-        return cls(written, finish) if _BEHIND in text else cls(text)
+    def __bool__(self) -> bool:
+        return self != "" or ended(self) != ""
+
+    def __getitem__(self, place: Any) -> Text:
+        return Text(super().__getitem__(place), self.finish)
+
+    def strip(self, characters: str | None = None, /) -> Text:
+        """Strip its ends, as of any text."""
+        return Text(super().strip(characters), self.finish)
 
 
-def filtered(
-    steps: Iterable[Any], answers: Sequence[Any], docs: Sequence[Any]
-) -> list[Any]:
-    """Apply filters one after another; where one changes texts, these still know why they ended.
+def with_finish(text: str, finish: str) -> str:
+    """Put behind a text why it ended, so that both are kept as one; :func:`apart` takes them apart.
 
-    Args:
-        steps: The filters.
-        answers: Of each document, its texts.
-        docs: The documents.
+    >>> apart(with_finish("B", "length")).finish, apart("B").finish
+    ('length', '')
     """
-    for step in steps:
-        changed = list(step.apply(answers, docs))
-        answers = [_as_ended(*pair) for pair in zip(changed, answers, strict=True)]
-    return list(answers)
+    return f"{text}{_BEHIND}{finish}" if finish else text
 
 
-def _as_ended(changed: Any, texts: Sequence[Any]) -> Any:
-    """Return texts that a filter has changed with why they ended; anything else as it is."""
-    are_texts = isinstance(changed, list) and all(isinstance(t, str) for t in changed)
-    if not are_texts or len(changed) != len(texts):
-        return changed
-    return [
-        Text(text, getattr(before, "finish", ""))
-        for text, before in zip(changed, texts, strict=True)
-    ]
+def apart(text: str) -> Text:
+    """Take apart what :func:`with_finish` made."""
+    written, mark, finish = text.rpartition(_BEHIND)
+    return Text(written, finish) if mark else Text(text)
 
 
 def finish_of(text: Any) -> str:
-    """Return why a text ended, in small letters; empty where that isn't known."""
-    return str(getattr(text, "finish", "")).lower()
+    """Return why a text ended; empty where that isn't known."""
+    return getattr(text, "finish", "")
+
+
+def ended(text: Any) -> str:
+    """Return how a text ended: :data:`CUT`, :data:`BLOCKED` or :data:`FAILED`; empty for others."""
+    return _ENDS.get(finish_of(text).lower(), "")
 
 
 def reading(text: str, read: Callable[[str], str], is_running: bool = False) -> str:
@@ -100,33 +95,58 @@ def reading(text: str, read: Callable[[str], str], is_running: bool = False) -> 
         read: Reads it.
         is_running: Whether a text says its answer by all of its words, so that a part says it, too.
 
-    >>> reading(Text("Answer: B.\\nThe op", "length"), str.strip), reading(Text("", "content_filter"), str.strip)
+    >>> reading(Text("Answer: B.\nThe op", "length"), str.strip), reading(Text("", "content_filter"), str.strip)
     ('Answer: B.', '[refused]')
     """
-    finish = finish_of(text)
-    is_blocked = finish in BLOCKED
-    if finish == "refusal" or (is_blocked and not text.strip()):
-        return REFUSED
-    if not is_blocked and finish not in CUT:
+    end = ended(text)
+    if end not in (CUT, BLOCKED):
         return read(text)
     whole = _WHOLE.match(text)
     found = read(text if is_running else whole[0] if whole else "")
-    return ENDLESS if found in UNANSWERED else found
+    if found not in UNANSWERED:
+        return found
+    is_bare = not str(text).strip() or finish_of(text) == "refusal"
+    return REFUSED if end == BLOCKED and is_bare else ENDLESS
+
+
+def endings(prompts: Iterable[tuple[Sequence[Any], Any]]) -> dict[str, int]:
+    """Count how the texts of a task ended.
+
+    Args:
+        prompts: Of each, its texts and its filtered answer (:func:`written`).
+
+    Returns:
+        ``texts``; how many were cut, blocked or failed; ``unfinished``, the cut ones that say no answer; and where all
+        draws of every prompt are one text, ``alike``, how many these are.
+    """
+    counts = Counter[str]()
+    draws = set()
+    for texts, answer in prompts:
+        for text, (_, read) in zip(texts, written([texts], [answer]), strict=False):
+            counts[ended(text)] += 1
+            counts["unfinished"] += ended(text) == CUT and read in UNANSWERED
+        counts["texts"] += len(texts)
+        draws.add((len(texts), len(set(texts))))
+    numbers, different = zip(*draws, strict=True)
+    if max(different) == 1 < min(numbers):
+        counts["alike"] = max(numbers)
+    del counts[""]
+    return dict(counts)
 
 
 def finish_reasons(texts: Sequence[Sequence[Any]]) -> list[list[str]]:
     """Return why each text of some requests ended; nothing where no text tells it."""
-    reasons = [[getattr(text, "finish", "") for text in of_one] for of_one in texts]
+    reasons = [list(map(finish_of, of_one)) for of_one in texts]
     return reasons if any(map(any, reasons)) else []
 
 
 def texts_of(logged: Facts) -> list[list[Any]]:
     """Return the texts of each request of a logged sample, which know why they ended where the log tells it."""
-    texts = logged["resps"]
     reasons = logged.get("finish_reasons")
     if not reasons:
-        return list(texts)
-    return [list(map(Text, *pair)) for pair in zip(texts, reasons, strict=True)]
+        return list(logged["resps"])
+    pairs = zip(logged["resps"], reasons, strict=True)
+    return [list(map(Text, *pair)) for pair in pairs]
 
 
 def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
@@ -149,34 +169,6 @@ def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
         (str(text or ""), str(reading))
         for text, reading in zip(texts[0], read, strict=False)
     ]
-
-
-def endings(prompts: Iterable[tuple[Sequence[Any], Any]]) -> dict[str, int]:
-    """Count how the texts of a task ended.
-
-    Args:
-        prompts: Of each, its texts and its filtered answer (:func:`written`).
-
-    Returns:
-        ``texts``; ``cut``; ``unfinished``, those of them that say no answer; ``blocked``; ``failed``; and ``alike``,
-        where all draws of every prompt are one text, how many these are.
-    """
-    counts = dict.fromkeys(("texts", "cut", "unfinished", "blocked", "failed"), 0)
-    draws = []
-    for texts, answer in prompts:
-        counts["texts"] += len(texts)
-        for text, (_, read) in zip(texts, written([texts], [answer]), strict=False):
-            finish = finish_of(text)
-            is_cut = finish in CUT
-            counts["cut"] += is_cut
-            counts["unfinished"] += is_cut and read in UNANSWERED
-            counts["blocked"] += finish in BLOCKED
-            counts["failed"] += finish == FAILED
-        draws.append((len(texts), len(set(texts))))
-    sampled = [different for number, different in draws if number > 1]
-    if len(sampled) > 1 and set(sampled) == {1}:
-        counts["alike"] = max(number for number, _ in draws)
-    return counts
 
 
 def requests_of(logged: Facts) -> list[list[Any]]:

@@ -351,14 +351,10 @@ class BiasTask(ConfigurableTask):
 
     def _filter(self, instances: list[Instance]) -> None:
         """Filter texts, and record how they ended."""
-        texts = [each.resps for each in instances]
-        docs = [each.doc for each in instances]
-        for ensemble in self._filters:  # one, or the harness's own that takes the first
-            steps = [make() for make in ensemble.filters]
-            read = answers.filtered(steps, texts, docs)
-            for instance, answer in zip(instances, read, strict=True):
-                instance.filtered_resps[ensemble.name] = answer
-            pairs = zip(texts, read, strict=True)
+        for ensemble in self._filters:  # one
+            ensemble.apply(instances)
+            name = ensemble.name
+            pairs = [(each.resps, each.filtered_resps[name]) for each in instances]
             self.config.metadata["texts"] = answers.endings(pairs)
 
     def _record_cut_prompts(self) -> None:

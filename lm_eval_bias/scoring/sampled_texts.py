@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from lm_eval_bias.core import Data
-from lm_eval_bias.core.answers import Text, with_finish
+from lm_eval_bias.core.answers import Text, apart, with_finish
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.questions import GENERATED
 from lm_eval_bias.harness import border, internals, servers
@@ -298,22 +298,22 @@ def _greedy(model: LM, requests: Requests, filler: Instance) -> list[str]:
 
 
 @contextlib.contextmanager
-def _telling_ends(model: Any) -> Iterator[None]:
-    """Let texts carry why they ended, where a client of a server or vLLM tells it."""
-    with contextlib.ExitStack() as stack:
-        if hasattr(model, "marks"):
-            stack.enter_context(shadowed(model, "marks", True))
-        if internals.derives_from(type(model), "VLLM"):
-            write = getattr(model, internals.MODEL_GENERATE)
+def _telling_ends(model: Any, tells_ends: bool) -> Iterator[None]:
+    """Let texts carry why they ended, where a client of a server or vLLM knows it."""
+    name = "marks"
+    change: Any = tells_ends
+    if internals.derives_from(type(model), "VLLM") and tells_ends:
+        name = internals.MODEL_GENERATE
+        write = getattr(model, name)
 
-            def marked(*args: Any, **options: Any) -> Any:
-                written = write(*args, **options)
-                for output in written if options.get("generate") else ():
-                    for text in output.outputs:
-                        text.text = with_finish(text.text, text.finish_reason)
-                return written
+        def change(*args: Any, **options: Any) -> Any:
+            written = write(*args, **options)
+            for output in written if options.get("generate") else ():
+                for text in output.outputs:
+                    text.text = with_finish(text.text, text.finish_reason)
+            return written
 
-            stack.enter_context(shadowed(model, internals.MODEL_GENERATE, marked))
+    with shadowed(model, name, change):
         yield
 
 
@@ -362,14 +362,13 @@ def _generated(self: LM, requests: Requests) -> list[str]:
         with that, so that thoughts that never end can be told.
     """
     texts: list[Any] = [None] * len(requests)
-    # the log of such a run has it, too: what is read must be what is read again
-    tells_ends = servers.is_asked(self)
     border.find_cut(self, requests)
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(servers.asking(self))
-        stack.enter_context(_keeping_marks(self, tells_ends))
-        if tells_ends:
-            stack.enter_context(_telling_ends(self))
+    with (
+        # only then the log has it, too: what is read must be what is read again
+        servers.asking(self) as tells_ends,
+        _telling_ends(self, tells_ends),
+        _keeping_marks(self, tells_ends),
+    ):
         for sampling, answer in ((True, _sampled), (False, _greedy)):
             places = [
                 i
@@ -382,7 +381,7 @@ def _generated(self: LM, requests: Requests) -> list[str]:
                     answer(self, [requests[i] for i in places], requests[0]),
                     strict=True,
                 ):
-                    written = Text.apart(text)
+                    written = apart(text)
                     opening = opening_of_thoughts(requests[i].args[0])
                     texts[i] = Text(opening + written, written.finish)
     return texts

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.harness import border, internals, servers
+from lm_eval_bias.harness import answer_checks, border, internals, servers
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
@@ -158,7 +158,13 @@ def checked(
     values = (
         (*pair, float(answer[0])) for pair, answer in zip(pairs, answers, strict=True)
     )
-    servers.refuse(model, keys, values)
+    kind = type(model).__name__
+    problem = "" if kind == "DummyLM" else answer_checks.problem(values)
+    if problem:
+        servers.forget(model, "loglikelihood", keys)
+        raise BiasError(
+            f"the model type {kind} gives {problem}: check it (no answer was kept or scored)"
+        )
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
