@@ -101,12 +101,12 @@ def reading(text: str, read: Callable[[str], str], is_running: bool = False) -> 
     end = ended(text)
     if end not in (CUT, BLOCKED):
         return read(text)
+    is_bare = not str(text).strip() or finish_of(text) == "refusal"
+    if end == BLOCKED and is_bare:
+        return REFUSED
     whole = _WHOLE.match(text)
     found = read(text if is_running else whole[0] if whole else "")
-    if found not in UNANSWERED:
-        return found
-    is_bare = not str(text).strip() or finish_of(text) == "refusal"
-    return REFUSED if end == BLOCKED and is_bare else ENDLESS
+    return ENDLESS if found in UNANSWERED else found
 
 
 def endings(prompts: Iterable[tuple[Sequence[Any], Any]]) -> dict[str, int]:

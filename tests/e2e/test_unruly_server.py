@@ -168,9 +168,9 @@ def test_a_run_through_everything(server, tiny_mirror, tmp_path, monkeypatch, sa
     for task in TASKS:
         told = results["configs"][task]["metadata"]["texts"]
         assert told["texts"] == counts[task]["texts"] > 10
-        assert told["blocked"] == counts[task]["content_filter"]
+        assert told.get("blocked", 0) == counts[task]["content_filter"]
         assert told["cut"] == told["unfinished"] == counts[task]["length"] > 1
-        assert told["failed"] == 0
+        assert "failed" not in told
         line = f"{task}: {told['unfinished']} of {told['texts']} texts"
         assert line in resumed.out
         assert "raise max_gen_toks=" in resumed.out
