@@ -135,7 +135,8 @@ def evaluate(
             begun = provenance.claim_cache(
                 config.use_cache, config.model, config.model_args
             )
-        border_facts = _looked_at(model, config, manager)
+        with running.answering(model, config):
+            border_facts = _looked_at(model, config, manager)
         ready()
         with servers.counting_kept() as kept:
             results = running.evaluate(config, model, manager, tracker)

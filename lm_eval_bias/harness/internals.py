@@ -305,7 +305,7 @@ def name_model(
     facts = tracker.general_config_tracker
     results["config"]["model"] = facts.model_source = kind
     # of LM: none where the model is elsewhere, or nowhere
-    device = getattr(model, "device", None)
+    device = attribute(model, "device")
     results["config"]["device"] = None if device is None else str(device)
     if facts.model_name not in map(str, arguments.values()):  # a random word
         facts.model_name = facts.model_name_sanitized = kind

@@ -359,15 +359,14 @@ class BiasTask(ConfigurableTask):
 
     def _record_cut_prompts(self) -> None:
         """Record the documents of which the model reads only the ends, over all ranks, and how long the longest is."""
-        cut = {
-            each.doc_id: each.cut for each in self._instances if hasattr(each, "cut")
-        }
-        longest = max(cut.values(), default=(0, 0))
-        found = distributed.gathered((len(cut), longest), self._world_size)
-        numbers, lengths = zip(*found, strict=True)
-        if any(numbers):
-            length, read = max(lengths)
-            facts = {"documents": sum(numbers), "longest": length, "read": read}
+        cut = [each for each in self._instances if hasattr(each, "cut")]
+        documents = len({each.doc_id for each in cut})
+        longest = max((each.cut for each in cut), default=(0, 0))
+        found = distributed.gathered((longest, documents), self._world_size)
+        (length, read), _ = max(found)
+        if length:
+            count = sum(documents for _, documents in found)
+            facts = {"documents": count, "longest": length, "read": read}
             self.config.metadata["cut_prompts"] = facts
 
     def _kinds_of_ranks(self, limit: Any, samples: Any) -> list[str]:

@@ -148,7 +148,7 @@ def batches(alone: Sequence[TextPart], requests: Requests, size: int) -> list[Ba
 
 def _size(model: LM) -> int | None:
     """Return how many samples are drawn together; ``None`` if the model looks for that itself."""
-    batch = str(getattr(model, "batch_size", 1))
+    batch = str(internals.attribute(model, "batch_size", 1))
     return (
         int(batch) * internals.concurrency(model)
         if batch.isdigit() and int(batch)

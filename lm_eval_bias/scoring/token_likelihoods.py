@@ -197,7 +197,7 @@ def lead(model: TemplateLM) -> list[int]:
 
     Some backends (``local-completions``) leave it out; it stays the way in which the model was trained to begin.
     """
-    tokenizer = getattr(model, "tokenizer", None)
+    tokenizer = internals.attribute(model, "tokenizer")
     try:
         return border.added(tokenizer.encode, tokenizer)[0]  # type: ignore[union-attr]
     except (TypeError, KeyError, AttributeError, NotImplementedError):
@@ -249,10 +249,10 @@ def loglikelihoods(model: TemplateLM, pairs: Pairs) -> Answers:
 
 def _refuse_long(model: TemplateLM, pairs: Pairs) -> None:
     """Refuse a text that the model would read only the end of: its likelihood would be another text's."""
-    limit = getattr(model, "max_length", None)
+    limit = internals.attribute(model, "max_length")
     if not isinstance(limit, int):
         return
-    is_causal = getattr(model, "backend", "causal") == "causal"
+    is_causal = internals.attribute(model, "backend", "causal") == "causal"
     longest = max(
         (len(c) + len(k) if is_causal else max(len(c), len(k)) for c, k in pairs),
         default=0,

@@ -46,7 +46,9 @@ class CrowSPairs(WithModules):
     place = 51
     main = ("pct_stereotype",)
     facets = {"bias_type": "bias_type"}
-    extensions = (harness_tasks(__package__),)
+    extensions = (
+        harness_tasks(__package__, lambda doc, _: (doc["sent_more"], doc["sent_less"])),
+    )
     presentation = Presentation(cautions=_cautions)
 
     def record(self, doc: Document, answers: Answers) -> Record:
