@@ -99,13 +99,14 @@ def reading(text: str, read: Callable[[str], str], is_running: bool = False) -> 
     ('Answer: B.', '[refused]')
     """
     end = ended(text)
+    written = str(text)
     if end not in (CUT, BLOCKED):
-        return read(text)
-    is_bare = not str(text).strip() or finish_of(text) == "refusal"
+        return read(written)
+    is_bare = not written.strip() or finish_of(text) == "refusal"
     if end == BLOCKED and is_bare:
         return REFUSED
-    whole = _WHOLE.match(text)
-    found = read(text if is_running else whole[0] if whole else "")
+    whole = _WHOLE.match(written)
+    found = read(written if is_running else whole[0] if whole else "")
     return ENDLESS if found in UNANSWERED else found
 
 

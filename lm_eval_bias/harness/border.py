@@ -74,14 +74,12 @@ def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
 
 
 def find_cut(model: Any, requests: Iterable[Any]) -> None:
-    """Mark requests whose beginnings a model doesn't read, since they are longer than its window.
+    """Mark requests whose beginnings a causal model doesn't read, since they are longer than its window.
 
     They get an attribute ``cut``: how many tokens they have, and how many of these are read.
     """
     limit = internals.window(model)
-    is_asked_tokens = internals.attribute(model, "tokenized_requests", True)
-    is_known = limit is not None and internals.derives_from(type(model), "TemplateLM")
-    for request in requests if is_known and is_asked_tokens else ():
+    for request in () if limit is None else requests:
         context, more = request.args
         room = limit
         if not isinstance(more, str):
@@ -90,11 +88,9 @@ def find_cut(model: Any, requests: Iterable[Any]) -> None:
         # there are no more tokens than bytes, but for some around them
         if not isinstance(context, str) or len(f"{context}{more}".encode()) + 8 <= room:
             continue
-        ids = (
-            internals.encode_pair(model, context, more)
-            if more
-            else [model.tok_encode(context)]
-        )
+        ids = [model.tok_encode(context)]
+        if more:
+            ids = internals.encode_pair(model, context, more)
         length = sum(map(len, ids))
         if length > room:
             request.cut = length, room

@@ -21,7 +21,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, Facts
@@ -149,14 +148,18 @@ def attribute(model: Any, name: str, default: Any = None) -> Any:
 
 
 def window(model: Any) -> int | None:
-    """Return how many tokens of a context and its continuation a model reads; ``None`` where that isn't known.
+    """Return how many tokens of a context and its continuation a causal model is given; ``None`` if that isn't known.
 
-    The harness's ``hf`` doesn't read the last one, and its ``vllm`` writes one more.
+    The harness's ``hf`` doesn't read the last one, and its ``vllm`` writes one more. Some servers get plain texts.
     """
-    limit = attribute(model, "max_length")
-    if not isinstance(limit, int):
-        return None
     kind = type(model)
+    limit = attribute(model, "max_length")
+    is_causal = attribute(model, "backend", "causal") == "causal"
+    has_tokens = attribute(
+        model, "tokenized_requests", derives_from(kind, "TemplateLM")
+    )
+    if not isinstance(limit, int) or not is_causal or not has_tokens:
+        return None
     return limit + derives_from(kind, "HFLM") - derives_from(kind, "VLLM")
 
 
@@ -190,17 +193,13 @@ def key_values(text: str) -> Data:
 @contextlib.contextmanager
 def no_client_bars(model: Any) -> Iterator[None]:
     """Hide a server client's progress bars, whatever its ``disable_tqdm`` says."""
-    with contextlib.ExitStack() as stack:
-        if is_client(model):
-            from lm_eval.models import api_models
+    if not is_client(model):
+        yield
+        return
+    from lm_eval.models import api_models
 
-            gather = functools.partial(api_models.tqdm_asyncio.gather, disable=True)
-            bars = {
-                "tqdm_asyncio": SimpleNamespace(gather=gather),
-                "tqdm": functools.partial(api_models.tqdm, disable=True),
-            }
-            for name, bar in bars.items():
-                stack.enter_context(shadowed(api_models, name, bar))
+    hidden = functools.partial(api_models.tqdm, disable=True)
+    with shadowed(api_models, "tqdm", hidden):
         yield
 
 
