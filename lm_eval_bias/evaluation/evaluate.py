@@ -153,7 +153,7 @@ def evaluate(
     )
     settings = {name: getattr(config, name, None) for name in flags}
     block = provenance.block(results, settings)
-    block["model"]["border"] = border_facts + servers.served_as(model)
+    block["model"]["border"] = border_facts + servers.notes(model)
     block["model"] |= servers.told(model)
     if model_name:
         block["model"]["name"] = model_name

@@ -191,6 +191,7 @@ class _CheckedClient:
     Attributes:
         marks: Whether texts carry why they ended (:func:`~lm_eval_bias.core.answers.with_finish`).
         sent: The options with which prompts were answered.
+        notes: What was asked otherwise than the task does.
         served: The name that the server gave its model; empty before it gave one.
         fingerprints: What it calls the model's state.
     """
@@ -200,6 +201,7 @@ class _CheckedClient:
         super().__init__(*args, **kwargs)
         self.marks = False
         self.sent: list[Facts] = []
+        self.notes: list[str] = []
         self.served = ""
         self.fingerprints: set[str] = set()
         self._left_out: set[str] = set()
@@ -364,9 +366,10 @@ class _CheckedClient:
             if is_known and _can_go(name, payload.get(name)):
                 spared.append(f"{name}={payload[name]}")
                 self._left_out.add(name)
-        if spared:
-            given = " and ".join(spared)
-            self._warn("the server doesn't take %s: asked without", given)
+        note = f"the server doesn't take {' and '.join(spared)}: asked without"
+        if spared and note not in self.notes:
+            self.notes.append(note)
+            logger.warning("%s", note)
         return bool(spared)
 
     def _without_answers(
@@ -422,12 +425,15 @@ class _CheckedClient:
             )
 
 
-def served_as(model: Any) -> list[str]:
-    """Say as which model a server answered, where that isn't the one that was asked for."""
+def notes(model: Any) -> list[str]:
+    """Say what a server was asked otherwise than the task does, and as which model it answered, if as another."""
     name = getattr(model, "served", "")
-    if not name or not model.model or name == model.model:
-        return []
-    return [f"the server answered as {name!r:.90}, asked for {model.model!r:.90}"]
+    found = [*getattr(model, "notes", [])]
+    if name and model.model and name != model.model:
+        found.append(
+            f"the server answered as {name!r:.90}, asked for {model.model!r:.90}"
+        )
+    return found
 
 
 def told(model: Any) -> Data:

@@ -290,6 +290,7 @@ def _machine_facts(block: Facts) -> Data:
         **{name: packages[name] for name in libraries if name in packages},
         "weights": "; ".join(proofs) or None,
         "served": f"{said} (not proven)" if said else None,
+        "sent": "; ".join(map(json.dumps, block["model"].get("sent") or [])) or None,
         "cached": cached,
         "border": "; ".join(block["model"].get("border") or []) or None,
         "data": "; ".join(sorted(names)) or None,

@@ -177,7 +177,7 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line(tmp_path):
 )
 def test_a_server_that_answers_as_another_model_is_told(answered, said):
     model = types.SimpleNamespace(model="tiny", served=answered or "")
-    assert servers_checks.served_as(model) == said
+    assert servers_checks.notes(model) == said
 
 
 def started(folder, single):

@@ -189,6 +189,7 @@ def test_a_model_that_thinks_is_asked_as_it_takes_it(
         {"model": "o4-mini", "max_completion_tokens": 3}
     ]
     told = " ".join(record.getMessage() for record in caplog.records)
+    assert all(note in told for note in checks.notes(model))
     for name in ("temperature=0.0", "seed", "top_p=1.0"):
         assert f"the server doesn't take {name}" in told
 
