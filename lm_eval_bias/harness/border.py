@@ -78,20 +78,19 @@ def find_cut(model: Any, requests: Iterable[Any]) -> None:
 
     They get an attribute ``cut``: how many tokens they have, and how many of these are read.
     """
-    limit = internals.window(model)
-    for request in () if limit is None else requests:
+    window = internals.window(model)
+    for request in () if window is None else requests:
         context, more = request.args
-        room = limit
+        room = window or 0
         if not isinstance(more, str):
             room = model.max_length - int(more.get("max_gen_toks", 0))
             more = ""
         # there are no more tokens than bytes, but for some around them
         if not isinstance(context, str) or len(f"{context}{more}".encode()) + 8 <= room:
             continue
-        ids = [model.tok_encode(context)]
+        length = len(model.tok_encode(context))
         if more:
-            ids = internals.encode_pair(model, context, more)
-        length = sum(map(len, ids))
+            length = sum(map(len, internals.encode_pair(model, context, more)))
         if length > room:
             request.cut = length, room
 

@@ -134,7 +134,8 @@ def concurrency(model: Any) -> int:
 
 def end_tokens(model: Any) -> set[int]:
     """Return the tokens that end a text of the harness's ``hf``: its tokenizer's, and those of its configuration."""
-    configured = model.model.generation_config.eos_token_id
+    generation = attribute(model.model, "generation_config")
+    configured = getattr(generation, "eos_token_id", None)
     listed = configured if isinstance(configured, list) else [configured]
     return {model.eot_token_id, *listed} - {None}
 

@@ -16,11 +16,16 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, Facts, answers, redaction
 from lm_eval_bias.core.errors import BiasError, one_line, printable
 from lm_eval_bias.harness import answer_checks, internals
+
+if TYPE_CHECKING:
+    from lm_eval.models.api_models import TemplateAPI as Client
+else:
+    Client = object  # the harness's need an extra
 
 logger = logging.getLogger("lm_eval.bias")
 DUMMY = "dummy"  # the harness's model type for smoke tests: it answers at random, as no distribution does
@@ -185,7 +190,7 @@ def _explanation(error: Exception) -> str:
     return meanings[0] if meanings else one_line(error)
 
 
-class _CheckedClient:
+class _CheckedClient(Client):
     """What goes before the methods of the harness's clients.
 
     Attributes:
@@ -210,7 +215,8 @@ class _CheckedClient:
         # once of all that fail alike
         self._warn = functools.cache(logger.warning)
         # here it is known what is worth another try
-        self._tries, self.max_retries = self.max_retries, 1
+        self._tries: int = vars(self)["max_retries"]
+        self.max_retries = 1
 
     async def get_batched_requests(
         self,
@@ -421,7 +427,7 @@ class _CheckedClient:
         if name != before:
             raise BiasError(
                 f"--model_args model={self.model}: {name!r:.90} answered, {before!r:.90} before, and a run has one "
-                "model: ask for the one before by its own name, or begin anew, with another file of --use_cache"
+                "model: ask for the one before by its own name, or begin again with another file of --use_cache"
             )
 
 

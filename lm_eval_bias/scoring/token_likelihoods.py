@@ -199,7 +199,7 @@ def lead(model: TemplateLM) -> list[int]:
     """
     tokenizer = internals.attribute(model, "tokenizer")
     try:
-        return border.added(tokenizer.encode, tokenizer)[0]  # type: ignore[union-attr]
+        return border.added(tokenizer.encode, tokenizer)[0]
     except (TypeError, KeyError, AttributeError, NotImplementedError):
         return []
 
