@@ -54,7 +54,6 @@ _NEEDED = {
     "chance_level": "better than by guessing",
     "low_coverage": "scores that cover the answers",
     remarks.CUT_PROMPTS: "prompts that the model reads whole",
-    remarks.ALIKE: "draws that differ",
 }
 
 

@@ -112,7 +112,7 @@ def about_texts(task: TaskRun) -> Iterator[Remark]:
     texts = task.metadata.get("texts") or {}
     if texts.get("alike"):
         brief = f"all {texts['alike']} draws of every prompt are the same text"
-        advice = "the server may not sample, and the scores rest on one text each"
+        advice = "the model is sure of each, or the server doesn't sample"
         yield Remark(ALIKE, f"{brief}: {advice}", brief)
     for name, says in _ENDS.items():
         if texts.get(name):
