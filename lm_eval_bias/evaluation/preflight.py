@@ -264,9 +264,9 @@ def check_model(config: EvaluatorConfig) -> None:
     if is_path and not os.path.exists(expanded(pretrained)):
         raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
     revision = config.model_args.get("revision", "main")
-    has_adapter = {"peft", "delta"} & set(config.model_args)
     is_folder = os.path.isdir(os.path.expanduser(pretrained))
-    if revision != "main" and is_folder and not has_adapter:
+    # of an adapter it may be the commit
+    if is_folder and revision != "main" and not config.model_args.get("peft"):
         raise BiasError(
             f"--model_args revision={revision}: pretrained={pretrained} is a folder, which has no revisions: leave it "
             "out, or name the model as the Hub does"

@@ -196,7 +196,7 @@ class _CheckedClient(Client):
     Attributes:
         marks: Whether texts carry why they ended (:func:`~lm_eval_bias.core.answers.with_finish`).
         sent: The options with which prompts were answered.
-        notes: What was asked otherwise than the task does.
+        notes: What was asked otherwise than the task does, and which other model answered.
         served: The name that the server gave its model; empty before it gave one.
         fingerprints: What it calls the model's state.
     """
@@ -206,7 +206,7 @@ class _CheckedClient(Client):
         super().__init__(*args, **kwargs)
         self.marks = False
         self.sent: list[Facts] = []
-        self.notes: list[str] = []
+        self.notes: dict[str, None] = {}
         self.served = ""
         self.fingerprints: set[str] = set()
         self._left_out: set[str] = set()
@@ -374,7 +374,7 @@ class _CheckedClient(Client):
                 self._left_out.add(name)
         note = f"the server doesn't take {' and '.join(spared)}: asked without"
         if spared and note not in self.notes:
-            self.notes.append(note)
+            self.notes[note] = None
             logger.warning("%s", note)
         return bool(spared)
 
@@ -420,6 +420,10 @@ class _CheckedClient(Client):
         name = reply.get("model")
         if not isinstance(name, str) or not name:
             return
+        if self.model not in (None, name):
+            self.notes.setdefault(
+                f"the server answered as {name!r:.90}, asked for {self.model!r:.90}"
+            )
         cache = _cache(self)
         before = self.served = self.served or name
         if cache is not None:
@@ -433,13 +437,7 @@ class _CheckedClient(Client):
 
 def notes(model: Any) -> list[str]:
     """Say what a server was asked otherwise than the task does, and as which model it answered, if as another."""
-    name = getattr(model, "served", "")
-    found = [*getattr(model, "notes", [])]
-    if name and model.model and name != model.model:
-        found.append(
-            f"the server answered as {name!r:.90}, asked for {model.model!r:.90}"
-        )
-    return found
+    return list(getattr(model, "notes", ()))
 
 
 def told(model: Any) -> Data:

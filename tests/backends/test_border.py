@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import math
-import types
 
 import pytest
 import torch
@@ -14,7 +13,6 @@ from tokenizers import processors
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import border, internals, registration
-from lm_eval_bias.harness import servers as servers_checks
 from tests.support import servers, tiny
 from tests.support.commands import command
 from tests.support.run_scores import results_of
@@ -165,19 +163,6 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line(tmp_path):
     found = ran("hf", f"pretrained={folder}", "--device", "cpu")
     assert found.status == 2
     assert "tokenizer=..." in found.err
-
-
-@pytest.mark.parametrize(
-    ("answered", "said"),
-    [
-        ("tiny", []),
-        (None, []),
-        ("tiny-2", ["the server answered as 'tiny-2', asked for 'tiny'"]),
-    ],
-)
-def test_a_server_that_answers_as_another_model_is_told(answered, said):
-    model = types.SimpleNamespace(model="tiny", served=answered or "")
-    assert servers_checks.notes(model) == said
 
 
 def started(folder, single):

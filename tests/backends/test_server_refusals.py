@@ -275,3 +275,21 @@ def test_what_a_client_is_derived_from(server, client):
     model = client(CHAT)
     assert internals.derives_from(type(model), "LocalChatCompletion")
     assert checks.checked(dict) is dict
+
+
+@pytest.mark.parametrize(
+    ("answered", "said"),
+    [
+        ("tiny", []),
+        (None, []),
+        ("tiny-2", ["the server answered as 'tiny-2', asked for 'tiny'"]),
+    ],
+)
+def test_a_server_that_answers_as_another_model_is_told(
+    answered, said, server, client, written
+):
+    model = client(CHAT)
+    server.fail(lambda found: {**found, "model": answered})
+    written(model, servers.chats(model, 3))
+    assert checks.notes(model) == said
+    assert checks.told(model)["served"] == [answered] * bool(answered)
