@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +21,133 @@ SEVERAL = "[several answers]"
 UNREADABLE = "[unreadable]"
 NOT_SINGLE = "[no single answer]"
 UNANSWERED = (REFUSED, EMPTY, ENDLESS, SEVERAL, UNREADABLE, NOT_SINGLE)
+# how a text ended, by the words of servers: while the model still wrote, by a filter or a refusal, or with an error
+CUT, BLOCKED, FAILED = ("cut", "blocked", "failed")
+_ENDS = {
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), CUT),
+    **dict.fromkeys(
+        ("content_filter", "prohibited_content", "refusal", "safety"), BLOCKED
+    ),
+    "error": FAILED,
+}
+_BEHIND = "\x1e"  # between a text and why it ended, on its way from a model and in the file of --use_cache
+_WHOLE = re.compile(r".*[.!?。\n]", re.DOTALL)  # the sentences that end
+
+
+class Text(str):
+    """A text that a model wrote, which knows why it ended.
+
+    Attributes:
+        finish: In the words of what wrote it, such as ``stop`` or ``length``; empty where that isn't known.
+    """
+
+    finish: str
+
+    def __new__(cls, text: str, finish: str = "") -> Text:
+        """Make a text."""
+        made = super().__new__(cls, text)
+        made.finish = finish
+        return made
+
+    # until WithoutThoughtsFilter keeps why a text ended, what it does with one keeps that
+
+    def __bool__(self) -> bool:
+        return self != "" or ended(self) != ""
+
+    def __getitem__(self, place: Any) -> Text:
+        return Text(super().__getitem__(place), self.finish)
+
+    def strip(self, characters: str | None = None, /) -> Text:
+        """Strip its ends, as of any text."""
+        return Text(super().strip(characters), self.finish)
+
+
+def with_finish(text: str, finish: str) -> str:
+    """Put behind a text why it ended, so that both are kept as one; :func:`apart` takes them apart.
+
+    >>> apart(with_finish("B", "length")).finish, apart("B").finish
+    ('length', '')
+    """
+    return f"{text}{_BEHIND}{finish}" if finish else text
+
+
+def apart(text: str) -> Text:
+    """Take apart what :func:`with_finish` made."""
+    written, mark, finish = text.rpartition(_BEHIND)
+    return Text(written, finish) if mark else Text(text)
+
+
+def finish_of(text: Any) -> str:
+    """Return why a text ended; empty where that isn't known."""
+    return getattr(text, "finish", "")
+
+
+def ended(text: Any) -> str:
+    """Return how a text ended: :data:`CUT`, :data:`BLOCKED` or :data:`FAILED`; empty for others."""
+    return _ENDS.get(finish_of(text).lower(), "")
+
+
+def reading(text: str, read: Callable[[str], str], is_running: bool = False) -> str:
+    r"""Read a text: one that was cut only if it states an answer, in sentences that end; a blocked one is a refusal.
+
+    Args:
+        text: What the model wrote, without its thoughts.
+        read: Reads it.
+        is_running: Whether a text says its answer by all of its words, so that a part says it, too.
+
+    >>> reading(Text("Answer: B.\nThe op", "length"), str.strip), reading(Text("", "content_filter"), str.strip)
+    ('Answer: B.', '[refused]')
+    """
+    end = ended(text)
+    written = str(text)
+    if end not in (CUT, BLOCKED):
+        return read(written)
+    is_bare = not written.strip() or finish_of(text) == "refusal"
+    if end == BLOCKED and is_bare:
+        return REFUSED
+    whole = _WHOLE.match(written)
+    found = read(written if is_running else whole[0] if whole else "")
+    return ENDLESS if found in UNANSWERED else found
+
+
+def endings(prompts: Iterable[tuple[Sequence[Any], Any]]) -> dict[str, int]:
+    """Count how the texts of a task ended.
+
+    Args:
+        prompts: Of each, its texts and its filtered answer (:func:`written`).
+
+    Returns:
+        ``texts``; how many were cut, blocked or failed; ``unfinished``, the cut ones that say no answer; and where all
+        draws of every prompt are one text, ``alike``, how many these are.
+    """
+    counts = Counter[str]()
+    draws = set()
+    for texts, answer in prompts:
+        for text, (_, read) in zip(texts, written([texts], [answer]), strict=False):
+            counts[ended(text)] += 1
+            counts["unfinished"] += ended(text) == CUT and read in UNANSWERED
+        counts["texts"] += len(texts)
+        draws.add((len(texts), len(set(texts))))
+    numbers, different = zip(*draws, strict=True)
+    if max(different) == 1 < min(numbers):
+        counts["alike"] = max(numbers)
+    del counts[""]
+    return dict(counts)
+
+
+def finish_reasons(texts: Sequence[Sequence[Any]]) -> list[list[str]]:
+    """Return why each text of some requests ended; nothing where no text tells it."""
+    reasons = [list(map(finish_of, of_one)) for of_one in texts]
+    return reasons if any(map(any, reasons)) else []
+
+
+def texts_of(logged: Facts) -> list[list[Any]]:
+    """Return the texts of each request of a logged sample, which know why they ended where the log tells it."""
+    reasons = logged.get("finish_reasons")
+    if not reasons:
+        return list(logged["resps"])
+    pairs = zip(logged["resps"], reasons, strict=True)
+    return [list(map(Text, *pair)) for pair in pairs]
 
 
 def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:

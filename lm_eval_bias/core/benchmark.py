@@ -167,9 +167,12 @@ class HarnessTasks(NamedTuple):
 
     Attributes:
         tasks: By name, the metadata that a YAML of its own would have (``language``, ``measures``, ``asks``).
+        options: What is scored of a document in a language, in the order in which records take the answers, so that
+            somebody's own task of the same name can be told; ``None`` where that isn't known.
     """
 
     tasks: Mapping[str, Facts]
+    options: Callable[[Document, str], Sequence[str]] | None = None
 
 
 class SavedFiles(NamedTuple):

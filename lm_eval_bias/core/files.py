@@ -129,7 +129,7 @@ def read_json(path: Path) -> Any:
     """
     try:
         return json.loads(
-            read_text(path, largest=1 << 26)
+            read_text(path, "utf-8-sig", largest=1 << 26)
         )  # ten times a run of every task with every breakdown
     except (ValueError, RecursionError) as error:
         problem = (

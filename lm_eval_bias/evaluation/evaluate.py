@@ -135,7 +135,8 @@ def evaluate(
             begun = provenance.claim_cache(
                 config.use_cache, config.model, config.model_args
             )
-        border_facts = _looked_at(model, config, manager)
+        with running.answering(model, config):
+            border_facts = _looked_at(model, config, manager)
         ready()
         with servers.counting_kept() as kept:
             results = running.evaluate(config, model, manager, tracker)
@@ -152,8 +153,8 @@ def evaluate(
     )
     settings = {name: getattr(config, name, None) for name in flags}
     block = provenance.block(results, settings)
-    block["model"]["border"] = border_facts + servers.served_as(model)
-    block["model"]["served"] = servers.fingerprints(model)
+    block["model"]["border"] = border_facts + servers.notes(model)
+    block["model"] |= servers.told(model)
     if model_name:
         block["model"]["name"] = model_name
     if begun:

@@ -263,6 +263,14 @@ def check_model(config: EvaluatorConfig) -> None:
     is_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") > 1
     if is_path and not os.path.exists(expanded(pretrained)):
         raise BiasError(f"--model_args pretrained={pretrained}: no such folder")
+    revision = config.model_args.get("revision", "main")
+    is_folder = os.path.isdir(os.path.expanduser(pretrained))
+    # of an adapter it may be the commit
+    if is_folder and revision != "main" and not config.model_args.get("peft"):
+        raise BiasError(
+            f"--model_args revision={revision}: pretrained={pretrained} is a folder, which has no revisions: leave it "
+            "out, or name the model as the Hub does"
+        )
     if config.model in _ROUTES and not config.model_args.get("base_url"):
         raise BiasError(
             f"--model {config.model}: add --model_args base_url=http://HOST:PORT/{_ROUTES[config.model]}"

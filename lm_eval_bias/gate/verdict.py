@@ -57,6 +57,7 @@ _NEEDED = {
     "habit": "answers that don't all stand at one place",
     "saturated": "room for the scores on either side",
     "low_coverage": "scores that cover the answers",
+    remarks.CUT_PROMPTS: "prompts that the model reads whole",
 }
 
 
@@ -219,6 +220,11 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
     findings: list[GateFinding] = []
     for task in judged.values():
         findings += _requirements(run, task, policy)
+    for task in judged.values():
+        for remark in remarks.about_texts(task):
+            if remark.kind not in _NEEDED:
+                about = (task.task, remark.kind, True, "for information", remark.text)
+                findings.append(GateFinding(*about))
     for remark in remarks.about_origin(run):
         holds = remark.kind not in policy.refuse
         required = "for information" if holds else "refused by the policy"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
@@ -50,14 +50,14 @@ def look_at(model: Any, given: Container[str] = (), prompt: str = "") -> list[st
 
 def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
     """Look at the tokenizer of a causal model; refuse one that has nothing for a text to begin with."""
-    tokenizer = getattr(model, "tokenizer", None)
     is_causal = (
         internals.derives_from(type(model), "TemplateLM")
-        and getattr(model, "backend", "causal") == "causal"
+        and internals.attribute(model, "backend", "causal") == "causal"
     )
-    if not is_causal or not callable(tokenizer) or not hasattr(tokenizer, "get_vocab"):
+    tokenizer = internals.attribute(model, "tokenizer") if is_causal else None
+    if not callable(tokenizer) or not hasattr(tokenizer, "get_vocab"):
         return []
-    if getattr(model, "prefix_token_id", None) is None:
+    if internals.attribute(model, "prefix_token_id") is None:
         # the harness would fail on it after hours
         option = "prefix_token_id"
         if internals.is_client(model):
@@ -71,6 +71,28 @@ def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
         *_end(model, tokenizer),
         *_round_trip(tokenizer),
     ]
+
+
+def find_cut(model: Any, requests: Iterable[Any]) -> None:
+    """Mark requests whose beginnings a causal model doesn't read, since they are longer than its window.
+
+    They get an attribute ``cut``: how many tokens they have, and how many of these are read.
+    """
+    window = internals.window(model)
+    for request in () if window is None else requests:
+        context, more = request.args
+        room = window or 0
+        if not isinstance(more, str):
+            room = model.max_length - int(more.get("max_gen_toks", 0))
+            more = ""
+        # there are no more tokens than bytes, but for some around them
+        if not isinstance(context, str) or len(f"{context}{more}".encode()) + 8 <= room:
+            continue
+        length = len(model.tok_encode(context))
+        if more:
+            length = sum(map(len, internals.encode_pair(model, context, more)))
+        if length > room:
+            request.cut = length, room
 
 
 def added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
@@ -92,7 +114,7 @@ def _end(model: Any, tokenizer: Any) -> list[str]:
     if not behind:
         return []
     pair = getattr(model, internals.ENCODE_PAIR)
-    texts: Any = getattr(model, "tok_batch_encode", None)
+    texts: Any = internals.attribute(model, "tok_batch_encode")
 
     def without(ids: Any) -> Any:
         return ids[: -len(behind)] if list(ids[-len(behind) :]) == behind else ids
@@ -167,7 +189,7 @@ def _round_trip(tokenizer: Any) -> list[str]:
 
 def _of_the_harness(model: Any, given: Container[str]) -> list[str]:
     """Report what the harness does by itself that moves numbers."""
-    config = getattr(getattr(model, "model", None), "config", None)
+    config = getattr(internals.attribute(model, "model"), "config", None)
     said = []
     if "delta" in given and getattr(config, "tie_word_embeddings", False):
         said.append(
@@ -179,7 +201,7 @@ def _of_the_harness(model: Any, given: Container[str]) -> list[str]:
             said.append(
                 f"peft=: the harness has cut the embeddings to the tokenizer's {rows:,} tokens"
             )
-    is_batched = str(getattr(model, "batch_size", 1)) != "1"
+    is_batched = str(internals.attribute(model, "batch_size", 1)) != "1"
     if getattr(config, "model_type", "").startswith(_RECURRENT) and is_batched:
         said.append(
             "a recurrent model reads the padding in front of shorter prompts when it writes texts: use --batch_size 1"

@@ -33,9 +33,8 @@ def filter_together(
     """
     import torch.distributed as group
 
-    is_group = group.is_available() and group.is_initialized()
-    if not is_group or group.get_world_size() != world_size:
-        apply(instances)  # the model's processes are connected in another way
+    if not _are_connected(world_size):
+        apply(instances)
         return
     rank = group.get_rank()
     gathered: list[Any] | None = [None] * world_size if rank == 0 else None
@@ -47,6 +46,25 @@ def filter_together(
         raise BiasError(problem)
     for instance, filtered in zip(instances, answers_by_rank[rank], strict=True):
         instance.filtered_resps = filtered
+
+
+def gathered(value: Any, world_size: int) -> list[Any]:
+    """Return a value of every rank, on every rank; this one's alone where they can't be told each other's."""
+    import torch.distributed as group
+
+    if not _are_connected(world_size):
+        return [value]
+    values = [value] * world_size
+    group.all_gather_object(values, value)
+    return values
+
+
+def _are_connected(world_size: int) -> bool:
+    """Tell whether torch connects the ranks; a model may connect its processes in another way."""
+    import torch.distributed as group
+
+    is_group = group.is_available() and group.is_initialized()
+    return is_group and group.get_world_size() == world_size
 
 
 def _filtered(

@@ -21,7 +21,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, Facts
@@ -50,6 +49,7 @@ LOGLIKELIHOOD_TOKENS = "_loglikelihood_tokens"  # of TemplateLM: answers to requ
 DETECT_BATCH_SIZE = (
     "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
 )
+MODEL_GENERATE = "_model_generate"  # of VLLM: tokens to texts, with why these ended
 WRITE_OUT = "lm_eval.evaluator_utils"  # the logger that --write_out writes prompts to
 NO_DOCUMENTS = "did not find any docs"
 
@@ -132,6 +132,38 @@ def concurrency(model: Any) -> int:
     return max(1, getattr(model, "_concurrent", 1))
 
 
+def end_tokens(model: Any) -> set[int]:
+    """Return the tokens that end a text of the harness's ``hf``: its tokenizer's, and those of its configuration."""
+    generation = attribute(model.model, "generation_config")
+    configured = getattr(generation, "eos_token_id", None)
+    listed = configured if isinstance(configured, list) else [configured]
+    return {model.eot_token_id, *listed} - {None}
+
+
+def attribute(model: Any, name: str, default: Any = None) -> Any:
+    """Return an attribute of a model; the default where it has none, or its property fails in whatever way."""
+    try:
+        return getattr(model, name, default)
+    except Exception:  # noqa: BLE001 (other people's code, which may download)
+        return default
+
+
+def window(model: Any) -> int | None:
+    """Return how many tokens of a context and its continuation a causal model is given; ``None`` if that isn't known.
+
+    The harness's ``hf`` doesn't read the last one, and its ``vllm`` writes one more. Some servers get plain texts.
+    """
+    kind = type(model)
+    limit = attribute(model, "max_length")
+    is_causal = attribute(model, "backend", "causal") == "causal"
+    has_tokens = attribute(
+        model, "tokenized_requests", derives_from(kind, "TemplateLM")
+    )
+    if not isinstance(limit, int) or not is_causal or not has_tokens:
+        return None
+    return limit + derives_from(kind, "HFLM") - derives_from(kind, "VLLM")
+
+
 def generate_silently(model: Any, requests: Sequence[Any]) -> list[Any]:
     """Run ``generate_until`` without a progress bar, if the model can."""
     options = {}
@@ -162,17 +194,13 @@ def key_values(text: str) -> Data:
 @contextlib.contextmanager
 def no_client_bars(model: Any) -> Iterator[None]:
     """Hide a server client's progress bars, whatever its ``disable_tqdm`` says."""
-    with contextlib.ExitStack() as stack:
-        if is_client(model):
-            from lm_eval.models import api_models
+    if not is_client(model):
+        yield
+        return
+    from lm_eval.models import api_models
 
-            gather = functools.partial(api_models.tqdm_asyncio.gather, disable=True)
-            bars = {
-                "tqdm_asyncio": SimpleNamespace(gather=gather),
-                "tqdm": functools.partial(api_models.tqdm, disable=True),
-            }
-            for name, bar in bars.items():
-                stack.enter_context(shadowed(api_models, name, bar))
+    hidden = functools.partial(api_models.tqdm, disable=True)
+    with shadowed(api_models, "tqdm", hidden):
         yield
 
 
@@ -277,7 +305,7 @@ def name_model(
     facts = tracker.general_config_tracker
     results["config"]["model"] = facts.model_source = kind
     # of LM: none where the model is elsewhere, or nowhere
-    device = getattr(model, "device", None)
+    device = attribute(model, "device")
     results["config"]["device"] = None if device is None else str(device)
     if facts.model_name not in map(str, arguments.values()):  # a random word
         facts.model_name = facts.model_name_sanitized = kind

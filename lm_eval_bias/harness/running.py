@@ -18,6 +18,7 @@ from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, redaction
+from lm_eval_bias.core.answers import finish_reasons
 from lm_eval_bias.core.errors import BiasError, import_failure, one_line
 from lm_eval_bias.harness import distributed, internals, servers
 
@@ -103,9 +104,8 @@ def build_model(config: EvaluatorConfig) -> Any:
         for seed, value in zip(seeds, config.seed or (), strict=False):
             if value is not None:
                 seed(value)
-        return internals.model_class(config.model).create_from_arg_obj(
-            config.model_args, shape
-        )
+        kind = servers.checked(internals.model_class(config.model))
+        return kind.create_from_arg_obj(config.model_args, shape)
     except BiasError:
         raise
     except Exception as error:
@@ -128,6 +128,11 @@ def _why_not_loaded(error: Exception, config: EvaluatorConfig) -> str:
             f"a {unrecognized[1]} isn't a model that {unrecognized[2]} can load: --model hf-mlm is for masked language "
             "models, hf for causal and encoder-decoder ones, hf-multimodal for those that see"
         )
+    if re.fullmatch(r"unknown argument 'load_in_\dbit'", text):
+        return (
+            f"{text} of transformers from release 5 on, where it is part of a quantization_config, which --model_args "
+            "can't say: name a checkpoint that was saved quantized, or use transformers below 5"
+        )
     is_client = internals.is_client(internals.model_class(config.model))
     if is_client and "tokenizer" not in config.model_args:
         return f"the tokenizer is looked for under the model's name: add tokenizer=NAME_OR_FOLDER ({text:.200})"
@@ -135,7 +140,7 @@ def _why_not_loaded(error: Exception, config: EvaluatorConfig) -> str:
 
 
 @contextlib.contextmanager
-def _answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
+def answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
     """Report in one line an error in a method of the model's backend, or in the file of its answers."""
     try:
         yield
@@ -225,7 +230,7 @@ def evaluate(
     from lm_eval import evaluator, simple_evaluate
 
     named = internals.shadowed(evaluator, "get_git_commit_hash", _repository_commit)
-    with _answering(model, config), servers.asking(model), named:
+    with answering(model, config), servers.asking(model), named:
         results = simple_evaluate(
             **arguments(config, simple_evaluate, model, manager, tracker)
         )
@@ -251,6 +256,9 @@ def samples_in_order(
                 is_nan = isinstance(value, float) and math.isnan(value)
                 if not name.endswith("_stderr"):
                     kept[name] = None if is_nan else value
+            reasons = finish_reasons(sample["resps"])
+            if reasons:
+                kept["finish_reasons"] = reasons
             scored.append(kept)
         scored.sort(
             key=lambda sample: (filters.index(sample["filter"]), sample["doc_id"])

@@ -1,76 +1,69 @@
-"""Checks of servers' answers, before they are scored or kept in the file of ``--use_cache``.
+"""Clients of servers: what they send, what a refusal is about, and how long to wait.
 
-The harness's clients (``TemplateAPI``, 0.4.13) believe every answer: log-probabilities of a server that doesn't echo
-prompts sum to 0, and a list that is one short leaves out the last token. Here these are errors, and a message without
-text is a refusal or an empty answer. The harness sends requests and tries them again (``max_retries``), but not those
-that a server has refused for good.
+The harness's clients (``TemplateAPI``, 0.4.13) send again whatever fails, and end the run. :func:`checked` derives a
+client from each of them that tells a refusal of one prompt from one of all, waits as long as it is asked to, and checks
+every reply. ``lm_eval`` uses the harness's own: these are for runs of this package's command.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import logging
 import math
-import operator
 import re
-import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import Data, Facts, redaction
+from lm_eval_bias.core import Data, Facts, answers, redaction
 from lm_eval_bias.core.errors import BiasError, one_line, printable
-from lm_eval_bias.harness import internals
+from lm_eval_bias.harness import answer_checks, internals
+
+if TYPE_CHECKING:
+    from lm_eval.models.api_models import TemplateAPI as Client
+else:
+    Client = object  # the harness's need an extra
 
 logger = logging.getLogger("lm_eval.bias")
 DUMMY = "dummy"  # the harness's model type for smoke tests: it answers at random, as no distribution does
-_REFUSES = "_lm_eval_bias_refuses_options"  # on a model whose server has refused options that may be left out
-_ASKING = "_lm_eval_bias_asking"  # on a model whose answers are being checked
-_FINGERPRINTS = (
-    "_lm_eval_bias_fingerprints"  # on a model: what its server calls its state
+_ASKING = (
+    "_lm_eval_bias_asking"  # on a model that is asked: an event, set when that is over
 )
 SERVED = "lm_eval_bias: the model that the server named"  # the key of --use_cache's file for it
-# methods of clients that are checked here
-METHODS = (
-    "model_call",
-    "amodel_call",
-    "parse_logprobs",
-    "parse_generations",
-    "_create_payload",
+PAUSE = 1.0  # seconds before a request is sent again, twice as many every time up to the longest
+_LONGEST_PAUSE = 10.0
+# statuses of refusals that may be about options, those that may be about one prompt, and those below 500 that pass
+_OF_OPTIONS = {400, 422}
+_OF_PROMPTS = {400, 403, 413, 422}
+_BUSY = {408, 409, 425, 429}
+_NO_MONEY = re.compile(
+    r"insufficient_quota|billing|insufficient (balance|credit|funds)", re.I
 )
-_MOST = 1.1  # of probabilities: half precision rounds a half by as much as 6%, in every forward anew
-_FINAL = {400, 401, 403, 404, 422}  # statuses that the same request gets again
-# at 0 they ask for the whole distribution, as most servers draw by default: strict ones refuse them
-_SPARED = ("top_k", "min_p")
-_SAID = re.compile(
-    r"API request failed.*?(?:message|text): (.*?)(?:\. Retrying\.\.\.)?$", re.DOTALL
+_FILTERED = re.compile(
+    r"content.?(filter|management|moderation|policy)|flagged|harmful|moderation|prohibited|responsible ?ai|safety",
+    re.I,
 )
-# what is logged of every try, and of requests that failed beside the one whose error ends the run
-_REPEATED = re.compile(
-    r"^(API request failed|Exception:|Retry attempt)|never retrieved|asyncio\.run\(\) shutdown"
-)
+_GREETING = "Hello."  # which no server refuses
+# options that few servers know; at 0 they ask for the whole distribution, as most draw by default
+_UNUSUAL = ["min_p", "top_k"]
+_RENAMED = "max_completion_tokens"  # what max_tokens is called by models that think
+_PROMPTS = {"messages", "prompt"}  # in what is sent
 _ADVICE = {
     **dict.fromkeys((401, 403), "check the variable OPENAI_API_KEY"),
     404: "check base_url= and model=",
     429: "lower num_concurrent=",
+    500: "read the server's log",
 }
-# kinds of errors of requests and aiohttp, and what they mean: the first that fits
+# kinds of errors of requests, and what they mean: the first that fits
 _MEANINGS = {
-    "JSONDecodeError ContentTypeError": "a reply that is not JSON; check base_url=",
-    "Timeout TimeoutError": "no reply in time; raise timeout= or send less at a time (--batch_size, num_concurrent=)",
-    "ConnectionError ClientConnectionError": "no connection to the server, or a lost one; check base_url= and its log",
+    "JSONDecodeError": "a reply that is not JSON; check base_url=",
+    "Timeout": "no reply in time; raise timeout= or send less at a time (--batch_size, num_concurrent=)",
+    "ConnectionError": "no connection to the server, or a lost one; check base_url= and its log",
 }
-# of one of several requests at a time
-_prompts: ContextVar[Sequence[Any]] = ContextVar("prompts")
-# by a server about the request
-_said: ContextVar[str] = ContextVar("said", default="")
 Method = Callable[..., Any]  # of a model
-Answers = Iterable[tuple[Hashable, Any, float]]  # context, continuation, log-likelihood
-
-
-class _RefusedForGoodError(BaseException):
-    """Raised for a refusal that must not be sent again; the harness sends again whatever raised an ``Exception``."""
 
 
 def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
@@ -111,6 +104,14 @@ def commit(model: Any) -> None:
         cache.commit()
 
 
+def forget(model: Any, kind: str, arguments: Iterable[Any]) -> None:
+    """Remove the answers to requests of a kind from ``--use_cache``'s file."""
+    cache = _cache(model)
+    for args in () if cache is None else arguments:
+        cache.pop(internals.request_key(kind, args), None)
+    commit(model)
+
+
 def without_keys(text: str, model: Any) -> str:
     """Put stars in place of a client's keys: servers repeat in their errors what they don't accept."""
     given = {
@@ -123,381 +124,328 @@ def without_keys(text: str, model: Any) -> str:
 
 
 @contextlib.contextmanager
-def asking(model: Any) -> Iterator[None]:
-    """Check a server's answers while a model is asked, and save those that came, however it ends.
+def asking(model: Any) -> Iterator[bool]:
+    """Save the answers that came while a model is asked, however it ends; within itself it does nothing.
 
-    Nested uses for the same model do nothing.
+    Yields:
+        Whether the model is asked in a run of this package's command, from beginning to end.
     """
-    if vars(model).get(_ASKING):
-        yield
+    if _ASKING in vars(model):
+        yield True
         return
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(internals.shadowed(model, _ASKING, True))
-        stack.callback(commit, model)
-        if internals.is_client(model) and model.parse_generations.__module__.endswith(
-            ".openai_completions"
-        ):
-            checks = _Checks(model)
-            for name in METHODS:
-                method = functools.partial(getattr(checks, name), getattr(model, name))
-                stack.enter_context(internals.shadowed(model, name, method))
-            harness = logging.getLogger("lm_eval.models.api_models")
-            harness.addFilter(_listen)
-            stack.callback(harness.removeFilter, _listen)
-            # it tells of failed requests even later
-            logging.getLogger("asyncio").addFilter(_listen)
-            stack.callback(checks.say_what_is_missing)
+    with internals.shadowed(model, _ASKING, threading.Event()):
         try:
-            yield
-        except _RefusedForGoodError as refused:
-            raise ValueError(str(refused)).with_traceback(
-                refused.__traceback__
-            ) from refused.__cause__
+            yield False
+        finally:
+            commit(model)
 
 
-def _listen(record: logging.LogRecord) -> bool:
-    """Note a server's words, and drop what would be logged for every try."""
-    text = record.getMessage()
-    said = _SAID.match(text)
-    if said:
-        _said.set(" ".join(re.sub("<[^<>]*>", " ", said[1]).split()))
-    return not _REPEATED.search(text)
+def checked(kind: Any) -> Any:
+    """Derive a client from one of the harness's for OpenAI's protocol; return other model types as they are."""
+    parse = getattr(kind, "parse_generations", None)
+    if not getattr(parse, "__module__", "").endswith(".openai_completions"):
+        return kind
+    return type(kind.__name__, (_CheckedClient, kind), {})
 
 
-def _status(error: Exception) -> int | None:
-    """Return the HTTP status that an error of requests or aiohttp is about."""
-    response = getattr(error, "response", None)
-    return getattr(error, "status", None) or getattr(response, "status_code", None)
+class _RefusedError(ValueError):
+    """A server's refusal: what it said, and what to look at."""
+
+    def __init__(self, response: Any, payload: Facts) -> None:
+        import urllib3
+
+        status = response.status_code
+        body = response.text
+        advice = _ADVICE.get(500 if status > 500 else status, "check --model_args")
+        options = _named(body, payload)
+        if status in _OF_OPTIONS and options:
+            advice = f"check {', '.join(options)} (--gen_kwargs)"
+        has_ended = _NO_MONEY.search(body) is not None
+        if has_ended:
+            advice = "check the account"
+        words = " ".join(re.sub("<[^<>]*>", " ", body).split())[:300]
+        super().__init__(f"status {status}, the server says {words!r}; {advice}")
+        self.is_final = has_ended or (status < 500 and status not in _BUSY)
+        self.delay = None  # in seconds, for which the server asks
+        with contextlib.suppress(urllib3.exceptions.InvalidHeader):
+            self.delay = urllib3.Retry().get_retry_after(response)
+
+
+def _named(text: str, payload: Facts) -> list[str]:
+    """List the options of a request that a text names."""
+    names = sorted(payload.keys() - _PROMPTS - {"model"})
+    return [name for name in names if re.search(rf"\b{name}\b", text)]
+
+
+def _can_go(name: str, value: Any) -> bool:
+    """Tell whether an option can be left out: as given it changes nothing, or models that think have it otherwise."""
+    is_plain = name in (*_UNUSUAL, "top_p", "temperature") and value in (0, 1)
+    return is_plain or name in ("seed", "max_tokens")
 
 
 def _explanation(error: Exception) -> str:
     """Explain an error of a request in plain words."""
-    kinds = {kind.__name__ for kind in type(error).__mro__}
-    for names, meaning in _MEANINGS.items():
-        if kinds & set(names.split()):
-            return meaning
-    status = _status(error)
-    if status:
-        check = "read the server's log" if status >= 500 else "check --model_args"
-        advice = _ADVICE.get(status, check)
-        return f"status {status}, the server says {_said.get()[:300]!r}; {advice}"
-    text = one_line(error)
-    return text if type(error) is ValueError else f"{type(error).__name__}: {text}"
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    meanings = [_MEANINGS[name] for name in kinds if name in _MEANINGS]
+    return meanings[0] if meanings else one_line(error)
 
 
-class _Checks:
-    """Stand-ins for a client's methods; each takes the method whose answers it checks."""
+class _CheckedClient(Client):
+    """What goes before the methods of the harness's clients.
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    Attributes:
+        marks: Whether texts carry why they ended (:func:`~lm_eval_bias.core.answers.with_finish`).
+        sent: The options with which prompts were answered.
+        notes: What was asked otherwise than the task does, and which other model answered.
+        served: The name that the server gave its model; empty before it gave one.
+        fingerprints: What it calls the model's state.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Build the harness's client."""
+        super().__init__(*args, **kwargs)
+        self.marks = False
+        self.sent: list[Facts] = []
+        self.notes: dict[str, None] = {}
+        self.served = ""
+        self.fingerprints: set[str] = set()
+        self._left_out: set[str] = set()
+        self._refusals: dict[str, str] = {}
+        self._why_over = ""
         # once of all that fail alike
         self._warn = functools.cache(logger.warning)
-        self._has_words = model.tokenizer_backend == "huggingface"
-        self._is_over = False
-        self._missing: list[Any] = []  # why texts ended of which there are none
+        # here it is known what is worth another try
+        self._tries: int = vars(self)["max_retries"]
+        self.max_retries = 1
+
+    async def get_batched_requests(
+        self,
+        requests: Sequence[Any],
+        cache_keys: Sequence[Any],
+        *,
+        generate: bool = True,
+        ctxlens: Sequence[int] = (),
+        **options: Any,
+    ) -> list[list[Any]]:
+        """Override: ask for the answers to all prompts, several requests at a time."""
+        from lm_eval.models import api_models
+
+        kind = "generate_until" if generate else "loglikelihood"
+
+        def ask(start: int) -> list[Any]:
+            part = slice(start, start + self._batch_size)
+            prompts = requests[part]
+            reply = self.model_call(prompts, generate=generate, **options)
+            parse = self.parse_generations if generate else self.parse_logprobs
+            found = parse(outputs=reply, tokens=prompts, ctxlens=ctxlens[part])
+            for answer, key in zip(found, cache_keys[part], strict=True):
+                self.cache_hook.add_partial(kind, key, answer)
+            return found
+
+        starts = range(0, len(requests), self._batch_size)
+        pool = ThreadPoolExecutor(self._concurrent)
+        try:
+            found = pool.map(ask, starts)
+            return list(api_models.tqdm(found, "Requesting API", len(starts)))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def model_call(
         self,
-        call: Method,
         messages: Sequence[Any],
         *,
-        generate: bool,
-        **options: Any,
-    ) -> Any:
-        with self._explained():
-            try:
-                reply = call(messages, generate=generate, **options)
-            except Exception as error:
-                if not self._refuses_option(error, options):
-                    raise
-                reply = call(messages, generate=generate, **options)
-            self._check(reply, messages, generate)
-            return reply
-
-    async def amodel_call(
-        self, call: Method, messages: Sequence[Any], **options: Any
-    ) -> Any:
-        _prompts.set(messages)
-        with self._explained():
-            try:
-                return await call(messages=messages, **options)
-            except Exception as error:
-                if not self._refuses_option(error, options):
-                    raise
-                return await call(messages=messages, **options)
-
-    def _create_payload(
-        self, create: Callable[..., Data], *messages: Any, **options: Any
+        generate: bool = True,
+        gen_kwargs: Facts | None = None,
     ) -> Data:
-        """Ask for the whole distribution where ``top_k=0`` does, and leave out what servers refuse.
+        """Override: ask until there is an answer to each prompt, or none to be had.
+
+        Raises:
+            ValueError: The server fails, or refuses whatever is asked.
+            BiasError: Another model answers than before.
+        """
+        over = vars(self).get(_ASKING) or threading.Event()
+        tries = 1
+        waited = 0.0
+        while not over.is_set():
+            is_last = tries >= self._tries
+            try:
+                return self._send(messages, generate, gen_kwargs, is_last)
+            except BiasError:
+                raise
+            except Exception as error:
+                text = printable(without_keys(_explanation(error), self))
+                pause = min(PAUSE * 2 ** (tries - 1), _LONGEST_PAUSE)
+                delay = getattr(error, "delay", None)
+                if delay is None:
+                    tries += 1
+                else:  # which is no failure
+                    pause = max(pause, delay)
+                    waited += max(pause, 1.0)
+                    is_last = waited > self.timeout
+                    text += f", and to wait for {delay:.0f} seconds"
+                if is_last or getattr(error, "is_final", False):
+                    self._why_over = text
+                    over.set()
+                    raise ValueError(text) from error
+            self._warn("a request failed (max_retries=%s): %s", self._tries, text)
+            over.wait(pause)
+        raise ValueError(self._why_over)  # what is on its way would fail, too
+
+    def _send(
+        self,
+        messages: Sequence[Any],
+        generate: bool,
+        gen_kwargs: Facts | None,
+        is_last: bool,
+    ) -> Data:
+        """Ask once, perhaps for the last time; again where the server takes other options.
+
+        Raises:
+            _RefusedError: The server refuses, and not for one prompt.
+            ValueError: A reply that can't be one to these prompts.
+        """
+        payload = self._create_payload(
+            self.create_message(messages),
+            generate=generate,
+            gen_kwargs=copy.deepcopy(gen_kwargs),
+            seed=self._seed,
+            eos=self.eos_string if self.tokenizer else None,
+        )
+        response = self._post(payload)
+        status = response.status_code
+        if status < 400:
+            reply: Data = response.json()
+            answer_checks.check(self, reply, messages, generate)
+            self._note(payload, reply)
+            return reply
+        if status not in _OF_PROMPTS and not (status == 500 and is_last):
+            raise _RefusedError(response, payload)
+        nothing: Data = {"prompt": _GREETING}
+        if "messages" in payload:
+            nothing = {"messages": [{"role": "user", "content": _GREETING}]}
+        other = self._post({**payload, **nothing})
+        if other.status_code < 400:
+            return self._without_answers(response, messages, generate, gen_kwargs)
+        if status in _OF_OPTIONS and self._leave_out(response.text, payload):
+            return self._send(messages, generate, gen_kwargs, is_last)
+        # what the other was refused for may pass
+        is_passing = other.status_code in _BUSY or other.status_code >= 500
+        raise _RefusedError(other if is_passing else response, payload)
+
+    def _post(self, payload: Facts) -> Any:
+        """Send a request, and return the response."""
+        import requests
+
+        return requests.post(
+            self.base_url,
+            json=payload,
+            headers=self.header,
+            verify=self.verify_certificate,
+            timeout=self.timeout,
+        )
+
+    def _create_payload(self, *messages: Any, **options: Any) -> Data:
+        """Override: ask for the whole distribution where ``top_k=0`` does, and leave out what the server refuses.
 
         llama.cpp's server cuts the distribution at ``min_p=0.05`` unless it is told not to; OpenAI's API refuses an
-        empty list of stop strings.
+        empty list of stop strings. The harness asks some names for temperature 1, whatever is wanted.
         """
-        payload = create(*messages, **options)
+        temperature = (options["gen_kwargs"] or {}).get("temperature", 0)
+        payload = {**super()._create_payload(*messages, **options)}
+        payload["temperature"] = temperature
         if payload.get("top_k") == 0:
             payload.setdefault("min_p", 0.0)
-        refused = _SPARED if vars(self._model).get(_REFUSES) else ()
-        return {
-            name: value
-            for name, value in payload.items()
-            if (value or name != "stop") and (value != 0 or name not in refused)
-        }
+        if not payload.get("stop", True):
+            del payload["stop"]
+        for name in self._left_out.intersection(payload):
+            if _can_go(name, payload[name]):
+                value = payload.pop(name)
+                if name == "max_tokens":
+                    payload[_RENAMED] = value
+        return payload
 
-    def _refuses_option(self, error: Exception, options: Data) -> bool:
-        """Tell whether a request failed because of options that it can do without; later requests leave them out."""
-        sent = options.get("gen_kwargs") or {}
-        named = [name for name in _SPARED if name in _said.get()]
-        is_sent = any(sent.get(name, sent.get("top_k")) == 0 for name in named)
-        if not is_sent or _status(error) not in (400, 422):
-            return False
-        setattr(self._model, _REFUSES, True)
-        self._warn(
-            "the server doesn't take %s: asked without them", " and ".join(_SPARED)
-        )
-        return True
+    def _leave_out(self, text: str, payload: Facts) -> bool:
+        """Leave options that a refusal names out of all requests to come, where that may be; tell whether it may."""
+        spared = []
+        for name in _named(text, payload) or _UNUSUAL:
+            is_known = name != "max_tokens" or _RENAMED in text
+            if is_known and _can_go(name, payload.get(name)):
+                spared.append(f"{name}={payload[name]}")
+                self._left_out.add(name)
+        note = f"the server doesn't take {' and '.join(spared)}: asked without"
+        if spared and note not in self.notes:
+            self.notes[note] = None
+            logger.warning("%s", note)
+        return bool(spared)
 
-    def parse_logprobs(self, parse: Method, outputs: Any, **options: Any) -> Any:
-        prompts = _prompts.get(None)
-        if prompts is not None:  # else the reply was checked before
-            self._check(outputs, prompts, "ctxlens" not in options)
-        return parse(outputs=outputs, **options)
-
-    parse_generations = parse_logprobs
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Explain what went wrong, also when the request is sent again."""
-        try:
-            yield
-        except Exception as error:
-            text = printable(without_keys(_explanation(error), self._model))
-            if _status(error) in _FINAL or self._is_over:
-                self._is_over = True  # requests on their way now fail, too
-                raise _RefusedForGoodError(text) from error
-            if self._model.max_retries > 1:
-                self._warn(
-                    "a request failed (max_retries=%s): %s",
-                    self._model.max_retries,
-                    text,
+    def _without_answers(
+        self,
+        response: Any,
+        messages: Sequence[Any],
+        generate: bool,
+        gen_kwargs: Facts | None,
+    ) -> Data:
+        """Make a reply to prompts of which one is refused; the others are asked alone."""
+        if len(messages) > 1:
+            choices = []
+            for index, message in enumerate(messages):
+                reply = self.model_call(
+                    [message], generate=generate, gen_kwargs=gen_kwargs
                 )
-            raise ValueError(text) from error
+                choices.append({**reply["choices"][0], "index": index})
+            return {"choices": choices}
+        finish = "content_filter" if _FILTERED.search(response.text) else "error"
+        said = without_keys(str(_RefusedError(response, {})), self)
+        if self._refusals.setdefault(finish, said) is said:
+            logger.warning("a prompt has no answer, the rest goes on: %s", said)
+        text = answers.with_finish("", finish if self.marks else "")
+        values = [math.nan] * (len(messages[0]) + 1)
+        top = [{"": value} for value in values]
+        logprobs = {"token_logprobs": values, "top_logprobs": top}
+        choice = {"index": 0, "text": text, "message": {"content": text}}
+        return {"choices": [{**choice, "logprobs": logprobs}]}
 
-    def _check(self, reply: Any, prompts: Sequence[Any], generate: bool) -> None:
-        """Refuse a reply that can't be one to these prompts, which ask for texts or for log-probabilities."""
-        choices: Any = reply.get("choices") if isinstance(reply, dict) else None
-        is_list = isinstance(choices, list)
-        if not is_list or not all(isinstance(choice, dict) for choice in choices):
-            raise ValueError(f"a reply without answers ('choices'): {reply!r:.200}")
-        for part in (reply, *choices):
-            if part.get("error") or part.get("finish_reason") == "error":
-                raise ValueError(
-                    f"an error along with the answers: {reply.get('error') or choices!r:.200}"
-                )
-        numbers = [choice.get("index") for choice in choices]
-        if sorted(map(repr, numbers)) != sorted(map(repr, range(len(prompts)))):
-            raise ValueError(
-                f"{len(choices)} answers to {len(prompts)} prompts, with the numbers {numbers!r:.200}"
-            )
-        choices = sorted(choices, key=operator.itemgetter("index"))
-        check = self._check_texts if generate else self._check_logprobs
-        check(choices, prompts)
-        self._check_name(reply.get("model"))
-        if reply.get("system_fingerprint"):
-            said = vars(self._model).setdefault(_FINGERPRINTS, set())
-            said.add(str(reply["system_fingerprint"]))
+    def _note(self, payload: Facts, reply: Facts) -> None:
+        """Note what was asked for beside prompts, and what the server calls its model.
 
-    def _check_texts(self, choices: Sequence[Any], prompts: Sequence[Any]) -> None:
-        for choice, prompt in zip(choices, prompts, strict=True):
-            message = choice
-            field = "text"
-            if "message" in choice:
-                message = choice["message"]
-                field = "content"
-            is_message = isinstance(message, dict)
-            if not is_message or not isinstance(message.get(field) or "", str):
-                raise ValueError(f"an answer without a text: {choice!r:.200}")
-            if message.get(field) is None:
-                refusal = message.get("refusal") or ""
-                message[field] = refusal
-                reason = "refusal" if refusal else choice.get("finish_reason")
-                self._missing.append(reason)
-            is_list = isinstance(prompt, list)
-            if is_list and all(isinstance(token, int) for token in prompt):
-                (prompt,) = self._model.decode_batch([prompt])
-            is_text = isinstance(prompt, str) and prompt.strip()
-            if is_text and message[field].startswith(prompt):
-                raise ValueError(
-                    f"a text that repeats its prompt ({prompt[:60]!r}); the server must not echo it"
-                )
-
-    def say_what_is_missing(self) -> None:
-        """Warn of answers without a text, all together."""
-        if self._missing:
-            refused = self._missing.count("refusal")
-            cut = self._missing.count("length")
-            text = f"answers without a text: {len(self._missing):,}, which count as unanswered"
-            text += f"; {refused:,} came with a refusal" if refused else ""
-            text += (
-                f"; {cut:,} were cut off, so that max_gen_toks= (--gen_kwargs) may be too small"
-                if cut
-                else ""
-            )
-            self._warn("%s", text)
-
-    def _check_logprobs(self, choices: Sequence[Any], prompts: Sequence[Any]) -> None:
-        by_token: dict[int, str] = {}
-        for choice, ids in zip(choices, prompts, strict=True):
-            logprobs = choice.get("logprobs") or {}
-            values = logprobs.get("token_logprobs") or []
-            top = logprobs.get("top_logprobs") or []
-            if {len(values), len(top)} != {len(ids) + 1}:
-                raise ValueError(
-                    f"log-probabilities of {min(len(values), len(top))} tokens instead of {len(ids)} and one more: "
-                    "the server has to echo prompts as they were split (echo=true, logprobs)"
-                )
-            for value, likeliest in zip(values[1:-1], top[1:-1], strict=True):
-                _check_logprob(value, likeliest or {})
-            self._check_tokens(logprobs.get("tokens") or [], ids)
-            by_token.update(zip(ids[1:], map(repr, values[1:-1]), strict=True))
-        count = len(by_token)
-        different = len(set(by_token.values()))
-        # servers may round
-        if count >= 5 and (different == 1 or count >= 20 * different):
-            raise ValueError(
-                f"only {different} log-probabilities for {count} different tokens: "
-                "no language model gives such values"
-            )
-
-    def _check_tokens(self, served: Sequence[Any], ids: Sequence[int]) -> None:
-        """Refuse tokens other than those that were sent; only plain words are compared.
-
-        Servers write spaces in their own ways.
+        Raises:
+            BiasError: Another model answered before; for the file of ``--use_cache`` too.
         """
-        if not served or not self._has_words:
+        options = {name: payload[name] for name in sorted(payload.keys() - _PROMPTS)}
+        options.pop("seed", None)  # of which every draw has its own
+        if options not in self.sent:
+            self.sent.append(options)
+        if reply.get("system_fingerprint"):
+            self.fingerprints.add(str(reply["system_fingerprint"]))
+        name = reply.get("model")
+        if not isinstance(name, str) or not name:
             return
-        words = self._model.decode_batch([[token] for token in ids])
-        for word, name in zip(words, served, strict=False):
-            sent = word.strip().casefold()
-            got = str(name).strip(" \t\n▁Ġ").casefold()
-            is_plain = sent.isascii() and sent.isalnum() and got.isalnum()
-            if is_plain and sent != got:
-                raise ValueError(
-                    f"the log-probability of {name!r} instead of {word!r}: "
-                    "the server has to split prompts as the tokenizer named here does"
-                )
-
-    def _check_name(self, name: Any) -> None:
-        """Refuse a model with another name than the one that answered before, for the file of ``--use_cache`` too."""
-        if isinstance(name, str) and name:
-            cache = _cache(self._model)
-            first = vars(self._model).setdefault("_served", name)
-            before = first if cache is None else cache.setdefault(SERVED, first)
-            if name != before:
-                raise ValueError(
-                    f"an answer of {name!r:.90}, where {before!r:.90} answered before: a run has one model"
-                )
-
-
-def _check_logprob(value: Any, likeliest: Facts) -> None:
-    """Refuse what is no log-probability, or one that is larger than those of the likeliest tokens."""
-    # -9999 stands for minus infinity
-    if not isinstance(value, int | float) or not -9999 < value <= 1e-3:
-        raise ValueError(f"{value!r:.200} in place of a log-probability")
-    numbers = [v for v in likeliest.values() if isinstance(v, int | float)]
-    largest = max(numbers, default=-math.inf)
-    if not value <= largest + 0.1:  # where servers round one of them
-        raise ValueError(
-            f"a token has the log-probability {value}, the most probable one {largest}: "
-            "the server's token_logprobs and top_logprobs don't match"
-        )
-
-
-def served_as(model: Any) -> list[str]:
-    """Say as which model a server answered, where that isn't the one that was asked for."""
-    name = vars(model).get("_served")
-    if not name or not model.model or name == model.model:
-        return []
-    return [f"the server answered as {name!r:.90}, asked for {model.model!r:.90}"]
-
-
-def fingerprints(model: Any) -> list[str]:
-    """Return the name and the fingerprints that a server gave with its answers: what it says, which proves nothing."""
-    name = vars(model).get("_served")
-    said = sorted(vars(model).get(_FINGERPRINTS, ()))
-    return [*([name] if name else []), *said]
-
-
-def largest_sum(probabilities: Mapping[Any, float]) -> float:
-    """Return the largest sum of probabilities over continuations none of which begins another.
-
-    Continuations are texts or tuples of token ids.
-    """
-    # each continuation with the larger of its probability and the sum of those that it begins
-    sums: list[tuple[Any, float]] = []
-    # in this order those that it begins stand right before it
-    for continuation in sorted(probabilities, reverse=True):
-        longer = 0.0
-        while sums and sums[-1][0][: len(continuation)] == continuation:
-            longer += sums.pop()[1]
-        sums.append((continuation, max(probabilities[continuation], longer)))
-    return sum(value for _, value in sums)
-
-
-def _folded(text: Any) -> Any:
-    """Fold case, accents and spaces of a text, which a tokenizer may not tell apart; leave ids as they are."""
-    if not isinstance(text, str):
-        return text
-    characters = unicodedata.normalize("NFKD", text.casefold())
-    letters = [c for c in characters if not unicodedata.combining(c)]
-    return " ".join("".join(letters).split())
-
-
-def problem(answers: Answers) -> str:
-    """Say why log-likelihoods are those of no distribution; empty where they may be.
-
-    Contexts and continuations are texts or tuples of token ids. Of continuations none of which begins another, at most
-    one can follow a context: their probabilities sum to at most 1.
-    """
-    groups: dict[Hashable, dict[Any, float]] = {}
-    for context, continuation, value in answers:
-        if value > math.log(_MOST):
-            return f"a log-likelihood of {value:.6g}, above 0: a probability of more than 1"
-        group = groups.setdefault(context, {})
-        key = _folded(continuation)
-        if not math.isnan(value):
-            group[key] = max(math.exp(value), group.get(key, 0.0))
-    for group in groups.values():
-        total = largest_sum(group)
-        if total > _MOST:
-            names = [
-                name if isinstance(name, str) else f"tokens {name[:8]}"
-                for name in list(group)[:3]
-            ]
-            some = ", ".join(names)
-            return f"continuations that exclude each other ({some}) with probabilities that sum to {total:.0%}"
-    return ""
-
-
-def refuse(model: Any, keys: Sequence[Any], answers: Answers) -> None:
-    """Stop a run before it scores log-likelihoods of no distribution, and remove them from ``--use_cache``'s file.
-
-    Args:
-        model: The model that answered.
-        keys: Arguments of the requests, by which the file keeps the answers.
-        answers: The answers.
-
-    Raises:
-        BiasError: The answers can't be probabilities.
-    """
-    kind = type(model).__name__
-    wrong = "" if kind == "DummyLM" else problem(answers)
-    if wrong:
-        cache = _cache(model)
+        if self.model not in (None, name):
+            self.notes.setdefault(
+                f"the server answered as {name!r:.90}, asked for {self.model!r:.90}"
+            )
+        cache = _cache(self)
+        before = self.served = self.served or name
         if cache is not None:
-            for key in keys:
-                cache.pop(internals.request_key("loglikelihood", key), None)
-        commit(model)
-        raise BiasError(
-            f"the model type {kind} gives {wrong}: check it (no answer was kept or scored)"
-        )
+            before = cache.setdefault(SERVED, before)
+        if name != before:
+            raise BiasError(
+                f"--model_args model={self.model}: {name!r:.90} answered, {before!r:.90} before, and a run has one "
+                "model: ask for the one before by its own name, or begin again with another file of --use_cache"
+            )
+
+
+def notes(model: Any) -> list[str]:
+    """Say what a server was asked otherwise than the task does, and as which model it answered, if as another."""
+    return list(getattr(model, "notes", ()))
+
+
+def told(model: Any) -> Data:
+    """Return what a server was asked for beside prompts, and what it calls its model and that one's states.
+
+    That is ``sent`` and ``served``; what a server says proves nothing. Of other models nothing.
+    """
+    if not isinstance(model, _CheckedClient):
+        return {}
+    names = [model.served] if model.served else []
+    return {"served": [*names, *sorted(model.fingerprints)], "sent": model.sent}

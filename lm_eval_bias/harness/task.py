@@ -15,6 +15,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval_bias.core import (
     Data,
     __version__,
+    answers,
     benchmark,
     content_hashes,
     files,
@@ -344,14 +345,31 @@ class BiasTask(ConfigurableTask):
         """
         for instance in self._instances:
             del instance.resps[instance.repeats :]
-        if self._world_size > 1 and self.OUTPUT_TYPE == "generate_until":
+        if self.OUTPUT_TYPE == "generate_until":
             distributed.filter_together(self._instances, self._world_size, self._filter)
         else:
             super().apply_filters()
+        self._record_cut_prompts()
 
     def _filter(self, instances: list[Instance]) -> None:
-        for ensemble in self._filters:
+        """Filter texts, and record how they ended."""
+        for ensemble in self._filters:  # one
             ensemble.apply(instances)
+            name = ensemble.name
+            pairs = [(each.resps, each.filtered_resps[name]) for each in instances]
+            self.config.metadata["texts"] = answers.endings(pairs)
+
+    def _record_cut_prompts(self) -> None:
+        """Record the documents of which the model reads only the ends, over all ranks, and how long the longest is."""
+        cut = [each for each in self._instances if hasattr(each, "cut")]
+        documents = len({each.doc_id for each in cut})
+        longest = max((each.cut for each in cut), default=(0, 0))
+        found = distributed.gathered((longest, documents), self._world_size)
+        (length, read), _ = max(found)
+        if length:
+            count = sum(documents for _, documents in found)
+            facts = {"documents": count, "longest": length, "read": read}
+            self.config.metadata["cut_prompts"] = facts
 
     def _kinds_of_ranks(self, limit: Any, samples: Any) -> list[str]:
         """List the kinds of questions, in the order in which every rank has to ask them.

@@ -123,7 +123,7 @@ class Report:
         return [remark for remark in self.cautions if remark.kind != remarks.TRIAL]
 
 
-_IF_ANY = ("served", "cached", "unproven")  # left out where a run has none
+_IF_ANY = ("served", "sent", "cached", "unproven")  # left out where a run has none
 
 
 def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:

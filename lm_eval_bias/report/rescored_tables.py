@@ -63,14 +63,11 @@ def items(results: Sequence[Rescored], suffix: str) -> str:
     )
 
 
-def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
+def runs(results: Sequence[Rescored]) -> list[Run]:
     """Make each result a run of one task, called by its file; tasks of the same name are numbered.
 
-    What the results file beside the samples says of the run is kept, so that remarks are those of the run.
-
-    Args:
-        results: Of one command.
-        every: Whether all scores are wanted; else those that the results file has, where there is one.
+    What the results file beside the samples says of the run is kept, so that remarks are those of the run; its scores
+    aren't, of which it may lack some or have none (``--predict_only``).
     """
     times = Counter(result.part.task for result in results)
     number: Counter[str] = Counter()
@@ -81,7 +78,6 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
         path = result.part.path
         number[name] += 1
         label = f"{name} [{number[name]}]" if times[name] > 1 else name
-        scores = result.scores
         run = beside.get(path)
         task = run.tasks.get(name) if run else None
         if run is None or task is None:
@@ -97,18 +93,15 @@ def runs(results: Sequence[Rescored], every: bool = True) -> list[Run]:
                 scores={},
                 usual_repeats=catalog.usual_repeats(name),
             )
-        asked = scores if every or not task.scores else task.scores
         task = replace(
             task,
             task=label,
             documents=result.documents,
             metadata={**task.metadata, **result.provenance},
-            scores=scores,
+            scores=result.scores,
         )
         alone = replace(run, name=str(path), path=path, tasks={label: task})
-        whole = remarks.applied(alone).tasks[label]
-        shown = {score: v for score, v in whole.scores.items() if score in asked}
-        made.append(replace(alone, tasks={label: replace(whole, scores=shown)}))
+        made.append(remarks.applied(alone))
     return made
 
 
@@ -142,7 +135,7 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
         results: Of one command.
         table: One of :data:`lm_eval_bias.report.run_output.TABLES`.
     """
-    made = runs(results, every=table == "all")
+    made = runs(results)
     tasks = [task for run in made for task in run.tasks.values()]
     headings = []
     for result, task in zip(results, tasks, strict=True):

@@ -13,6 +13,7 @@ from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.tables import grid
+from lm_eval_bias.runs import remarks
 
 TABLES = ("main", "all", "none")  # what --table takes
 _QUOTED = 80  # characters of an answer
@@ -77,6 +78,8 @@ def unanswered(
     lines = []
     all_read = []
     for task in tasks:
+        for remark in remarks.about_texts(task):
+            lines.append(f"{task.task}: {remark.text}")
         share = task.scores.get("unanswered")
         refused = task.scores.get("refused")
         if share is None or refused is None or math.isnan(share.value):

@@ -7,13 +7,14 @@ import hashlib
 import json
 import math
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
-from lm_eval_bias.core.answers import DAMAGE, SavedSample
+from lm_eval_bias.core.answers import DAMAGE, NotOurs, SavedSample
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
@@ -166,7 +167,11 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
         logged = []
         if samples.is_file():
             # its results don't say what was asked: the documents in its log do
-            logged = list(sample_logs.first_filter(samples))
+            try:
+                logged = list(sample_logs.first_filter(samples))
+            except NotOurs as error:
+                print(f"lm-eval-bias: skipped: {error}", file=sys.stderr)
+                return None
             hashes = [content_hashes.of_document(sample.doc) for sample in logged]
             name = "scored" if number < original else "documents"
             metadata["inputs"] = {name: content_hashes.of_all(hashes)}
@@ -288,6 +293,7 @@ def _machine_facts(block: Facts) -> Data:
         **{name: packages[name] for name in libraries if name in packages},
         "weights": "; ".join(proofs) or None,
         "served": f"{said} (not proven)" if said else None,
+        "sent": "; ".join(map(json.dumps, block["model"].get("sent") or [])) or None,
         "cached": cached,
         "border": "; ".join(block["model"].get("border") or []) or None,
         "data": "; ".join(sorted(names)) or None,

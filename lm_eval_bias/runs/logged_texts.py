@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.answers import SavedSample
+from lm_eval_bias.core.answers import SavedSample, texts_of
 
 
 @cache
@@ -33,7 +33,7 @@ def read_again(sample: SavedSample) -> SavedSample:
     filters = _filters(sample.part.task, sample.part.filter)
     if not filters or not sample.written:
         return sample
-    answers = sample.logged["resps"]
+    answers = texts_of(sample.logged)
     for step in filters:
         answers = list(step.apply(answers, [sample.doc]))
     return sample._replace(answers=answers)

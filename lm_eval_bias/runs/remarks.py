@@ -22,10 +22,11 @@ from lm_eval_bias.harness import servers
 from lm_eval_bias.runs import settings
 
 TRIAL = "trial_run"
+CUT_PROMPTS, ALIKE = ("cut_prompts", "same_draws")
 # kinds that stand in front of a task's scores, most serious first
 BEFORE_SCORES = (
-    TRIAL, "chance_level", "below_chance", "unshown_ability", "habit", "saturated", "low_coverage", "unanswered",
-    "place",
+    TRIAL, CUT_PROMPTS, "chance_level", "below_chance", "unshown_ability", "habit", "saturated", "low_coverage", ALIKE,
+    "unanswered", "place",
 )  # fmt: skip
 # kinds of models that are near neutral because they know or say nothing: their bias is not ranked
 EMPTY = ("chance_level", "below_chance", "unshown_ability", "habit", "unanswered")
@@ -41,7 +42,14 @@ _HEADINGS = {
     **dict.fromkeys(("changed_options", "own_data", "border", "suite_part"), SETTING),
     "repeated_prompts": SETTING,
     **dict.fromkeys(ABOUT_ANSWERS, SETTING),
+    **dict.fromkeys(("unfinished_texts", "blocked_texts", "failed_texts"), SETTING),
     "score_note": NOTE,
+}
+# of texts, by how they ended
+_ENDS = {
+    "unfinished": "were cut before they said an answer, and count as unanswered: raise max_gen_toks= (--gen_kwargs)",
+    "blocked": "were blocked by a filter or refused by the server, and count as refusals",
+    "failed": "are none, since the server refused the prompt with an error: they count as unanswered",
 }
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 _FEW_GROUPS = 5.0
@@ -86,8 +94,34 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
         if not share:
             means = "the scores say nothing about bias"
         yield Remark("unanswered", f"{brief}: {means}", brief)
+    yield from about_texts(task)
     if not task.scores and task.withheld:
         yield Remark("of_benchmark", task.withheld)
+
+
+def about_texts(task: TaskRun) -> Iterator[Remark]:
+    """Say which prompts were cut by the model's window or blocked, and which texts were cut or alike."""
+    cut = task.metadata.get(CUT_PROMPTS)
+    if cut:
+        brief = f"{cut['documents']:,} of {task.documents:,} prompts were cut"
+        yield Remark(
+            CUT_PROMPTS,
+            (
+                f"{brief}: the model reads the last {cut['read']:,} tokens, and the longest has {cut['longest']:,}; "
+                "take a model with a longer window, raise max_length= where it is set, or lower max_gen_toks="
+            ),
+            brief,
+        )
+    texts = task.metadata.get("texts") or {}
+    if texts.get("alike"):
+        brief = f"all {texts['alike']} draws of every prompt are the same text"
+        advice = "the model is sure of each, or the server doesn't sample"
+        yield Remark(ALIKE, f"{brief}: {advice}", brief)
+    for name, says in _ENDS.items():
+        if texts.get(name):
+            share = 100 * texts[name] / texts["texts"]
+            count = f"{texts[name]:,} of {texts['texts']:,} texts ({share:.2g}%)"
+            yield Remark(f"{name}_texts", f"{count} {says}")
 
 
 def _of_bias(task: TaskRun, needs_ability: bool = False) -> list[str]:

@@ -54,6 +54,7 @@ def _exact(self: LM, requests: Requests) -> token_likelihoods.Answers:
 
     keys = [request.args for request in requests]
     border.look_at(self, prompt=str(requests[0].args[0]) if requests else "")
+    border.find_cut(self, requests)
     return token_likelihoods.checked(self, keys, keys, run_batch, tokens)
 
 

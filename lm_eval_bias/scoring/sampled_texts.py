@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from lm_eval_bias.core import Data
+from lm_eval_bias.core.answers import Text, apart, with_finish
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.questions import GENERATED
-from lm_eval_bias.harness import internals, servers
+from lm_eval_bias.harness import border, internals, servers
 from lm_eval_bias.harness.internals import shadowed
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.free_answers import marks_thoughts, opening_of_thoughts
@@ -147,7 +148,7 @@ def batches(alone: Sequence[TextPart], requests: Requests, size: int) -> list[Ba
 
 def _size(model: LM) -> int | None:
     """Return how many samples are drawn together; ``None`` if the model looks for that itself."""
-    batch = str(getattr(model, "batch_size", 1))
+    batch = str(internals.attribute(model, "batch_size", 1))
     return (
         int(batch) * internals.concurrency(model)
         if batch.isdigit() and int(batch)
@@ -176,6 +177,14 @@ def _request(
     return dataclasses.replace(requests[place], arguments=arguments)
 
 
+def _keep(model: Any, written: Sequence[PartTexts]) -> None:
+    """Write the texts of some parts into the file of ``--use_cache``, and wait until they are on the disk."""
+    for part, texts in written:
+        for i, text in enumerate(texts):
+            model.cache_hook.add_partial(GENERATED, part.key(i), text)
+    servers.commit(model)
+
+
 def _seeded_texts(
     model: Any, batched: list[Batch], requests: Requests, _: Instance
 ) -> Iterator[PartTexts]:
@@ -187,7 +196,9 @@ def _seeded_texts(
             _request(requests, part, part.places[0], seed=part.seed) for part in batch
         ]
         texts = internals.generate_silently(model, asked)
-        return [(part, [text]) for part, text in zip(batch, texts, strict=True)]
+        written = [(part, [text]) for part, text in zip(batch, texts, strict=True)]
+        _keep(model, written)  # at once, whatever is still written beside it
+        return written
 
     if type(model).__name__ not in _SERVED:
         for batch in token_likelihoods.portions(model, missing):
@@ -225,8 +236,11 @@ def _torch_texts(
             more = unseeded if part.base is None else {}
             asked += [_request(requests, part, i, **more) for i in part.places]
         texts = iter(internals.generate_silently(model, asked))
-        for part in batch:
-            yield part, list(itertools.islice(texts, len(part.places)))
+        written = [
+            (part, list(itertools.islice(texts, len(part.places)))) for part in batch
+        ]
+        _keep(model, written)
+        yield from written
 
 
 def _sampled(model: LM, requests: Requests, filler: Instance) -> list[str]:
@@ -264,10 +278,8 @@ def _sampled(model: LM, requests: Requests, filler: Instance) -> list[str]:
         ) as bar,
     ):
         for part, part_texts in draw(model, missing, requests, filler):
-            for i, text in enumerate(part_texts):
-                texts[part.places[i]] = text
-                model.cache_hook.add_partial(GENERATED, part.key(i), text)
-            servers.commit(model)
+            for place, text in zip(part.places, part_texts, strict=True):
+                texts[place] = text
             bar.update(len(part_texts))
     return texts
 
@@ -286,15 +298,37 @@ def _greedy(model: LM, requests: Requests, filler: Instance) -> list[str]:
 
 
 @contextlib.contextmanager
-def _keeping_marks(model: Any) -> Iterator[None]:
+def _telling_ends(model: Any, tells_ends: bool) -> Iterator[None]:
+    """Let texts carry why they ended, where a client of a server or vLLM knows it."""
+    name = "marks"
+    change: Any = tells_ends
+    if internals.derives_from(type(model), "VLLM") and tells_ends:
+        name = internals.MODEL_GENERATE
+        write = getattr(model, name)
+
+        def change(*args: Any, **options: Any) -> Any:
+            written = write(*args, **options)
+            for output in written if options.get("generate") else ():
+                for text in output.outputs:
+                    text.text = with_finish(text.text, text.finish_reason)
+            return written
+
+    with shadowed(model, name, change):
+        yield
+
+
+@contextlib.contextmanager
+def _keeping_marks(model: Any, tells_ends: bool) -> Iterator[None]:
     """Let the harness's ``hf`` leave the special tokens around thoughts in the texts that have some.
 
     It drops all of them, so that the thoughts of gpt-oss or Gemma 4 would run into the answer. Other model types keep
-    them by themselves (vLLM), or get texts whose thoughts a server has cut.
+    them by themselves (vLLM), or get texts whose thoughts a server has cut. Texts may also carry why they ended: one
+    without an end token was cut, unless a stop string is in it, which the harness takes off with all behind it.
     """
     if not internals.derives_from(type(model), "HFLM"):
         yield
         return
+    ends = internals.end_tokens(model) if tells_ends else set()
     tokens = getattr(model.tokenizer, "added_tokens_decoder", {}).values()
     others = [
         token.content
@@ -310,7 +344,10 @@ def _keeping_marks(model: Any) -> Iterator[None]:
         marked = decode(tokens, skip_special_tokens=False)
         for token in others:
             marked = marked.replace(token, "")
-        return marked if marks_thoughts(marked) else text
+        text = marked if marks_thoughts(marked) else text
+        if not ends:
+            return text
+        return with_finish(text, "length" if ends.isdisjoint(tokens) else "stop")
 
     with shadowed(model, "tok_decode", decode_with_marks):
         yield
@@ -320,11 +357,18 @@ def _generated(self: LM, requests: Requests) -> list[str]:
     """Answer ``(context, options)`` requests; equal ones that sample (``do_sample``) are further samples.
 
     Returns:
-        One text a request. Answers come from the cache of ``--use_cache`` where it has them and go into it. Where a
-        prompt opens the model's thoughts, the text begins with that, so that thoughts that never end can be told.
+        One text a request, which knows why it ended in a run of this package's command. Answers come from the cache of
+        ``--use_cache`` where it has them and go into it. Where a prompt opens the model's thoughts, the text begins
+        with that, so that thoughts that never end can be told.
     """
     texts: list[Any] = [None] * len(requests)
-    with servers.asking(self), _keeping_marks(self):
+    border.find_cut(self, requests)
+    with (
+        # only then the log has it, too: what is read must be what is read again
+        servers.asking(self) as tells_ends,
+        _telling_ends(self, tells_ends),
+        _keeping_marks(self, tells_ends),
+    ):
         for sampling, answer in ((True, _sampled), (False, _greedy)):
             places = [
                 i
@@ -337,7 +381,9 @@ def _generated(self: LM, requests: Requests) -> list[str]:
                     answer(self, [requests[i] for i in places], requests[0]),
                     strict=True,
                 ):
-                    texts[i] = opening_of_thoughts(requests[i].args[0]) + text
+                    written = apart(text)
+                    opening = opening_of_thoughts(requests[i].args[0])
+                    texts[i] = Text(opening + written, written.finish)
     return texts
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.harness import border, internals, servers
+from lm_eval_bias.harness import answer_checks, border, internals, servers
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
@@ -158,7 +158,13 @@ def checked(
     values = (
         (*pair, float(answer[0])) for pair, answer in zip(pairs, answers, strict=True)
     )
-    servers.refuse(model, keys, values)
+    kind = type(model).__name__
+    problem = "" if kind == "DummyLM" else answer_checks.problem(values)
+    if problem:
+        servers.forget(model, "loglikelihood", keys)
+        raise BiasError(
+            f"the model type {kind} gives {problem}: check it (no answer was kept or scored)"
+        )
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
@@ -191,9 +197,9 @@ def lead(model: TemplateLM) -> list[int]:
 
     Some backends (``local-completions``) leave it out; it stays the way in which the model was trained to begin.
     """
-    tokenizer = getattr(model, "tokenizer", None)
+    tokenizer = internals.attribute(model, "tokenizer")
     try:
-        return border.added(tokenizer.encode, tokenizer)[0]  # type: ignore[union-attr]
+        return border.added(tokenizer.encode, tokenizer)[0]
     except (TypeError, KeyError, AttributeError, NotImplementedError):
         return []
 
@@ -243,10 +249,10 @@ def loglikelihoods(model: TemplateLM, pairs: Pairs) -> Answers:
 
 def _refuse_long(model: TemplateLM, pairs: Pairs) -> None:
     """Refuse a text that the model would read only the end of: its likelihood would be another text's."""
-    limit = getattr(model, "max_length", None)
+    limit = internals.attribute(model, "max_length")
     if not isinstance(limit, int):
         return
-    is_causal = getattr(model, "backend", "causal") == "causal"
+    is_causal = internals.attribute(model, "backend", "causal") == "causal"
     longest = max(
         (len(c) + len(k) if is_causal else max(len(c), len(k)) for c, k in pairs),
         default=0,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from lm_eval_bias.core.benchmark import (
     Document,
 )
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks
 
@@ -80,7 +79,7 @@ class BBQ(WithModules):
         "template": lambda record: {record["template"]: record},
         "polarity": "question_polarity",
     }
-    extensions = (harness_tasks(__package__),)
+    extensions = (harness_tasks(__package__, lambda doc, _: choices(doc)),)
 
     def record(self, doc: Document, answers: Answers) -> Record:
         """Read a text, or the choices' log-likelihoods, by the rules of the harness's ``tasks/bbq/utils.py``."""
@@ -88,10 +87,6 @@ class BBQ(WithModules):
         is_text = isinstance(answers[0], str)
         if is_text:
             place = place_of(doc, answers[0])
-        elif len(answers) != len(offered):
-            raise BiasError(
-                f"{len(answers)} log-likelihoods for {len(offered)} choices"
-            )
         else:  # of ties the first
             values = [float(answer[0]) for answer in answers]
             place = None if any(map(math.isnan, values)) else values.index(max(values))

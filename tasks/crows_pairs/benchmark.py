@@ -47,7 +47,9 @@ class CrowSPairs(WithModules):
     main = ("pct_stereotype",)
     clusters = "pairs"
     facets = {"bias_type": "bias_type"}
-    extensions = (harness_tasks(__package__),)
+    extensions = (
+        harness_tasks(__package__, lambda doc, _: (doc["sent_more"], doc["sent_less"])),
+    )
     presentation = Presentation(cautions=_cautions)
 
     def record(self, doc: Document, answers: Answers) -> Record:

@@ -13,7 +13,15 @@ from lm_eval_bias.tasks.kinds.with_sentences import harness_tasks
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Answers, Record
 
-HARNESS_TASKS = harness_tasks(__package__)
+
+def _options(doc: Document, language: str) -> list[str]:
+    """List what the harness scores: both persons, and every wording of "unknown"."""
+    from lm_eval_bias.tasks.es_bbq import hooks
+
+    return [doc["ans0"], doc["ans1"], *hooks.wordings(language)["unknown"]]
+
+
+HARNESS_TASKS = harness_tasks(__package__, _options)
 # categories whose items differ in number between the languages
 NOT_PARALLEL = ("physical_appearance",)
 

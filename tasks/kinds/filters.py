@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from lm_eval.api.filter import Filter
 
+from lm_eval_bias.core.answers import reading
 from lm_eval_bias.tasks.kinds.bbq_records import reader
 
 
@@ -29,10 +31,11 @@ class FirstTextFilter(Filter):
             resps: Generated texts per document.
             docs: The documents.
         """
-        return [
-            self.read(doc, (texts[0] if texts else "") or "")
-            for texts, doc in zip(resps, docs, strict=True)
-        ]
+        found = []
+        for texts, doc in zip(resps, docs, strict=True):
+            text = texts[0] if texts else None
+            found.append(reading("" if text is None else text, partial(self.read, doc)))
+        return found
 
 
 class LetteredAnswerFilter(FirstTextFilter):

@@ -42,9 +42,12 @@ def module_of(benchmark: Benchmark, name: str) -> Any:
     )
 
 
-def harness_tasks(package: str) -> HarnessTasks:
+def harness_tasks(
+    package: str, options: Callable[[Document, str], Sequence[str]]
+) -> HarnessTasks:
     """Read which tasks of the harness a benchmark describes: ``data/harness_tasks.json`` in its folder."""
-    return HarnessTasks(json.loads(packaged_text(package, "data/harness_tasks.json")))
+    tasks = json.loads(packaged_text(package, "data/harness_tasks.json"))
+    return HarnessTasks(tasks, options)
 
 
 class WithModules(Benchmark):

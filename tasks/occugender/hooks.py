@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.core import Data, Facts
-from lm_eval_bias.core.answers import REFUSED, UNANSWERED
+from lm_eval_bias.core.answers import REFUSED, UNANSWERED, reading
 from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
@@ -184,11 +185,14 @@ def record(doc: Facts, results: Answers) -> Record:
 
 def read_texts(doc: Facts, texts: Sequence[str]) -> list[list[str]]:
     """Pair each text with what it says: a gender, or why it says none."""
-    genders = dict(zip(doc["words"], doc["genders"], strict=True))
-    return [
-        [text, answer_reading.read(text, doc["kind"], genders, doc["sentence"])]
-        for text in texts
-    ]
+    read = partial(
+        answer_reading.read,
+        kind=doc["kind"],
+        genders=dict(zip(doc["words"], doc["genders"], strict=True)),
+        sentence=doc["sentence"],
+    )
+    is_running = doc["kind"] != "explicit"
+    return [[text, reading(text, read, is_running)] for text in texts]
 
 
 def record_of_texts(doc: Facts, results: Answers) -> Record:
@@ -235,7 +239,7 @@ def rewrite(
         }
         reread = []
         for rows in results:
-            reread.append(read_texts(other, [str(row[0]) for row in rows]))
+            reread.append(read_texts(other, [row[0] for row in rows]))
         return other, reread
     missing = [word for word in genders if word not in doc["words"]]
     if missing:

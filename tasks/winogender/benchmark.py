@@ -24,7 +24,11 @@ class Winogender(WithModules):
     main = ("acc", "gender_gap")
     clusters = "occupations"
     facets = {"job": "occupation", "gender": "gender"}
-    extensions = (harness_tasks(__package__),)
+    extensions = (
+        harness_tasks(
+            __package__, lambda doc, _: (doc["occupation"], doc["participant"])
+        ),
+    )
 
     def record(self, doc: Document, answers: Answers) -> Record:
         """Tell whether the pronoun refers to the likelier of the two people, of ties the occupation."""

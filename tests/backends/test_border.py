@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import math
-import types
 
 import pytest
 import torch
@@ -13,8 +12,7 @@ from lm_eval.api.registry import get_model
 from tokenizers import processors
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.harness import border, registration
-from lm_eval_bias.harness import servers as servers_checks
+from lm_eval_bias.harness import border, internals, registration
 from tests.support import servers, tiny
 from tests.support.commands import command
 from tests.support.run_scores import results_of
@@ -167,19 +165,6 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line(tmp_path):
     assert "tokenizer=..." in found.err
 
 
-@pytest.mark.parametrize(
-    ("answered", "said"),
-    [
-        ("tiny", []),
-        (None, []),
-        ("tiny-2", ["the server answered as 'tiny-2', asked for 'tiny'"]),
-    ],
-)
-def test_a_server_that_answers_as_another_model_is_told(answered, said):
-    model = types.SimpleNamespace(model="tiny", _served=answered)
-    assert servers_checks.served_as(model) == said
-
-
 def started(folder, single):
     """A causal LM whose tokenizer puts these tokens around a text."""
     tiny.llama(folder)
@@ -250,3 +235,36 @@ def test_engines_agree_on_every_shape_of_tokenizer(shape, tmp_path):
     assert len(gaps["hf"]) > 5
     assert gaps["hf-packed"] == pytest.approx(gaps["hf"], abs=1e-3, nan_ok=True)
     assert gaps["local-completions"] == pytest.approx(gaps["hf"], abs=1e-3, nan_ok=True)
+
+
+def test_arguments_that_transformers_has_no_more_are_one_line(tmp_path):
+    folder = tiny.gpt2(tmp_path)
+    found = ran("hf", f"pretrained={folder},load_in_4bit=True", "--device", "cpu")
+    assert found.status == 2
+    line = found.err.splitlines()[-1]
+    if "bitsandbytes" not in line:  # of releases that take it
+        assert "unknown argument 'load_in_4bit' of transformers from release 5" in line
+
+
+def test_properties_of_other_people_s_models_end_no_run(tmp_path):
+    """The harness's ``dummy`` has a tokenizer that asks the Hub for a download."""
+    found = command("run", "--tasks", TASK, "--limit", "80", "--model", "dummy")
+    assert found.status == 0
+    found = command("run", "--tasks", TASK, "--model", "dummy", "--apply_chat_template")
+    assert found.status == 2
+    assert "--model dummy: OSError" in found.err.splitlines()[-1]
+
+
+class Odd:
+    """All of its properties fail."""
+
+    def __getattr__(self, name):
+        raise OSError("no network")
+
+
+@pytest.mark.parametrize("name", ["tokenizer", "max_length", "backend", "batch_size"])
+def test_an_attribute_that_fails_is_none(name):
+    odd = Odd()
+    assert internals.attribute(odd, name) is None
+    assert internals.attribute(odd, name, 1) == 1
+    assert internals.window(odd) is None

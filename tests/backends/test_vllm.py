@@ -112,6 +112,17 @@ def answers(folder):
     }
 
 
+def assert_ends_are_told(folder, names):
+    """Every written text of these tasks knows why it ended, in 16 tokens mostly since it was cut."""
+    reasons = set()
+    for name in names:
+        for sample in logs_of(folder)[name]:
+            (of_one,) = sample["finish_reasons"]
+            assert len(of_one) == len(sample["resps"][0])
+            reasons.update(of_one)
+    assert not names or "length" in reasons <= {"length", "stop"}
+
+
 def values(answer):
     """Numbers of an answer, without whether it is greedy."""
     return [float(value[0] if isinstance(value, list) else value) for value in answer]
@@ -183,6 +194,7 @@ def test_scores_in_process_are_hfs(kind, installed, model, environment, hf, tmp_
     assert done.returncode == 0, done.stderr[-3000:]
     assert answers(tmp_path).keys() == set(names)
     assert_same(tmp_path, hf)
+    assert_ends_are_told(tmp_path, set(names) & set(WRITTEN))
     if kind == "vllm-packed":
         assert (
             "vllm-packed: cache in blocks of 32 tokens; a trial differs by"
@@ -276,4 +288,5 @@ def test_a_vllm_server_gives_hfs_scores(server, model, hf, tmp_path):
     assert main([*arguments, *SMALL, *SHORT]) == 0
     found = answers(tmp_path / "chat")
     assert found.keys() == set(WRITTEN)
+    assert_ends_are_told(tmp_path / "chat", WRITTEN)
     assert all(text for texts, *_ in found["regard_de"].values() for text, *_ in texts)

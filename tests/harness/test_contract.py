@@ -24,7 +24,7 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import preflight
-from lm_eval_bias.harness import internals, registration, running, servers
+from lm_eval_bias.harness import internals, registration, running
 from lm_eval_bias.scoring import sampled_texts
 
 VERSION = importlib.metadata.version("lm_eval")
@@ -56,17 +56,19 @@ CLIENT, METRICS = (
 )
 HOOKS = "aggregation higher_is_better process_results override_metric download dump_config".split()
 BUILD = "limit samples rank world_size cache_requests system_instruction apply_chat_template tokenizer_name".split()
-FAILURES = (
-    "API request failed with error message: ",
-    "API request failed! Status code",
-    "Response text: ",
-)
 CALLS = (
     "outputs=outputs, tokens=inputs, ctxlens=ctxlens",
     "(messages=inputs, generate=False)",
-    "self._concurrent",
+    "self.get_batched_requests(",
+    "tqdm(",
 )
-ATTRIBUTES = "tokenizer_backend max_retries base_url auth_token _header api_key".split()
+ATTRIBUTES = (
+    "tokenizer_backend max_retries base_url auth_token _header api_key header verify_certificate timeout "
+    "eos_string tokenizer tokenized_requests max_length _concurrent _batch_size _seed cache_hook"
+).split()
+METHODS = (
+    "model_call get_batched_requests create_message _create_payload parse_logprobs parse_generations decode_batch"
+).split()
 SETTINGS = "softmax_dtype logits_cache _get_backend mixed_precision_dtype".split()
 # what is asked of something of the harness, the names or words, who depends on it
 CONTRACTS = [
@@ -83,7 +85,7 @@ CONTRACTS = [
         [internals.ENCODE_PAIR, internals.LOGLIKELIHOOD_TOKENS],
         f"{DOOR}.internals",
     ),
-    ("has", CLIENT, servers.METHODS, f"{DOOR}.servers"),
+    ("has", CLIENT, METHODS, f"{DOOR}.servers"),
     ("has", OPENAI, sampled_texts._SERVED, "lm_eval_bias.scoring.sampled_texts"),
     ("has", TASK, HOOKS, f"{DOOR}.task"),
     ("takes", f"{TASK}.build_all_requests", BUILD, f"{DOOR}.task"),
@@ -93,8 +95,18 @@ CONTRACTS = [
         ["rank", "limit", "world_size", "samples"],
         f"{DOOR}.task",
     ),
-    ("takes", f"{CLIENT}.model_call", ["messages", "generate"], f"{DOOR}.servers"),
-    ("takes", f"{CLIENT}.amodel_call", ["messages", "generate"], f"{DOOR}.servers"),
+    (
+        "takes",
+        f"{CLIENT}.model_call",
+        ["messages", "generate", "gen_kwargs"],
+        f"{DOOR}.servers",
+    ),
+    (
+        "takes",
+        f"{CLIENT}.get_batched_requests",
+        ["requests", "cache_keys", "generate", "ctxlens"],
+        f"{DOOR}.servers",
+    ),
     (
         "takes",
         f"{HF}._loglikelihood_tokens",
@@ -115,6 +127,12 @@ CONTRACTS = [
     ),
     (
         "says",
+        "lm_eval.models.utils:postprocess_generated_text",
+        ["generation.split(term)[0]"],
+        "lm_eval_bias.scoring.sampled_texts",
+    ),
+    (
+        "says",
         HF,
         [f"self.{internals.DETECT_BATCH_SIZE}"],
         "lm_eval_bias.scoring.sampled_texts",
@@ -128,7 +146,7 @@ CONTRACTS = [
     (
         "says",
         APIS,
-        [*CALLS, *FAILURES, *(f"self.{name}" for name in ATTRIBUTES)],
+        [*CALLS, *(f"self.{name}" for name in ATTRIBUTES)],
         f"{DOOR}.servers",
     ),
 ]

@@ -243,6 +243,46 @@ def test_scores_by_facet_are_means_of_the_items_with_it(
         assert values[name] == pytest.approx(expected_value, abs=1e-9)
 
 
+def asked_otherwise(folder, task, out, change):
+    """A copy of a task's log in which each document's options were asked as a function arranges their places."""
+    results = next(folder.rglob("results_*.json"))
+    lines = logged(folder, task)
+    for line in lines:
+        arguments = list(line["arguments"].values())
+        places = change(range(len(arguments)))
+        line["arguments"] = {
+            f"gen_args_{i}": arguments[place] for i, place in enumerate(places)
+        }
+        for field in ("resps", "filtered_resps"):
+            line[field] = [line[field][place] for place in places]
+    out.mkdir()
+    content = json.loads(results.read_text(encoding="utf-8"))
+    for part in ("results", "configs", "n-samples"):
+        content[part] = {task: content[part][task]}
+    (out / results.name).write_text(json.dumps(content), encoding="utf-8")
+    date = results.stem.removeprefix("results_")
+    path = out / f"samples_{task}_{date}.jsonl"
+    path.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
+    return path
+
+
+@pytest.mark.parametrize("task", ["bbq", "winogender_all", "crows_pairs_english"])
+def test_somebody_s_own_task_of_the_name(task, runs, rescored, tmp_path, capsys):
+    folder, _ = runs[0]
+    # other places: the answers are read by their texts
+    asked_otherwise(folder, task, tmp_path / "turned", lambda places: places[::-1])
+    assert by_task(tmp_path / "turned")[task]["scores"] == rescored[0][task]["scores"]
+    # fewer options: it is another task
+    path = asked_otherwise(folder, task, tmp_path / "fewer", lambda places: places[1:])
+    assert main(["rescore", str(path)]) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert f"{task}: not the harness's task of this name, which scores " in line
+    assert main(["report", str(tmp_path / "fewer"), "--format", "md"]) == 2
+    assert f"skipped: {task}: not the harness's task" in capsys.readouterr().err
+
+
 def test_a_template_of_bbq_is_one_within_its_category(runs):
     run = leb.load(runs[0][0])[0]
     frame = leb.breakdown(run, "template", "acc_amb")

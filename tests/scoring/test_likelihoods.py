@@ -20,7 +20,7 @@ from lm_eval_bias.core.questions import (
     WITH_LENGTH_IF_KNOWN,
     NextSentence,
 )
-from lm_eval_bias.harness import internals, registration, servers
+from lm_eval_bias.harness import answer_checks, internals, registration
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
 from tests.support import tiny
@@ -263,7 +263,7 @@ CASES = [
 
 @pytest.mark.parametrize(("answers", "says"), CASES)
 def test_what_a_distribution_can_give(answers, says):
-    found = servers.problem(answers)
+    found = answer_checks.problem(answers)
     assert says in found
     assert bool(found) is bool(says)
 

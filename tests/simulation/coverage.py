@@ -385,17 +385,17 @@ def page(
             missing.append(f"- {design}: {score}, {', '.join(wrong)}")
     of_breakdowns = []
     if broken_down:
-        listed = [
+        parts = [
             [design, *(f"{share:.1f}" for share in shares)]
             for design, shares in broken_down.items()
         ]
         missing += [
             f"- {design}: all at once {together}%"
-            for design, _, together in listed
+            for design, _, together in parts
             if float(together) < 93.0
         ]
         head = ["breakdown", "each covered, %", "all at once, %"]
-        made = tabulate(listed, head, "github", disable_numparse=True)
+        made = tabulate(parts, head, "github", disable_numparse=True)
         of_breakdowns = [packaged("breakdowns_head.md").strip(), made]
     error = 196 * math.sqrt(0.05 * 0.95 / rounds)
     table = tabulate(

@@ -8,6 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import torch
 import transformers
+from lm_eval.api.instance import Instance
+
+KEY = "sk-very-secret-0123456789"
 
 
 def _draw(*key):
@@ -66,9 +69,11 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *arguments):
         pass
 
-    def send(self, reply, status=200):
+    def send(self, reply, status=200, headers=()):
         body = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
         self.send_response(status)
+        for name, value in dict(headers).items():
+            self.send_header(name, str(value))
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -155,6 +160,8 @@ class _Failing(Handler):
         with server.lock:
             server.asked.append(asked)
             fault = server.fault if len(server.asked) > server.good else None
+            if server.judge is not None:
+                fault = server.judge(asked)
             if fault is None:
                 server.answered.append(asked)
             elif server.times is not None:
@@ -166,18 +173,19 @@ class _Failing(Handler):
             return
         if isinstance(fault, int):
             fault = fault, b"out of order"
-        status, body = fault if isinstance(fault, tuple) else (200, fault)
+        status, body, *headers = fault if isinstance(fault, tuple) else (200, fault)
         if body is None or callable(body):
             answered = reply(asked, server.said)
             body = body(answered) if body else answered
-        self.send(body, status)
+        self.send(body, status, *headers)
 
 
 class Server(ThreadingHTTPServer):
     """Answers ``good`` requests, then fails as ``fault`` says: ``times`` times, or for ever.
 
-    A fault is a status, one with a body, a body, a function that spoils a reply, ``dropped`` (no answer) or ``silent``
-    (none for long). A strict one refuses parameters that OpenAI's endpoints don't know. ``said`` is what all chats get.
+    A fault is a status, one with a body and perhaps headers, a body, a function that spoils a reply, ``dropped`` (no
+    answer) or ``silent`` (none for long). A strict one refuses parameters that OpenAI's endpoints don't know. ``said``
+    is what all chats get; ``judge`` names the fault of each request, or ``None``.
     """
 
     def __init__(self):
@@ -186,6 +194,7 @@ class Server(ThreadingHTTPServer):
         self.asked, self.answered, self.refused = [], [], []
         self.is_strict, self.said = False, None
         self.fault, self.good, self.times = None, 0, None
+        self.judge = None
         serve(self)
 
     @property
@@ -209,3 +218,18 @@ class Server(ThreadingHTTPServer):
     def close(self):
         self.shutdown()
         self.server_close()
+
+
+def chats(model, number):
+    """So many different conversations of one question."""
+    return [
+        model.apply_chat_template([{"role": "user", "content": f"prompt {n}"}])
+        for n in range(number)
+    ]
+
+
+def ask_for(texts, **options):
+    return [
+        Instance("generated_text", {}, (text, {"max_gen_toks": 3, **options}), 0)
+        for text in texts
+    ]

@@ -1,0 +1,295 @@
+"""What servers refuse: one prompt, some options, or all; and what they ask to wait for."""
+
+import email.utils
+import json
+import math
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from lm_eval_bias.core.answers import Text
+from lm_eval_bias.harness import internals
+from lm_eval_bias.harness import servers as checks
+from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
+from tests.support import servers
+
+CHAT = "local-chat-completions"
+FILTERED = (
+    400,
+    b'{"error": {"code": "content_filter", "message": "The response was filtered due to the prompt triggering Azure '
+    b"OpenAI's content management policy.\"}}",
+)
+TOO_LONG = (
+    400,
+    b'{"error": {"message": "This model\'s maximum context length is 8 tokens", "code": "context_length_exceeded"}}',
+)
+FLAGGED = (403, b'{"error": {"message": "Your input was flagged", "code": 403}}')
+
+
+def error(message, status=400, **more):
+    return status, json.dumps({"error": {"message": message, **more}}).encode()
+
+
+def on(word, fault):
+    """A judge: the fault for prompts that hold a word."""
+    return lambda asked: fault if word in json.dumps(asked) else None
+
+
+@pytest.fixture
+def written():
+    """Ask for texts as a run does: they know why they ended."""
+
+    def ask(model, prompts, **options):
+        with checks.asking(model):
+            return model.generated_text(servers.ask_for(prompts, **options))
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("fault", "finish"),
+    [
+        (FILTERED, "content_filter"),
+        (FLAGGED, "content_filter"),
+        (TOO_LONG, "error"),
+        (error("no", 422), "error"),
+        (error("out of order", 500), "error"),
+    ],
+)
+@pytest.mark.parametrize("sampled", [False, True])
+def test_a_refused_prompt_ends_no_run(
+    fault, finish, sampled, server, client, written, caplog
+):
+    model = client(CHAT, max_retries=2)
+    server.judge = on("prompt 2", fault)
+    prompts = servers.chats(model, 6)
+    texts = written(model, prompts, do_sample=sampled, temperature=float(sampled))
+    assert [text.finish for text in texts] == ["", "", finish, "", "", ""]
+    assert [text == "" for text in texts] == [n == 2 for n in range(6)]
+    told = [r.getMessage() for r in caplog.records if "has no answer" in r.getMessage()]
+    assert len(told) == 1
+    assert f"status {fault[0]}" in told[0]
+    # it is kept as what it is, and nothing is asked again
+    asked = len(server.asked)
+    assert [
+        text.finish
+        for text in written(
+            model, prompts, do_sample=sampled, temperature=float(sampled)
+        )
+    ] == [text.finish for text in texts]
+    assert len(server.asked) == asked
+
+
+def test_the_others_of_a_batch_are_answered(server, client, written):
+    model = client(tokenized_requests=False)
+    server.judge = on("prompt 2", FILTERED)
+    texts = written(model, [f"prompt {n}" for n in range(6)])
+    assert [text.finish for text in texts] == ["", "", "content_filter", "", "", ""]
+    assert all(texts[:2] + texts[3:])
+
+
+def test_a_refused_log_likelihood_is_no_number(server, client):
+    model = client()
+    pairs = [([1, 2, 3 + n], [4, 5]) for n in range(8)]
+    server.judge = lambda asked: (
+        TOO_LONG if [1, 2, 6, 4, 5] in [*asked["prompt"]] else None
+    )
+    found = loglikelihoods(model, pairs)
+    assert [math.isnan(value) for value, _ in found] == [n == 3 for n in range(8)]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        error("You exceeded your current quota", 429, code="insufficient_quota"),
+        error("Insufficient Balance", 402),
+        error("Incorrect API key provided", 401),
+        error("The model `tiny` does not exist", 404),
+        error("API key not valid", 400),
+        error("Country not supported", 403),
+    ],
+)
+def test_what_is_about_the_account_or_the_address_ends_a_run_at_once(
+    fault, server, client, written
+):
+    model = client(CHAT, max_retries=9)
+    server.judge = lambda asked: fault
+    with pytest.raises(ValueError, match="the server says") as caught:
+        written(model, servers.chats(model, 30))
+    assert json.loads(fault[1])["error"]["message"] in str(caught.value)
+    assert "num_concurrent" not in str(caught.value)
+    assert len(server.asked) <= 2 * client.at_once
+
+
+def test_a_server_that_breaks_down_ends_a_run(server, client, written):
+    model = client(CHAT, max_retries=2)
+    server.judge = lambda asked: 500
+    with pytest.raises(ValueError, match="status 500"):
+        written(model, servers.chats(model, 3))
+
+
+def after(seconds):
+    return email.utils.formatdate(time.time() + seconds, usegmt=True)
+
+
+@pytest.mark.parametrize("wait", [lambda: 3, lambda: after(3)], ids=["seconds", "date"])
+def test_retry_after_is_waited_for_and_is_no_try(
+    wait, server, client, written, monkeypatch
+):
+    model = client(CHAT, max_retries=2, timeout=60)
+    waited = []
+
+    class Event(threading.Event):
+        def wait(self, timeout=None):
+            waited.append(timeout)
+
+    monkeypatch.setattr(checks, "threading", SimpleNamespace(Event=Event))
+    turns = iter(range(1000))
+    server.judge = lambda asked: (
+        (429, b"slow down", {"Retry-After": wait()}) if next(turns) % 4 else None
+    )
+    assert all(written(model, servers.chats(model, 4)))
+    assert len(waited) > 6
+    assert all(1 < seconds <= 3 for seconds in waited)
+
+
+def test_a_long_retry_after_ends_a_run(server, client, written):
+    model = client(CHAT, timeout=60)
+    server.judge = lambda asked: (429, b"come back", {"Retry-After": 3600})
+    with pytest.raises(ValueError, match="come back.*wait for 3600 seconds"):
+        written(model, servers.chats(model, 3))
+
+
+def thinks(asked):
+    """What OpenAI's reasoning models refuse, one thing after another."""
+    if "max_tokens" in asked:
+        return error(
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+        )
+    if asked.get("temperature", 1) != 1:
+        return error(
+            "Unsupported value: 'temperature' does not support 0 with this model."
+        )
+    for name in ("top_p", "seed", "min_p", "top_k"):
+        if name in asked:
+            return error(f"Unsupported parameter: {name}")
+    return None
+
+
+@pytest.mark.parametrize("kind", [CHAT, "openai-chat-completions"])
+def test_a_model_that_thinks_is_asked_as_it_takes_it(
+    kind, server, client, written, caplog
+):
+    model = client(kind, name="o4-mini", batch_size=1)
+    server.judge = thinks
+    assert all(written(model, servers.chats(model, 4), temperature=0.0, top_p=1.0))
+    assert checks.told(model)["sent"] == [
+        {"model": "o4-mini", "max_completion_tokens": 3}
+    ]
+    told = " ".join(record.getMessage() for record in caplog.records)
+    assert all(note in told for note in checks.notes(model))
+    for name in ("temperature=0.0", "seed", "top_p=1.0"):
+        assert f"the server doesn't take {name}" in told
+
+
+def test_a_value_that_says_something_is_not_left_out(server, client, written):
+    model = client(CHAT)
+    server.judge = thinks
+    with pytest.raises(ValueError, match=r"temperature.*check temperature \(--gen_"):
+        written(model, servers.chats(model, 1), temperature=0.7)
+
+
+def test_a_refusal_that_names_nothing(server, client, written):
+    model = client(CHAT)
+    server.judge = lambda asked: (
+        error("Unprocessable", 422) if "top_k" in asked else None
+    )
+    assert all(written(model, servers.chats(model, 3), top_k=0, temperature=1.0))
+    assert checks.told(model)["sent"] == [
+        {"model": "tiny", "max_tokens": 3, "temperature": 1.0}
+    ]
+
+
+@pytest.mark.parametrize("name", ["gpt-3.5-turbo", "qwen2.5", "tiny"])
+def test_the_harness_asks_for_no_other_temperature(name, server, client, written):
+    model = client("openai-chat-completions", name=name, batch_size=1)
+    written(model, servers.chats(model, 1), temperature=0.0)
+    assert [asked["temperature"] for asked in server.answered] == [0.0]
+
+
+PARTS = {
+    "B": [{"type": "text", "text": "B"}],
+    "B, I think": [{"type": "text", "text": "B"}, {"type": "output_text", "text": ", I think"}],
+    "<think>Hm.</think>B": [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+        {"type": "text", "text": "B"},
+    ],
+    "<think>Hm, hm.</think>B": [
+        {"type": "reasoning", "text": "Hm,"},
+        {"type": "reasoning", "reasoning": " hm."},
+        {"type": "text", "text": "B"},
+    ],
+    "<think>Hm.": [{"type": "thinking", "thinking": "Hm."}],
+    "I won't.": [{"type": "refusal", "refusal": "I won't."}],
+    "": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", PARTS)
+def test_answers_in_parts(text, server, client, written):
+    model = client(CHAT)
+    message = {"role": "assistant", "content": PARTS[text]}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    server.fail(lambda found: {"choices": [choice]})
+    (found,) = written(model, servers.chats(model, 1))
+    assert (found, found.finish) == (text, "stop")
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"content": None}, "finish_reason": "content_filter"},
+        {"message": None, "finish_reason": "content_filter"},
+        {"finish_reason": "content_filter"},
+        {"message": {"content": "", "refusal": ""}, "finish_reason": "refusal"},
+    ],
+)
+def test_an_answer_that_a_filter_took_away(choice, server, client, written):
+    model = client(CHAT)
+    server.fail(lambda found: {"choices": [{"index": 0, **choice}]})
+    (found,) = written(model, servers.chats(model, 1))
+    assert (found, found.finish) == ("", choice["finish_reason"])
+
+
+def test_the_harness_s_own_requests_get_plain_texts(server, client):
+    model = client(CHAT)
+    with checks.asking(model):
+        texts = model.generate_until(servers.ask_for(servers.chats(model, 3)))
+    assert all(type(text) is str and text.isprintable() for text in texts)
+    assert not isinstance(texts[0], Text)
+
+
+def test_what_a_client_is_derived_from(server, client):
+    model = client(CHAT)
+    assert internals.derives_from(type(model), "LocalChatCompletion")
+    assert checks.checked(dict) is dict
+
+
+@pytest.mark.parametrize(
+    ("answered", "said"),
+    [
+        ("tiny", []),
+        (None, []),
+        ("tiny-2", ["the server answered as 'tiny-2', asked for 'tiny'"]),
+    ],
+)
+def test_a_server_that_answers_as_another_model_is_told(
+    answered, said, server, client, written
+):
+    model = client(CHAT)
+    server.fail(lambda found: {**found, "model": answered})
+    written(model, servers.chats(model, 3))
+    assert checks.notes(model) == said
+    assert checks.told(model)["served"] == [answered] * bool(answered)

@@ -1,0 +1,105 @@
+"""Prompts that a model's window cuts: a fact in the results, a caveat before the scores, a violation in the gate."""
+
+import json
+
+import pytest
+
+from tests.support import servers, tiny
+from tests.support.commands import command
+from tests.support.run_scores import results_of
+
+LIMIT = ["--limit", "80", "--log_samples"]
+LIKELIHOODS, WRITTEN = "occugender_explicit", "occugender_explicit_gen"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny.gpt2(tmp_path_factory.mktemp("model"))
+
+
+def told(folder, task):
+    return results_of(folder)["configs"][task]["metadata"].get("cut_prompts")
+
+
+def ran(out, task, kind, where, *more):
+    found = command(
+        "run", "--tasks", task, "--model", kind, "--model_args", where, *LIMIT,
+        "--output_path", str(out), *more,
+    )  # fmt: skip
+    assert found.status == 0, found.err
+    return found.out
+
+
+def lengths(folder, task, out):
+    """How many tokens the prompts of a run have, each with its longest continuation, by an encoding of their own."""
+    import transformers
+
+    encode = transformers.AutoTokenizer.from_pretrained(folder).encode
+    (path,) = out.rglob(f"samples_{task}_*.jsonl")
+    for line in path.read_text(encoding="utf-8").splitlines():
+        requests = json.loads(line)["arguments"].values()
+        texts = [
+            "".join(part for part in given.values() if isinstance(part, str))
+            for given in requests
+        ]
+        yield max(len(encode(text)) for text in texts)
+
+
+@pytest.mark.parametrize("kind", ["hf", "hf-packed"])
+@pytest.mark.parametrize("window", [50, 80, 96])
+def test_of_log_likelihoods(kind, window, folder, tmp_path):
+    where = f"pretrained={folder},max_length={window},dtype=float32"
+    said = ran(tmp_path, LIKELIHOODS, kind, where, "--device", "cpu")
+    found = list(lengths(folder, LIKELIHOODS, tmp_path))
+    # the last token is predicted, and not read
+    cut = [length for length in found if length > window + 1]
+    assert told(tmp_path, LIKELIHOODS) == (
+        {"documents": len(cut), "longest": max(cut), "read": window + 1}
+        if cut
+        else None
+    )
+    assert (
+        f"{len(cut)} of 80 prompts were cut: the model reads the last" in said
+    ) == bool(cut)
+
+
+def test_of_written_answers(folder, tmp_path):
+    where = f"pretrained={folder},dtype=float32"
+    more = ["--device", "cpu", "--gen_kwargs", "do_sample=false,max_gen_toks=20"]
+    ran(tmp_path, WRITTEN, "hf", where, *more)
+    found = list(lengths(folder, WRITTEN, tmp_path))
+    cut = [length for length in found if length > 96 - 20]
+    assert cut
+    assert told(tmp_path, WRITTEN) == {
+        "documents": len(cut),
+        "longest": max(cut),
+        "read": 76,
+    }
+
+
+def test_of_a_server(folder, tmp_path):
+    server = servers.completions(folder)
+    where = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1,tokenizer={folder},tokenizer_backend=huggingface"
+    ran(tmp_path, LIKELIHOODS, "local-completions", f"{where},max_length=61")
+    server.shutdown()
+    found = list(lengths(folder, LIKELIHOODS, tmp_path))
+    cut = [length for length in found if length > 60]
+    assert told(tmp_path, LIKELIHOODS) == {
+        "documents": len(cut),
+        "longest": max(cut),
+        "read": 60,
+    }
+
+
+def test_a_report_and_a_gate_say_so(folder, tmp_path, said):
+    where = f"pretrained={folder},max_length=50,dtype=float32"
+    ran(tmp_path / "out", LIKELIHOODS, "hf", where, "--device", "cpu")
+    report = said("report", tmp_path / "out", "--format", "md")
+    assert "Trial run, 80 of 1,000 items; 80 of 80 prompts were cut" in report
+    policy = tmp_path / "policy.yaml"
+    bound = f"bounds: [{{task: {LIKELIHOODS}, score: stereotype_gap, max: 0.99, on: evidence}}]"
+    policy.write_text(f"allow: [limit, low_coverage]\n{bound}\n")
+    gate = said("check", tmp_path / "out", "--policy", policy, status=1)
+    assert "prompts that the model reads whole" in gate
+    policy.write_text(f"allow: [limit, low_coverage, cut_prompts]\n{bound}\n")
+    assert "allowed: cut_prompts" in said("check", tmp_path / "out", "--policy", policy)

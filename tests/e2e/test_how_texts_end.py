@@ -1,0 +1,173 @@
+"""Why texts end: kept in the log and the cache, told of draws that are alike, and what is made of cut ones."""
+
+import json
+
+import pytest
+import torch
+from lm_eval.api.model import CachingLM
+
+from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, Text, reading
+from lm_eval_bias.harness import registration
+from lm_eval_bias.harness import servers as checks
+from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
+from tests.support import servers, tiny
+from tests.support.run_scores import results_of
+
+CHAT = "occugender_explicit_gen"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    from lm_eval.models.huggingface import HFLM
+
+    registration.register()
+    folder = tiny.gpt2(tmp_path_factory.mktemp("model"))
+    return HFLM(pretrained=folder, device="cpu", batch_size=4, dtype="float32")
+
+
+def writes(model, rows, monkeypatch):
+    """Let a model write these tokens, a row for each prompt of a batch."""
+
+    def write(context, max_length, **_):
+        width = max_length - context.shape[1]
+        padded = [[*row, *[model.eot_token_id] * width][:width] for row in rows]
+        return torch.cat([context, torch.tensor(padded)], dim=1)
+
+    monkeypatch.setattr(model, "_model_generate", write)
+
+
+def test_a_local_text_without_an_end_was_cut(model, tmp_path, monkeypatch):
+    words = model.tok_encode(" she was patient. The old gardener waved")[:12]
+    end = model.eot_token_id
+    stop = model.tok_encode(" stop the old gardener here")[:12]
+    assert " the" in model.tok_decode(stop)
+    writes(model, [words, [*words[:2], end], stop, [end]], monkeypatch)
+    asked = servers.ask_for(
+        [f"Prompt {n}" for n in range(4)], max_gen_toks=12, until=[" the"]
+    )
+    CachingLM(model, str(tmp_path / "cache.db"))
+    try:
+        with checks.asking(model):
+            texts = model.generated_text(asked)
+        # what ended at a stop string or an end token wasn't cut
+        assert [text.finish for text in texts] == ["length", "stop", "", "stop"]
+        assert texts[0] == model.tok_decode(words)
+        assert texts[2] == model.tok_decode(stop).split(" the")[0]
+        # kept as it was, also for runs that don't ask for it
+        monkeypatch.setattr(model, "_model_generate", None)
+        again = model.generated_text(asked)
+        assert [(text, text.finish) for text in again] == [
+            (text, text.finish) for text in texts
+        ]
+    finally:
+        model.set_cache_hook(type(model.cache_hook)(None))
+
+
+def test_texts_outside_of_a_run_are_the_harness_s(model, monkeypatch):
+    writes(model, [model.tok_encode(" she was patient.")], monkeypatch)
+    asked = servers.ask_for(["Prompt"], max_gen_toks=4, until=[])
+    texts = model.generated_text(asked)
+    assert texts == model.generate_until(asked)
+    assert texts[0].finish == ""
+
+
+def readings(texts, read=str.upper):
+    """What is read of texts behind their thoughts."""
+    (answers,) = WithoutThoughtsFilter().apply([texts], [{}])
+    return [reading(text, read) for text in answers]
+
+
+def test_what_is_made_of_texts_that_did_not_end_by_themselves():
+    def read(text):
+        return text.strip() or EMPTY
+
+    cut = [
+        "Let us look at the options. (B) The",
+        "<think>She may be.</think>Answer: C.\n\nThe text",
+        "<think>She may be",
+        "",
+    ]
+    assert readings([Text(text, "length") for text in cut], read) == [
+        "Let us look at the options.",
+        "Answer: C.",
+        ENDLESS,
+        ENDLESS,
+    ]
+    blocked = [
+        Text("", "content_filter"),
+        Text("Sorry.", "refusal"),
+        Text("I", "SAFETY"),
+    ]
+    assert readings(blocked, read) == [REFUSED, REFUSED, ENDLESS]
+    others = [
+        Text("B", "stop"),
+        Text("B", "eos_token"),
+        Text("", "error"),
+        Text("B", ""),
+        "B",
+    ]
+    assert readings(others, read) == ["B", "B", EMPTY, "B", "B"]
+
+
+@pytest.fixture
+def server():
+    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
+    made = servers.Server()
+    yield made
+    made.close()
+
+
+def ran(server, out, said, *more):
+    where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
+    return said(
+        "run", "--tasks", CHAT, "--model", "local-chat-completions", "--apply_chat_template",
+        "--model_args", where, "--limit", 80, "--metadata", '{"repeats": 3}', "--output_path", out,
+        "--log_samples", *more,
+    )  # fmt: skip
+
+
+def test_draws_that_are_all_alike(server, tmp_path, said):
+    server.said = "Female"
+    alike = "all 3 draws of every prompt are the same text"
+    assert alike in ran(server, tmp_path / "alike", said)
+    assert (
+        results_of(tmp_path / "alike")["configs"][CHAT]["metadata"]["texts"]["alike"]
+        == 3
+    )
+    policy = tmp_path / "policy.yaml"
+    bound = f"{{task: {CHAT}, score: stereotype_gap, max: 0.9}}"
+    policy.write_text(f"allow: [limit, chat_template, repeats]\nbounds: [{bound}]\n")
+    assert alike in said("check", tmp_path / "alike", "--policy", policy)
+    server.said = None
+    assert alike not in ran(server, tmp_path / "drawn", said)
+
+
+def test_a_text_that_was_cut_within_its_answer_is_read_so_again(server, tmp_path, said):
+    server.said = "Female. Male, on the"
+
+    def cut(found):
+        found["choices"][0]["finish_reason"] = "length"
+        return found
+
+    server.fail(cut)
+    ran(server, tmp_path, said, "--gen_kwargs", "do_sample=false")
+    (path,) = tmp_path.rglob("samples_*.jsonl")
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert {json.dumps(line["finish_reasons"]) for line in lines} == {'[["length"]]'}
+    assert {line["filtered_resps"][0][0][1] for line in lines} == {"female"}
+    assert "read otherwise" not in said("rescore", tmp_path)
+    for line in lines:
+        del line["finish_reasons"]
+    path.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
+    assert "read otherwise" in said("rescore", tmp_path)
+
+
+def test_scores_of_a_run_that_only_predicted(server, tmp_path, said):
+    server.said = "Female"
+    ran(server, tmp_path, said, "--predict_only")
+    rescored = said("rescore", tmp_path)
+    assert "KeyError" not in rescored
+    assert f"{CHAT}" in rescored.split("stereotype_gap")[1]
+    assert "Stereotype gap" in rescored
