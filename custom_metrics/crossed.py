@@ -88,7 +88,7 @@ class Cells:
         A correlation gets Fisher's interval. A mean with bounds gets Wilson's on the way from one to the other, as
         clustered shares do; where nothing varies, with one observation for each level of the factor with fewer.
         """
-        stderr, dof, stays = crossed_stderr(self.cells, self.strata)
+        stderr, dof, stays = crossed_stderr(self.cells, self.strata, True)
         reason = ""
         fewest = min(self.cells.shape)
         if self.lacks:
@@ -233,7 +233,9 @@ class CrossedError(NamedTuple):
     stays: float
 
 
-def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> CrossedError:
+def crossed_stderr(
+    cells: Array, strata: Sequence[str] = (), is_skewed: bool = False
+) -> CrossedError:
     """Return the standard error of the grand mean with both factors random, and its dof (Satterthwaite).
 
     The variance is item part + template part - residual part, not below the largest of the three. With strata g of n_g
@@ -244,14 +246,25 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> CrossedError:
     large. Both ``nan`` with fewer than two columns, or two rows in a stratum.
 
     Source: Searle, Casella & McCulloch (1992), Variance Components; the same argument for language material in Clark
-    (1973), The language-as-fixed-effect fallacy; strata: Cochran (1977), Sampling Techniques, section 5.3. Degrees of
-    freedom of each part: :func:`.intervals.skewed_dof`.
+    (1973), The language-as-fixed-effect fallacy; strata: Cochran (1977), Sampling Techniques, section 5.3.
+
+    Args:
+        cells: Of the matrix.
+        strata: Of each row; empty for one.
+        is_skewed: Whether the degrees of freedom of both parts know how skewed they are
+            (:func:`.intervals.skewed_dof`). Differences of two models are less so, and their tests hold without.
     """
     n_rows, n_columns = cells.shape
     labels = np.array(strata or [""] * n_rows)
     groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     if n_columns < 2 or min(map(len, groups)) < 2:
         return CrossedError(math.nan, math.nan, 0.0)
+
+    def skewed(deviations: Array, dof: float) -> float:
+        if not is_skewed:
+            return dof
+        return skewed_dof(deviations, dof, np.ones(len(deviations)))
+
     item = residual = item_spread = residual_spread = (
         0.0  # a spread is the sum of squared parts over their dof
     )
@@ -264,7 +277,7 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> CrossedError:
         residual_part = n * float((rest**2).sum()) / dof_residual
         residual_part /= n_rows**2 * n_columns
         item += item_part
-        item_spread += item_part**2 / skewed_dof(row, dof, np.ones(n))
+        item_spread += item_part**2 / skewed(row, dof)
         residual += residual_part
         residual_spread += residual_part**2 / dof_residual
     means = cells.mean(axis=0)
@@ -275,8 +288,7 @@ def crossed_stderr(cells: Array, strata: Sequence[str] = ()) -> CrossedError:
     if item > residual:
         spreads.append(item_spread)
     if template > residual:
-        dof = skewed_dof(means - means.mean(), n_columns - 1, np.ones(n_columns))
-        spreads.append(template**2 / dof)
+        spreads.append(template**2 / skewed(means - means.mean(), n_columns - 1))
     if len(spreads) != 1:
         spreads.append(residual_spread)
     spread = math.fsum(spreads)

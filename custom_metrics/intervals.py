@@ -16,6 +16,7 @@ SEED = 20230823
 DRAWS = 2000
 PERMUTATIONS = 9999
 ALMOST_PERFECT = 0.9999  # a correlation
+FEW_FOR_KURTOSIS = 8  # values
 Array = NDArray[Any]
 Table = tuple[tuple[int, ...], ...]
 
@@ -101,7 +102,8 @@ def skewed_dof(
     Few large deviations tell less of a variance: ``2 / (2 / dof + k sum(n) / sum(sqrt(n))^2)`` with their excess
     kurtosis ``k``, corrected for their number, as far as the value itself doesn't tell it. Deviations grow with their
     cluster's size, by how much depends on what its items share: here they are divided by the fourth root of ``n`` and
-    weigh its square root, which held best in simulations. Never more than ``dof``.
+    weigh its square root, which held best in simulations. Never more than ``dof``, which stays of fewer than eight
+    clusters.
 
     Source: the variance of a variance, such as in Cramér (1946), Mathematical Methods of Statistics, section 27.4.
 
@@ -117,7 +119,7 @@ def skewed_dof(
     scaled = deviations / sizes**0.25
     centred = scaled - weights @ scaled
     square = float(weights @ centred**2)
-    if n < 4 or square == 0:
+    if n < FEW_FOR_KURTOSIS or square == 0:
         return dof
     plain = float(weights @ centred**4) / square**2 - 3
     found = (n + 1) * plain + 6 - told * ((n + 1) * known + 6)

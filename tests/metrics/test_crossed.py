@@ -106,11 +106,11 @@ def test_two_templates_have_one_degree_of_freedom_at_most_and_say_so():
 def of_skewed(values, dof):
     """Degrees of freedom of the variance of equal clusters, by SciPy's unbiased excess kurtosis."""
     n = len(values)
-    excess = stats.kurtosis(values, bias=False) if n > 3 else 0.0
+    excess = stats.kurtosis(values, bias=False) if n > 7 else 0.0
     return 2 / (2 / dof + max(0.0, float(excess)) / n)
 
 
-def slow_stderr(table, strata):
+def slow_stderr(table, strata, of_skewed):
     """The variance of the mean and the sum of its squared parts over their degrees of freedom, in plain loops."""
     n, columns = len(table), len(table[0])
     mean = lambda values: sum(values) / len(values)  # noqa: E731
@@ -148,29 +148,35 @@ def slow_stderr(table, strata):
     return max(item, template), item_spread if item > template else template_spread
 
 
-@given(st.integers(0, 10_000), st.integers(2, 5), st.sampled_from([0, 2, 3, 6]), st.integers(2, 6),
-       st.sampled_from([0.0, 0.3, 2.0]))  # fmt: skip
+@given(st.integers(0, 10_000), st.integers(2, 9), st.sampled_from([0, 2, 3, 9]), st.integers(2, 9),
+       st.sampled_from([0.0, 0.3, 2.0]), st.booleans())  # fmt: skip
 @settings(max_examples=100, deadline=None)
-def test_errors_are_those_of_loops(seed, first, second, columns, spread):
+def test_errors_are_those_of_loops(seed, first, second, columns, spread, is_skewed):
     rng = np.random.default_rng(seed)
     strata = ["f"] * first + ["m"] * second
     rows = first + second
     cells = spread * (
         rng.normal(size=(rows, 1)) + rng.normal(size=(1, columns))
     ) + rng.normal(size=(rows, columns))
-    variance, spread_of_it = slow_stderr(cells.tolist(), strata)
-    stderr, dof, stays = crossed.crossed_stderr(cells, strata)
+    dof_of = of_skewed if is_skewed else lambda _, dof: dof
+    variance, spread_of_it = slow_stderr(cells.tolist(), strata, dof_of)
+    stderr, dof, stays = crossed.crossed_stderr(cells, strata, is_skewed)
     assert 0 <= stays <= 1
     assert stderr == pytest.approx(math.sqrt(variance), rel=1e-9)
     assert dof == pytest.approx(variance**2 / spread_of_it, rel=1e-9)
     # the strata's means are the design's: they don't count, nor does the rows' order
     moved = cells + np.where(np.array(strata) == "f", 5.0, -3.0)[:, None]
-    assert crossed.crossed_stderr(moved, strata)[0] == pytest.approx(stderr, rel=1e-6)
+    assert crossed.crossed_stderr(moved, strata, is_skewed)[0] == pytest.approx(
+        stderr, rel=1e-6
+    )
     order = rng.permutation(rows)
-    shuffled = crossed.crossed_stderr(cells[order], [strata[i] for i in order])
+    shuffled = crossed.crossed_stderr(
+        cells[order], [strata[i] for i in order], is_skewed
+    )
     assert shuffled == pytest.approx((stderr, dof, stays), rel=1e-9, abs=1e-9)
     if not second:
-        assert crossed.crossed_stderr(cells) == (stderr, dof, stays)
+        alone = crossed.crossed_stderr(cells, (), is_skewed)
+        assert alone == (stderr, dof, stays)
 
 
 def share(cells):

@@ -103,7 +103,11 @@ def test_what_the_guide_does_not_show_knows_it(
     assert (
         inputs[0]
         == inputs[1]
-        == {**inputs[2], "scored": None, "documents": inputs[0]["documents"]}
+        == {
+            **inputs[2],
+            **{name: inputs[0][name] for name in ("documents", "different_prompts")},
+            "scored": None,
+        }
     )
     assert inputs[2]["scored"] not in (None, inputs[0]["documents"])
     assert "limit=12" in said("check", part, "--policy", policy, status=1)
