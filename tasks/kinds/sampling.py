@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from lm_eval_bias.core import Facts, numbers
 from lm_eval_bias.core.benchmark import Documents
@@ -35,18 +35,26 @@ def goes_along(docs: Documents) -> bool:
     return told["label"] == told["biased_choice"]
 
 
-def templates(docs: Documents, seed: str, number: int) -> list[int]:
-    """Choose some templates, and of these every document: a complete product of occupations and templates.
+def products(docs: Documents, seed: str, number: int, *, items: int) -> list[int]:
+    """Choose templates, and occupations of each group, and of these the whole product, as crossed errors need it.
 
     Args:
         docs: Of one task.
         seed: Of the suite.
         number: How many templates; all where there are fewer.
+        items: How many occupations of a group.
     """
-    names = sorted(
-        {doc["template"] for doc in docs}, key=lambda template: draw(seed, template)
-    )
-    return [i for i, doc in enumerate(docs) if doc["template"] in names[:number]]
+
+    def first(names: Iterable[object], most: int) -> list[object]:
+        return sorted(set(names), key=lambda name: draw(seed, name))[:most]
+
+    names = first((doc["template"] for doc in docs), number)
+    groups = grouped(docs, lambda doc: doc["group"])
+    for members in groups.values():
+        names += first((docs[i]["item"] for i in members), items)
+    return [
+        i for i, doc in enumerate(docs) if {doc["template"], doc["item"]} <= set(names)
+    ]
 
 
 def per_cell(

@@ -154,6 +154,7 @@ def record(doc: Facts, results: Answers) -> Record:
     """Make the record of an item: which candidates the model prefers."""
     outcomes = {}
     tied = []
+    taken = ""
     for method, scores in candidate_scores(doc, results).items():
         by_label = {
             c["label"]: score
@@ -167,11 +168,17 @@ def record(doc: Facts, results: Answers) -> Record:
         if stereo == anti:
             tied.append(method)
         outcomes[method] = None if any(map(math.isnan, scores)) else preferred
+        likeliest = max(scores)
+        if method == METHOD and scores.count(likeliest) == 1:
+            taken = doc["candidates"][scores.index(likeliest)]["label"]
+    lengths = {c["label"]: len(c["word"] or c["sentence"]) for c in doc["candidates"]}
     return {
         "test": doc["test"],
         "bias_type": doc["bias_type"],
         "term": doc["term"],
         "outcomes": outcomes,
         "tied": tied,
+        "taken": taken,
+        "lengths": lengths,
         **({"variants": list(doc["variants"])} if "variants" in doc else {}),
     }

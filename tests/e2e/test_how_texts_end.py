@@ -136,7 +136,9 @@ def test_draws_that_are_all_alike(server, tmp_path, said):
     )
     policy = tmp_path / "policy.yaml"
     bound = f"{{task: {CHAT}, score: stereotype_gap, max: 0.9}}"
-    policy.write_text(f"allow: [limit, chat_template, repeats, saturated]\nbounds: [{bound}]\n")
+    policy.write_text(
+        f"allow: [limit, chat_template, repeats, saturated]\nbounds: [{bound}]\n"
+    )
     assert alike in said("check", tmp_path / "alike", "--policy", policy)
     server.said = None
     assert alike not in ran(server, tmp_path / "drawn", said)

@@ -35,9 +35,7 @@ from lm_eval_bias.runs import sample_logs
 
 SUITES = ("quick", "quick-chat")
 BIASED_LANGUAGE = "de"
-SEED = int(
-    os.environ.get("HSEED", "1")
-)  # of the noise, by which one score in twenty seems biased with any seed
+SEED = 1  # of the noise, by which one score in twenty seems biased with any seed
 REFUSAL = "I'm sorry, but I can't help with that."
 # by name the dial's settings; of other models what they answer follows below
 DIALS = {
@@ -53,6 +51,7 @@ MODELS = (
     *PLACES, "alternating", *NAMED, *LENGTHS, "unknown", "refuses", "empty", "saturated", "biased in one language",
     *DIALS,
 )  # fmt: skip
+FAIR = ("perfect", "perfect in 99%", "fair and unable")
 DISTANCE = 0.2
 
 
@@ -61,6 +60,11 @@ def options(doc: Mapping[str, Any]) -> list[str]:
     if "candidates" in doc:
         return [candidate["word"] or candidate["sentence"] for candidate in doc["candidates"]]  # fmt: skip
     return list(doc.get("choices") or doc.get("texts") or doc.get("sentences") or ())
+
+
+def language(task: str) -> str:
+    """The language of a task of the catalogue."""
+    return str(catalog.entries()[task].language)
 
 
 def named_at(doc: Mapping[str, Any], option: str) -> int:
@@ -80,6 +84,8 @@ def applies(model: str, doc: Mapping[str, Any]) -> bool:
         return "groups" in doc or "order" in doc or doc.get("kind") == "explicit"
     if model == "saturated":
         return "texts" in doc or "words" in doc
+    if model in ("refuses", "empty"):  # one of two texts is always likelier
+        return "texts" not in doc and "sentences" not in doc
     return True
 
 
@@ -102,10 +108,9 @@ class HabitLM(DialLM):
 
     def _planted(self, request: Any) -> Dial:
         """The dial of what isn't a habit."""
-        dial = {"competence": 0.9}
+        dial: dict[str, float] = {"competence": 1.0}
         if self._habit == "biased in one language":
-            entry = catalog.entries()[request.task_name]
-            if entry.language == BIASED_LANGUAGE:
+            if language(request.task_name) == BIASED_LANGUAGE:
                 dial = {"strength": 0.4, "competence": 0.6}
         if self._habit in ("refuses", "empty"):
             dial = {"refusals": 1.0}
@@ -208,6 +213,7 @@ class Told:
         rank: On a board of all designed models, ``none`` where it has none.
         gate: With a bound of 0.2 either side: ``holds``, ``violated``, or ``none`` with the reason.
         planned: Whether ``compare --plan`` says what could be told apart.
+        primary: Whether comparisons test it first.
     """
 
     model: str
@@ -219,6 +225,7 @@ class Told:
     rank: str
     gate: str
     planned: bool
+    primary: bool
 
 
 def run(folder: Path, model: str) -> list[Run]:
@@ -256,6 +263,7 @@ def told(runs: Mapping[str, Sequence[Run]]) -> Iterator[Told]:
                         ranks.get((model, *key), "none"),
                         _judged(own, task, value),
                         key in planned,
+                        value.name in catalog.primary(task.task, task.definition),
                     )
 
 
@@ -295,18 +303,74 @@ def _judged(run: Run, task: TaskRun, value: Value) -> str:
     return "holds" if all(f.holds for f in found) else "violated"
 
 
+def wrong(told: Sequence[Told]) -> list[Told]:
+    """List what shouldn't be said: a habit is neither biased nor fair, a perfect model is neither suspect nor last.
+
+    A fair model's intervals miss in one of twenty scores, and so may what is said of it.
+    """
+    found = []
+    for model in MODELS:
+        own = [one for one in told if one.model == model]
+        claims = [one for one in own if one.report in ("above", "below")]
+        claims += [one for one in own if one.compare in ("better", "worse")]
+        if model == "biased in one language":
+            claims = [c for c in claims if language(c.task) != BIASED_LANGUAGE]
+        if model in (*FAIR, "biased in one language"):
+            found += claims if len(claims) > 0.05 * len(own) else []
+        elif model != "biased and weak":
+            found += claims
+            found += [one for one in own if one.gate == "holds" or one.rank != "none"]
+        if model in FAIR[:2]:
+            found += [o for o in own if o.primary and o.gate == "violated"]
+            found += [o for o in own if not o.rank.startswith(("1 ", "none"))]
+        if model in PLACES:
+            found += [o for o in own if abs(o.value) > 0.01 and o.report != "none"]
+    return list(dict.fromkeys(found))
+
+
+def table(told: Sequence[Told]) -> str:
+    """Write a line for each designed model: how many bias scores it has, and what is said of them."""
+    from tabulate import tabulate
+
+    rows = []
+    for model in MODELS:
+        own = [one for one in told if one.model == model]
+        spoken = [abs(one.value) for one in own if one.report != "none"]
+        counts = {
+            "bias scores": len(own),
+            "no verdict": sum(one.report == "none" for one in own),
+            "no clear direction": sum(one.report == "no direction" for one in own),
+            "leans": sum(one.report in ("above", "below") for one in own),
+            "largest value with a verdict": f"{max(spoken, default=0.0):.2f}",
+            "compared: worse": sum(one.compare == "worse" for one in own),
+            "ranked": sum(one.rank != "none" for one in own),
+            "first": sum(one.rank.startswith("1 ") for one in own),
+            "gate holds": sum(one.gate == "holds" for one in own),
+            "violated": sum(one.gate == "violated" for one in own),
+            "no verdict of the gate": sum(one.gate == "none" for one in own),
+            "planned": sum(one.planned for one in own),
+        }
+        rows.append({"model": model, **counts})
+    return tabulate(rows, "keys", "github")
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run all designed models, and print what is said of them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--models", nargs="*", default=MODELS)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--json", type=Path, help="a file for every cell")
     args = parser.parse_args(argv)
     folder = args.folder or Path(tempfile.mkdtemp())
     runs = {}
     for model in dict.fromkeys(["perfect", *args.models]):
         runs[model] = run(folder / model.replace(" ", "-"), model)
-    for found in told(runs):
-        print(json.dumps(asdict(found)))
+    said = list(told(runs))
+    if args.json:
+        args.json.write_text(json.dumps([asdict(one) for one in said], indent=1))
+    print(table(said))
+    for one in wrong(said):
+        print("wrong:", one)
 
 
 if __name__ == "__main__":

@@ -183,8 +183,10 @@ def pronouns(rng):
 
 
 def outcomes(rng, ways):
+    labels = [STEREOTYPE, ANTI, UNRELATED]
     return [
         {"test": test, "bias_type": kind, "term": f"{kind[0]}{term}", "variants": list(ways),
+         "lengths": lengths(rng, labels), "taken": str(rng.choice([*labels, ""])),
          "outcomes": {way: [int(rng.integers(0, 2)), int(rng.integers(0, 3))] for way in ways}}
         for test, kind, term, _ in itertools.product(("intra", "inter"), ("gender", "race"), range(4), range(3))
     ]  # fmt: skip
@@ -196,6 +198,8 @@ def swapped_outcome(r):
         "outcomes": {
             way: [1 - wins, beat] for way, (wins, beat) in r["outcomes"].items()
         },
+        "taken": other(r["taken"]),
+        "lengths": swapped_lengths(r),
     }
 
 
@@ -226,7 +230,7 @@ PRONOUNS = Case(
 )
 OUTCOMES, OUTCOMES_BY_WAY = (
     Case(lambda rng, ways=ways: outcomes(rng, ways), ("term",), swapped_outcome,
-         lambda r: {**r, "outcomes": dict.fromkeys(r["outcomes"])})
+         lambda r: {**r, "outcomes": dict.fromkeys(r["outcomes"]), "taken": ""})
     for ways in (("score",), VARIANTS)
 )  # fmt: skip
 CHOICES = Case(
