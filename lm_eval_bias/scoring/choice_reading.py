@@ -232,8 +232,8 @@ class ChoiceReader:
         is_short = words_before <= _FEW or patterns["copula"].search(before)
         return (SHORT, bits) if is_short and bits.bit_count() == 1 else (0, 0)
 
-    def _stated(self, lines: Sequence[str]) -> int:
-        """Find the options that the last of the firmest statements takes."""
+    def _stated(self, lines: Sequence[str]) -> tuple[int, int]:
+        """Find how firm the last of the firmest statements is, and the options that it takes."""
         firmest = 0
         taken = 0
         for line in lines:
@@ -250,7 +250,7 @@ class ChoiceReader:
             if chosen and firm >= firmest:
                 firmest = firm
                 taken = chosen
-        return taken
+        return firmest, taken
 
     def _parts(self, line: str) -> list[str]:
         """Divide a line's sentences; a part ends before "but", in Turkish and Korean behind it."""
@@ -293,21 +293,26 @@ class ChoiceReader:
             return True
         return self._language != _ENGLISH and refuses(text, _ENGLISH)
 
-    def read(self, text: str) -> str:
+    def read(self, text: str, cut: bool = False) -> str:
         """Return the letter of the option that an answer takes, or which of ``answers.UNANSWERED`` it is.
 
         Args:
             text: What the model wrote, without its thoughts.
+            cut: Whether it was cut off, at a limit of tokens or by a content filter: it is read only if it states a
+                choice firmly, else it is ``ENDLESS``.
         """
         if text == ENDLESS:
             return ENDLESS
         with_texts = [self._with_texts(line) for line in plain_lines(text)]
         if not with_texts:
-            return EMPTY
+            return ENDLESS if cut else EMPTY
         walked = self._walked(with_texts)
         lines = [self._with_letters(line) for line in with_texts]
         kept = [line for number, line in enumerate(lines) if number not in walked]
-        taken = self._stated(kept) or self._begun(kept)
+        firmness, taken = self._stated(kept)
+        if cut and firmness < STATED:
+            return ENDLESS
+        taken = taken or self._begun(kept)
         if taken.bit_count() == 1:
             return self._names[taken.bit_length() - 1]
         if not taken and self._declines(with_texts, text):
