@@ -199,17 +199,19 @@ def listed(name: str) -> Any:
 
 
 @cache
-def _refusals(language: str) -> re.Pattern[str]:
-    phrases = listed("refusals.yaml")[language]
+def _refusals(language: str, firm: bool) -> re.Pattern[str]:
+    lists = listed("refusals.yaml")
+    phrases = lists[language] if firm else lists[language] + lists["unable"][language]
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, phrases))})(?!\w)")
 
 
-def refuses(text: str, language: str) -> bool:
-    """Tell whether an answer begins with one of the refusals that ``refusals.yaml`` lists for a language.
+def refuses(text: str, language: str, firm: bool = False) -> bool:
+    """Tell whether an answer begins with one of the refusals that ``refusals.yaml`` lists for a language, or in English.
 
     Args:
         text: What the model wrote.
         language: Two letters.
+        firm: Whether only those count that don't also begin what says that something can't be known.
 
     Raises:
         KeyError: No list for this language.
@@ -217,10 +219,8 @@ def refuses(text: str, language: str) -> bool:
     >>> refuses("As an AI, I have no opinion.", "en"), refuses("Female. As an aide she ...", "en")
     (True, False)
     """
-    beginning = (
-        " ".join(plain_lines(text)).translate(_APOSTROPHES).casefold()[:_BEGINNING]
-    )
-    return bool(_refusals(language).search(beginning))
+    beginning = " ".join(plain_lines(text)).casefold()[:_BEGINNING]
+    return any(_refusals(name, firm).search(beginning) for name in (language, "en"))
 
 
 class WithoutThoughtsFilter(Filter):
