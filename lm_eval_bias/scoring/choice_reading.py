@@ -20,13 +20,14 @@ _WORDS = "choice_words.yaml"
 _ENGLISH = "en"  # in which models answer and refuse whatever they were asked in
 _LETTERS = "ABCDEFGHIJKL"
 MOST_OPTIONS = len(_LETTERS)
-_LATIN = r"A-Za-z\u00c0-\u024f\d'"
-_WORD = r"[가-힣]+|(?:(?![가-힣])[^\W_])+(?:['-](?:(?![가-힣])[^\W_])+)*"
-_SENTENCE = re.compile(r"[^.\n]+(?:\. ?)?\n?")
+_LATIN = r"[A-Za-z\u00c0-\u024f\d]"
+_WORD = rf"{_LATIN}+(?:['-]{_LATIN}+)*|(?:(?!{_LATIN})[^\W_])+"
+_SENTENCE = re.compile(r"\n?[^.\n]+\.?")
 _NAMED = re.compile(r"[#$]([A-L]+)")
 # sentences that go through the options, a character each: the letter that it begins with, a small one in a list
 _NEXT = "|".join(rf"(?i:{letter}\.*(?={after}))" for letter, after in pairwise(_LETTERS))
 _WALK = re.compile(rf"(?:{_NEXT}|[a-l]\.*(?=[a-l]))+.")
+_FEW = 3  # words of an option that says that something can't be told, beside those that say it
 STATED, UNKNOWN = 4, 1  # how firmly a part takes an option, as the rules have it
 
 
@@ -99,7 +100,7 @@ class Language:
             parts[kind] = rf"(?<!\S)(?:\S*[~/])?{kind}(?:/\S*)?(?!\S)"
         letter = f"[{letters}]" if letters else "(?!)"
         self._pieces = re.compile(
-            rf"(?P<letter>(?<![{_LATIN}])(?<!\w[-/]){letter})(?P<ending>{self.traits['letter']})(?![{_LATIN}]|-\w)"
+            rf"(?P<letter>(?<!{_LATIN})(?<!\w[-'])(?<!n/){letter})(?P<ending>{self.traits['letter']})(?!{_LATIN}|[-']\w)"
             r"|(?P<item>^(?:(?:[-–—•|+]|\(?\d+[.)]|[A-Z][.:)])(?=\s)[^\S\n]*)+)|(?P<end>\.+(?!\w)|[!?。]+)"
             rf"|(?P<word>(?<!\w)(?:{_either(spaced)})(?!\w)|{_WORD})"
             r"|\$[A-L]+(?:~\S*)?|[\n:=→,;()\[\]|–—/&+-]",
@@ -186,7 +187,7 @@ class ChoiceReader:
     def _is_unknown(self, option: str) -> bool:
         """Tell whether an option's text says that something can't be told, and hardly more."""
         tokens = self._language.tokens(option)
-        return bool(self._rules["unanswered"].search(tokens)) and tokens.split().count("_") <= 1
+        return bool(self._rules["unanswered"].search(tokens)) and tokens.split().count("_") <= _FEW
 
     def _token(self, match: re.Match[str]) -> str:
         """Write the token of an option that is named by its text."""
@@ -195,9 +196,9 @@ class ChoiceReader:
         return f" ${self._texts[place - 1]}~{self._language.kinds_of(ending)} "
 
     def _sentences(self, lines: Sequence[str]) -> list[str]:
-        """Write a text's tokens, and divide them; a sentence that ends a line has its line feed."""
+        """Write a text's tokens, and divide them; a sentence that begins a line has a line feed before it."""
         text = self._named.sub(self._token, self._language.fold("\n".join(lines)))
-        tokens = self._language.tokens(text)
+        tokens = "\n " + self._language.tokens(text)
         if self._unknown:
             tokens = self._rules["unknown"].sub("$" + self._unknown, tokens)
         for rule, by in self._language.settled:
@@ -213,9 +214,9 @@ class ChoiceReader:
     def _mark(self, sentence: str) -> str:
         """Write what a sentence begins with as a character, see ``_WALK``."""
         begun = self._rules["begins"].match(sentence)
-        if self._rules["asks"].match(sentence) or not begun:
-            return "." if not begun else "?"
-        return begun[2].lower() if begun[1] else begun[2] if self._letters else "."
+        if not begun:
+            return "?" if self._rules["asks"].match(sentence) else "."
+        return begun["letter"].lower() if begun["item"] else begun["letter"]
 
     def _walked(self, sentences: Sequence[str]) -> set[int]:
         """Find sentences that go through the options: in order, or as items of a list.
@@ -225,8 +226,8 @@ class ChoiceReader:
         walked: set[int] = set()
         for walk in _WALK.finditer("".join(map(self._mark, sentences))):
             walked.update(range(*walk.span()))
-            is_last = walk.end() == len(sentences)
-            if is_last and _size(sentences[walk.start()]) > 2 >= _size(sentences[-1]):
+            is_last = walk.end() == len(sentences) and "line :" in sentences[-1]
+            if is_last and "line :" not in sentences[walk.start()]:
                 walked.discard(walk.end() - 1)
         return walked
 
@@ -239,7 +240,7 @@ class ChoiceReader:
                 break
         if firm:
             return firm, _options(match[1]) if rule.groups else options
-        is_unknown = self._unknown in options or self._unsaid.search(part)
+        is_unknown = f"${self._unknown}" in re.split("[ ~]", part) or self._unsaid.search(part)
         if self._unknown and is_unknown and "#" not in part:
             if options - {self._unknown} in (set(), self._others):
                 return UNKNOWN, {self._unknown}
@@ -253,6 +254,7 @@ class ChoiceReader:
         firmest, line, of_line = 0, 0, 0
         taken: set[str] = set()
         for sentence in sentences:
+            line += sentence.startswith("\n")
             if taken and self._rules["asks"].match(sentence):
                 break
             for firm, options in map(self._taken, self._parts([sentence])):
@@ -260,8 +262,13 @@ class ChoiceReader:
                     is_alike = firm == firmest < STATED and line == of_line
                     taken = taken | options if is_alike else options
                     firmest, of_line = firm, line
-            line += sentence.endswith("\n")
         return firmest, taken
+
+    def _verdict(self, walked: Sequence[str]) -> set[str]:
+        """Find the only option that is taken while all are gone through."""
+        readings = map(self._taken, self._parts(walked))
+        taken = set[str]().union(*(options for firm, options in readings if firm > 2))
+        return taken if len(taken) == 1 else set()
 
     def _asserted(self, parts: Sequence[str]) -> set[str]:
         """Find the options that are named without being denied."""
@@ -306,7 +313,9 @@ class ChoiceReader:
             parts = self._parts(kept)
             others = self._asserted(parts) - taken
             is_known = others not in (set(), self._others) or refuses(text, self._name, True)
-            taken = self._begun(parts) or (set() if is_known else taken)
+            taken = set() if is_known else taken
+            verdict = self._verdict([sentences[number] for number in sorted(walked)])
+            taken = verdict or self._begun(parts) or taken
         if len(taken) == 1:
             return self._options[_LETTERS.index(*taken)].letter
         if not taken and refuses(text, self._name):
