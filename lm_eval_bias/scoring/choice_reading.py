@@ -129,8 +129,8 @@ class Language:
         """Write a regular expression for an option's text, with other forms of its article, perhaps with endings."""
         first = text.partition(" ")[0]
         forms = self.traits["articles"].get(first, "(?!)")
-        ending = self.traits["text"] if has_ending else ""
         rest = re.escape(text[len(first) :])
+        ending = self.traits["text" if rest else "word"] if has_ending else ""
         return rf"((?:{re.escape(first)}|(?<=\w\s)(?:{forms})){rest}){ending}(?!\w)(?![:*_]\w)"
 
     def _token(self, match: re.Match[str]) -> str:
@@ -209,7 +209,7 @@ class ChoiceReader:
 
     def _parts(self, sentences: Sequence[str]) -> list[str]:
         parts = self._rules["divided"].split(" ; ".join(sentences))
-        return [part.strip(" .\n") for part in parts if _size(part)]
+        return [part.strip(" .,\n") for part in parts if _size(part)]
 
     def _mark(self, sentence: str) -> str:
         """Write what a sentence begins with as a character, see ``_WALK``."""
@@ -249,19 +249,21 @@ class ChoiceReader:
     def _stated(self, sentences: Sequence[str]) -> tuple[int, set[str]]:
         """Find how firm the last of the firmest statements is, and the options that it takes.
 
-        Weaker ones of a line that are alike are several answers.
+        Statements of a line that are alike are several answers, unless a later one turns.
         """
-        firmest, line, of_line = 0, 0, 0
+        firmest, line, of_line, turns = 0, 0, 0, False
         taken: set[str] = set()
         for sentence in sentences:
             line += sentence.startswith("\n")
             if taken and self._rules["asks"].match(sentence):
                 break
-            for firm, options in map(self._taken, self._parts([sentence])):
+            for part in self._parts([sentence]):
+                firm, options = self._taken(part)
+                turns = turns or bool(self._rules["turns"].search(part))
                 if firm and firm >= firmest:
-                    is_alike = firm == firmest < STATED and line == of_line
+                    is_alike = firm == firmest and line == of_line and not turns
                     taken = taken | options if is_alike else options
-                    firmest, of_line = firm, line
+                    firmest, of_line, turns = firm, line, False
         return firmest, taken
 
     def _verdict(self, walked: Sequence[str]) -> set[str]:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from lm_eval.api.filter import Filter
 
@@ -36,70 +36,28 @@ _CIRCLED = {
     first + place: 65 + place for first in (0x1F150, 0x1F170) for place in range(26)
 }
 _APOSTROPHES = str.maketrans("’‘ʼ´`‐‑", "'''''--")
-_THOUGHTS = "thoughts.yaml"
-# a tag, special token or the like, with a channel or role that is written onto it
-_MARK = re.compile(
-    r"(?:<[|｜]?/?(?P<name>[\w:.-]{2,})(?:\s[^<>\n]{0,99})?[|｜]?/?>|◁/?think▷|\[/?THINK\])"
-    r"(?P<channel>analysis|commentary|final|thought|assistant)?(?:<\|message\|>)?",
-    re.IGNORECASE,
-)
-_CLOSING = re.compile(
-    r"\W+(?:/|end)|<\w+\||<.*(?:suffix|_end)\W", re.IGNORECASE | re.DOTALL
-)
-_SPACE = re.compile(r"\s*")
-_THOUGHT, _OTHER = "thought", "other"  # as thoughts.yaml calls them
 _BEGINNING = 160  # characters in which a refusal begins
 
 
-class _Mark(NamedTuple):
-    """What begins or ends a thought, or something else.
-
-    Attributes:
-        start: Where it stands in the text.
-        end: Where it ends.
-        key: Its name's letters, by which a closing tag fits an opening one.
-        meaning: What its name tells, by the last part that is listed: ``thought``, ``other`` or nothing.
-        closes: Whether it ends something.
-        is_special: Whether it is a special token, which one with another name may end.
-    """
-
-    start: int
-    end: int
-    key: str
-    meaning: str
-    closes: bool
-    is_special: bool
-
-
 @cache
-def _names() -> re.Pattern[str]:
-    lists = listed(_THOUGHTS)
-    parts = (f"(?P<{kind}>{'|'.join(lists[kind])})" for kind in (_THOUGHT, _OTHER))
-    return re.compile("|".join(parts), re.IGNORECASE)
-
-
-def _marks(text: str) -> list[_Mark]:
-    marks = []
-    for match in _MARK.finditer(text):
-        name = match["name"] or match[0]
-        if name.lower() in listed(_THOUGHTS)["markup"]:
-            continue
-        meaning = ""
-        for part in _names().finditer(name + (match["channel"] or "")):
-            meaning = str(part.lastgroup)
-        key = re.sub(r"\W", "", name).casefold()
-        closes = _CLOSING.match(match[0]) is not None
-        is_special = re.match(r"<(?:[|｜]|\w+\|)", match[0]) is not None
-        marks.append(_Mark(*match.span(), key, meaning, closes, is_special))
-    return marks
-
-
-def _ends(mark: _Mark, opened: _Mark) -> bool:
-    if opened.is_special and mark.is_special:
-        return mark.closes or mark.meaning == _OTHER
-    return mark.closes and (
-        mark.key == opened.key or mark.meaning == opened.meaning == _THOUGHT
-    )
+def _marks() -> dict[str, re.Pattern[str]]:
+    """Compile what marks thoughts, by the parts of names that ``thoughts.yaml`` lists."""
+    names = {kind: "|".join(parts) for kind, parts in listed("thoughts.yaml").items()}
+    thought = rf"[\w:.-]*(?:{names['thought']})[\w:.-]*"
+    block = rf"(?!{names['other']}|[\w:.-]*(?:{names['answer']}))(?P<name>[\w:.-]{{2,}})(?![\w:.-])[^<>\n]{{0,99}}>"
+    rules = {
+        "known": names["thought"],
+        "any": rf"[<\[◁][|｜]?/?{thought}[|｜]?[>\]▷]",
+        "opens": rf"(?:<[|｜]?(?!end){thought}[|｜]?>|◁think▷|\[THINK\])(?:thought|analysis)?\Z",
+        # everything up to the last mark that ends thoughts, with its special tokens or without
+        "ended": rf"(?s:.*)(?:<[|｜]?(?:/|end_?(?:of_?)?){thought}[|｜]?>|<[|｜]?{thought}(?:suffix|_end)[|｜]?>|\[/THINK\]|◁/think▷"
+        r"|<channel\|>|<\|channel\|>final<\|message\|>|assistantfinal|Here is my response:)\s*",
+        # blocks that stand before something else
+        "blocks": rf"(?:\s*<(?P<bar>[|｜]?)(?!channel){block}(?s:.*?)"
+        r"<(?:/(?P=name)|(?P=bar)(?<=[|｜])(?:end|/)[^<>]*)>\s*(?=\S))+",
+        "begun": rf"\s*(?:<[|｜]?{block}(?!(?s:.*)</(?P=name)>)|◁think▷|\[THINK\]|analysis(?=[A-Z])|Here is my thought process:)",
+    }
+    return {name: re.compile(rule, re.IGNORECASE) for name, rule in rules.items()}
 
 
 @cache
@@ -121,38 +79,15 @@ def without_thoughts(text: str) -> str:
     >>> without_thoughts("<think>A nurse")
     '[unfinished thoughts]'
     """
-    for begin, end in listed(_THOUGHTS)["words"].items():
-        if end in text:
-            text = text.rpartition(end)[2].strip()
-        elif text.lstrip().startswith(begin):
-            return ENDLESS
-    marks = _marks(text)
-    last_closing = {mark.key: mark.start for mark in marks if mark.closes}
-    begin = start = _SPACE.match(text).end()
-    opened = None
-    for mark in marks:
-        is_first = mark.start == start
-        if opened:
-            is_over = _ends(mark, opened)
-        elif mark.closes:
-            is_over = mark.meaning == _THOUGHT  # which the prompt has begun
-        else:
-            is_over = is_first and mark.is_special and mark.meaning == _OTHER
-            is_again = mark.meaning == _THOUGHT and mark.start < last_closing.get(mark.key, 0)  # fmt: skip
-            if is_again or (is_first and mark.meaning != _OTHER):
-                opened = mark
-        if not is_over:
-            continue
-        behind = _SPACE.match(text, mark.end).end()
-        if opened and not opened.meaning:
-            if behind == len(text):  # the answer itself, in marks
-                return text[start:]
-            _warn_of(opened.key)
-        start = behind
-        opened = None
-    if opened:
-        return ENDLESS
-    return text if start == begin else text[start:].strip()
+    marks = _marks()
+    ended = marks["ended"].match(text)
+    text = text[ended.end() :] if ended else text
+    blocks = marks["blocks"].match(text)
+    if blocks:
+        text = text[blocks.end() :]
+        if not marks["known"].search(blocks["name"]):
+            _warn_of(blocks["name"])
+    return ENDLESS if marks["begun"].match(text) else text
 
 
 def opening_of_thoughts(prompt: Any) -> str:
@@ -161,20 +96,18 @@ def opening_of_thoughts(prompt: Any) -> str:
     >>> opening_of_thoughts("<|assistant|><think>\n"), opening_of_thoughts("<think></think>Female")
     ('<think>', '')
     """
-    text = prompt.rstrip()[-200:] if isinstance(prompt, str) else ""
-    for mark in _marks(text)[-1:]:
-        if mark.end == len(text) and mark.meaning == _THOUGHT and not mark.closes:
-            return text[mark.start :]
-    return ""
+    end = prompt.rstrip()[-99:] if isinstance(prompt, str) else ""
+    opened = _marks()["opens"].search(end)
+    return opened[0] if opened else ""
 
 
 def marks_thoughts(text: str) -> bool:
-    """Tell whether a text has a mark of thoughts, or of what isn't one beside them.
+    """Tell whether a text has a mark of thoughts, or one of what isn't a thought beside them.
 
     >>> marks_thoughts("<|END_THINKING|>Female"), marks_thoughts("Female<|im_end|>")
     (True, False)
     """
-    return any(mark.meaning == _THOUGHT for mark in _marks(text))
+    return _marks()["any"].search(text) is not None
 
 
 def plain_lines(text: str) -> list[str]:
@@ -202,7 +135,7 @@ def listed(name: str) -> Any:
 def _refusals(language: str, firm: bool) -> re.Pattern[str]:
     lists = listed("refusals.yaml")
     phrases = lists[language] if firm else lists[language] + lists["unable"][language]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, phrases))})(?!\w)")
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, phrases))})(?![^\W가-힣])")
 
 
 def refuses(text: str, language: str, firm: bool = False) -> bool:
