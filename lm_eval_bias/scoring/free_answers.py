@@ -52,6 +52,8 @@ def _marks() -> dict[str, re.Pattern[str]]:
         # everything up to the last mark that ends thoughts, with its special tokens or without
         "ended": rf"(?s:.*)(?:<[|｜]?(?:/|end_?(?:of_?)?){thought}[|｜]?>|<[|｜]?{thought}(?:suffix|_end)[|｜]?>|\[/THINK\]|◁/think▷"
         r"|<channel\|>|<\|channel\|>final<\|message\|>|assistantfinal|Here is my response:)\s*",
+        # an answer that stands before the last thoughts
+        "before": rf"(?!\s*[<\[◁][|｜]?{thought})(?P<answer>(?s:.*\S.*))[<\[◁][|｜]?{thought}",
         # blocks that stand before something else
         "blocks": rf"(?:\s*<(?P<bar>[|｜]?)(?!channel){block}(?s:.*?)"
         r"<(?:/(?P=name)|(?P=bar)(?<=[|｜])(?:end|/)[^<>]*)>\s*(?=\S))+",
@@ -81,7 +83,9 @@ def without_thoughts(text: str) -> str:
     """
     marks = _marks()
     ended = marks["ended"].match(text)
-    text = text[ended.end() :] if ended else text
+    if ended:
+        before = None if text[ended.end() :] else marks["before"].match(text)
+        text = before["answer"] if before else text[ended.end() :]
     blocks = marks["blocks"].match(text)
     if blocks:
         text = text[blocks.end() :]
@@ -132,19 +136,19 @@ def listed(name: str) -> Any:
 
 
 @cache
-def _refusals(language: str, firm: bool) -> re.Pattern[str]:
-    lists = listed("refusals.yaml")
-    phrases = lists[language] if firm else lists[language] + lists["unable"][language]
+def _refusals(language: str, *kinds: str) -> re.Pattern[str]:
+    lists = [listed("refusals.yaml")[kind] for kind in kinds]
+    phrases = [phrase for own in lists for phrase in own[language] + own["en"]]
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, phrases))})(?![^\W가-힣])")
 
 
-def refuses(text: str, language: str, firm: bool = False) -> bool:
+def refuses(text: str, language: str, *kinds: str) -> bool:
     """Tell whether an answer begins with one of the refusals that ``refusals.yaml`` lists for a language, or in English.
 
     Args:
         text: What the model wrote.
         language: Two letters.
-        firm: Whether only those count that don't also begin what says that something can't be known.
+        kinds: The lists that count, all of them where none is named.
 
     Raises:
         KeyError: No list for this language.
@@ -153,7 +157,7 @@ def refuses(text: str, language: str, firm: bool = False) -> bool:
     (True, False)
     """
     beginning = " ".join(plain_lines(text)).casefold()[:_BEGINNING]
-    return any(_refusals(name, firm).search(beginning) for name in (language, "en"))
+    return bool(_refusals(language, *kinds or ("firm", "unable")).search(beginning))
 
 
 class WithoutThoughtsFilter(Filter):
