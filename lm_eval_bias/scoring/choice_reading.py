@@ -21,7 +21,6 @@ _LETTERS = "ABCDEFGHIJKL"
 MOST_OPTIONS = len(_LETTERS)
 _LATIN = r"[A-Za-z\u00c0-\u024f\d]"
 _WORD = rf"{_LATIN}+(?:['-]{_LATIN}+)*|(?:(?!{_LATIN})[^\W_])+"
-_SAID = "[a-z_#$]"
 _SENTENCE = re.compile(r"\n?[^.\n]+\.?")
 # sentences that go through the options, a character each: the letter that it begins with, a small one in a list
 _WALK = re.compile(
@@ -54,7 +53,7 @@ def languages() -> list[str]:
 
 def _either(phrases: Iterable[str]) -> str:
     """Write a regular expression for phrases, a longer one first."""
-    longest_first = sorted(sorted(phrases), key=len, reverse=True)
+    longest_first = sorted(phrases, key=len, reverse=True)
     escaped = [re.escape(phrase).replace(r"\*", r"\w*") for phrase in longest_first]
     return "|".join(escaped) or "(?!)"
 
@@ -166,10 +165,10 @@ class ChoiceReader:
             rf"(?<!\w)(?:{'|'.join(ways) or '(?!)'})(?!\w)(?![:*_]\w)", re.IGNORECASE
         )
         self._begun = self._rules["begun" if letters else "begun_anywhere"]
-        tokens = {text: self._language.tokens(text) for text in texts}
-        said = [text for text in texts if self._rules["unknown"].search(tokens[text])]
+        tokens = self._language.tokens
+        said = [text for text in texts if self._rules["unknown"].search(tokens(text))]
         self._unknown = texts[said[0]] if len(said) == 1 else ""
-        self._reply = "_" if "know" in tokens.get("".join(said), "") else "know"
+        self._reply = "_" if "know" in tokens(" ".join(said)) else "know"
 
     def _token(self, match: re.Match[str]) -> str:
         """Write the token of an option that is named by its text."""
@@ -185,19 +184,12 @@ class ChoiceReader:
             tokens = self._rules["named"].sub("$" + self._unknown, tokens)
         for rule, by in self._language.settled:
             tokens = rule.sub(by, tokens)
-        tokens = self._rules["joined"].sub(
-            lambda match: "$" + "".join(sorted(_options(match[0]))), tokens
-        )
         tokens = self._rules["but"].sub(self._language.traits["but"], tokens)
-        return [
-            sentence
-            for sentence in _SENTENCE.findall(tokens)
-            if re.search(_SAID, sentence)
-        ]
+        return _SENTENCE.findall(tokens)
 
     def _parts(self, sentence: str) -> list[str]:
         parts = self._rules["divided"].split(sentence)
-        return [part.strip(" .,\n") for part in parts if re.search(_SAID, part)]
+        return [part.strip(" .,\n") for part in parts if re.search("[a-z_#$]", part)]
 
     def _walked(self, sentences: Sequence[str]) -> set[int]:
         """Find sentences that go through the options: in order, or as items of a list.

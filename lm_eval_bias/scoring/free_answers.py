@@ -20,6 +20,7 @@ from lm_eval_bias.core.answers import ENDLESS
 from lm_eval_bias.core.files import packaged_yaml
 
 logger = logging.getLogger("lm_eval.bias")
+_warn_once = cache(logger.warning)
 
 # what stands around an answer that is to be found by a program becomes English words, which all readers know
 _FRAMES = (
@@ -62,14 +63,6 @@ def _marks() -> dict[str, re.Pattern[str]]:
     return {name: re.compile(rule, re.IGNORECASE) for name, rule in rules.items()}
 
 
-@cache
-def _warn_of(name: str) -> None:
-    logger.warning(
-        "an answer begins with a block in marks named %s: taken for a model's thoughts, and not read",
-        name,
-    )
-
-
 def without_thoughts(text: str) -> str:
     """Return what a model answered behind its thoughts; ``ENDLESS`` where these don't end.
 
@@ -90,7 +83,10 @@ def without_thoughts(text: str) -> str:
     if blocks:
         text = text[blocks.end() :]
         if not marks["known"].search(blocks["name"]):
-            _warn_of(blocks["name"])
+            _warn_once(
+                "an answer begins with a block in marks named %s: taken for a model's thoughts, and not read",
+                blocks["name"],
+            )
     return ENDLESS if marks["begun"].match(text) else text
 
 
@@ -100,8 +96,8 @@ def opening_of_thoughts(prompt: Any) -> str:
     >>> opening_of_thoughts("<|assistant|><think>\n"), opening_of_thoughts("<think></think>Female")
     ('<think>', '')
     """
-    end = prompt.rstrip()[-99:] if isinstance(prompt, str) else ""
-    opened = _marks()["opens"].search(end)
+    text = prompt.rstrip() if isinstance(prompt, str) else ""
+    opened = _marks()["opens"].search(text[-99:])
     return opened[0] if opened else ""
 
 
