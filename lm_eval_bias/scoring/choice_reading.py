@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import filterfalse
 from typing import NamedTuple
 
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
@@ -91,7 +92,7 @@ class Language:
         letter = f"[{letters}]" if letters else "(?!)"
         self._pieces = re.compile(
             rf"(?P<letter>(?<!{_LATIN})(?<!\w[-'])(?<!n/){letter})(?P<ending>{self.traits['letter']})(?!{_LATIN}|[-']\w)"
-            r"|(?P<item>^(?:(?:[-–—•|+]|\(?\d+[.)]|[A-Z][.:)])(?=\s)[^\S\n]*)+)|(?P<end>\.+(?!\w)|[!?。]+)"
+            r"|(?P<item>^(?:(?:[-–—•|+]|\(?\d+[.)]|[A-PR-Z][.:)])(?=\s)[^\S\n]*)+)|(?P<end>\.+(?!\w)|[!?。]+)"
             rf"|(?P<word>(?<!\w)(?:{_either(spaced)})(?!\w)|{_WORD})"
             r"|\$[A-L]+(?:~\S*)?|[\n:=→,;()\[\]|–—/&+-]",
             re.IGNORECASE | re.MULTILINE,
@@ -102,7 +103,7 @@ class Language:
         }
         self.settled, self.levels, others = rules.values()
         self.rules = {name: rule for rule, name in others}
-        self.kinds_of = lru_cache(maxsize=20_000)(self._kinds_of)
+        self.kinds_of = lru_cache(20_000)(self._kinds_of)
 
     def _kinds_of(self, word: str) -> str:
         kinds = self._kinds.items()
@@ -165,6 +166,7 @@ class ChoiceReader:
             rf"(?<!\w)(?:{'|'.join(ways) or '(?!)'})(?!\w)(?![:*_]\w)", re.IGNORECASE
         )
         self._begun = self._rules["begun" if letters else "begun_anywhere"]
+        self._refusals = ("firm", "unable", "none") if letters else ()
         tokens = self._language.tokens
         said = [text for text in texts if self._rules["unknown"].search(tokens(text))]
         self._unknown = texts[said[0]] if len(said) == 1 else ""
@@ -207,17 +209,15 @@ class ChoiceReader:
 
     def _taken(self, part: str) -> tuple[float, set[str]]:
         """Tell how firmly a part of a sentence takes which options."""
-        options = _options(part)
         for rule, firm in self._language.levels:
             match = rule.search(part)
+            if match and firm:
+                return firm, _options(match[match.lastindex or 0])
             if match:
                 break
-        if firm:
-            return firm, _options(match[1]) if rule.groups else options
-        is_unknown = f"${self._unknown}" in re.split("[ ~]", part) or self._rules[
-            "unsaid"
-        ].search(part)
-        is_known = "#" in part or len(options - {self._unknown}) == 1
+        is_named = f"${self._unknown}" in re.split("[ ~]", part)
+        is_unknown = is_named or self._rules["unsaid"].search(part)
+        is_known = "#" in part or len(_options(part) - {self._unknown}) == 1
         if self._unknown and is_unknown and not is_known:
             return UNKNOWN, {self._unknown}
         return 0, set()
@@ -239,7 +239,7 @@ class ChoiceReader:
                 firm, options = self._taken(part)
                 if number in walked:
                     firm = WALKED if firm > 2 else 0
-                turns = turns or bool(self._rules["turns"].search(part))
+                turns |= bool(self._rules["turns"].search(part))
                 if firm and firm >= firmest:
                     is_alike = firm == firmest and line == of_line and not turns
                     taken = taken | options if is_alike else options
@@ -255,27 +255,28 @@ class ChoiceReader:
                 choice firmly, else it is ``ENDLESS``.
         """
         lines = plain_lines(text)
-        if text == ENDLESS or (cut and not lines):
-            return ENDLESS
         if not lines:
-            return EMPTY
+            return ENDLESS if cut else EMPTY
         sentences = self._sentences(lines)
         firm, taken = self._stated(sentences)
-        if cut and firm < STATED:
+        if text == ENDLESS or (cut and firm < STATED):
             return ENDLESS
         parts = self._parts(" ; ".join(sentences))
-        denied = self._rules["denied"]
-        named = _options(" ".join(part for part in parts if not denied.search(part)))
+        asserted = filterfalse(self._rules["denied"].search, parts)
+        named = _options(" ".join(asserted))
         if firm <= UNKNOWN:
             begun = self._begun.match(" ; ".join(parts))
-            is_known = len(named - taken) == 1 or refuses(text, self._name, "firm")
-            taken = {begun[1]} if begun else set() if is_known else taken
+            if firm == UNKNOWN and (
+                len(named - taken) == 1 or refuses(text, self._name, "firm")
+            ):
+                taken = set()
+            taken = {begun[1]} if begun else taken
         if len(taken) == 1:
-            return self._options[_LETTERS.index(*taken)].letter
-        if not taken and refuses(text, self._name):
+            return self._options[_LETTERS.index(min(taken))].letter
+        if not taken and refuses(text, self._name, *self._refusals):
             return REFUSED
         return SEVERAL if taken or len(named) > 1 else UNREADABLE
 
 
 # of a question like the last ones, whose reader is at hand
-reader = lru_cache(maxsize=256)(ChoiceReader)
+reader = lru_cache(256)(ChoiceReader)

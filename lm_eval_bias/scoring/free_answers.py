@@ -45,20 +45,23 @@ def _marks() -> dict[str, re.Pattern[str]]:
     """Compile what marks thoughts, by the parts of names that ``thoughts.yaml`` lists."""
     names = {kind: "|".join(parts) for kind, parts in listed("thoughts.yaml").items()}
     thought = rf"[\w:.-]*(?:{names['thought']})[\w:.-]*"
-    block = rf"(?!{names['other']}|[\w:.-]*(?:{names['answer']}))(?P<name>[\w:.-]{{2,}})(?![\w:.-])[^<>\n]{{0,99}}>"
+    block = (
+        rf"(?!{names['other']}|[\w:.-]*(?:{names['answer']}))"
+        rf"(?P<name>[\w:.-]{{2,}})(?![\w:.-])[^<>\n]{{0,99}}>"
+    )
     rules = {
-        "known": names["thought"],
         "any": rf"[<\[◁][|｜]?/?{thought}[|｜]?[>\]▷]",
         "opens": rf"(?:<[|｜]?(?!end){thought}[|｜]?>|◁think▷|\[THINK\])(?:thought|analysis)?\Z",
         # everything up to the last mark that ends thoughts, with its special tokens or without
-        "ended": rf"(?s:.*)(?:<[|｜]?(?:/|end_?(?:of_?)?){thought}[|｜]?>|<[|｜]?{thought}(?:suffix|_end)[|｜]?>|\[/THINK\]|◁/think▷"
-        r"|<channel\|>|<\|channel\|>final<\|message\|>|assistantfinal|Here is my response:)\s*",
+        "ended": rf"(?s:.*)(?:<[|｜]?(?:/|end_?(?:of_?)?){thought}[|｜]?>|<[|｜]?{thought}(?:suffix|_end)[|｜]?>"
+        r"|\[/THINK\]|◁/think▷|<channel\|>|<\|channel\|>final<\|message\|>|assistantfinal|Here is my response:)\s*",
         # an answer that stands before the last thoughts
         "before": rf"(?!\s*[<\[◁][|｜]?{thought})(?P<answer>(?s:.*\S.*))[<\[◁][|｜]?{thought}",
         # blocks that stand before something else
         "blocks": rf"(?:\s*<(?P<bar>[|｜]?)(?!channel){block}(?s:.*?)"
         r"<(?:/(?P=name)|(?P=bar)(?<=[|｜])(?:end|/)[^<>]*)>\s*(?=\S))+",
-        "begun": rf"\s*(?:<[|｜]?{block}(?!(?s:.*)</(?P=name)>)|◁think▷|\[THINK\]|analysis(?=[A-Z])|Here is my thought process:)",
+        "begun": rf"\s*(?:<[|｜]?{block}(?!(?s:.*)</(?P=name)>)|◁think▷|\[THINK\]|analysis(?=[A-Z])"
+        r"|Here is my thought process:)",
     }
     return {name: re.compile(rule, re.IGNORECASE) for name, rule in rules.items()}
 
@@ -82,7 +85,7 @@ def without_thoughts(text: str) -> str:
     blocks = marks["blocks"].match(text)
     if blocks:
         text = text[blocks.end() :]
-        if not marks["known"].search(blocks["name"]):
+        if not marks["any"].search(blocks[0]):
             _warn_once(
                 "an answer begins with a block in marks named %s: taken for a model's thoughts, and not read",
                 blocks["name"],
@@ -139,7 +142,7 @@ def _refusals(language: str, *kinds: str) -> re.Pattern[str]:
 
 
 def refuses(text: str, language: str, *kinds: str) -> bool:
-    """Tell whether an answer begins with one of the refusals that ``refusals.yaml`` lists for a language, or in English.
+    """Tell whether an answer begins with one of the refusals in ``refusals.yaml``, of a language or English.
 
     Args:
         text: What the model wrote.
