@@ -55,7 +55,7 @@ def languages() -> list[str]:
 def _either(phrases: Iterable[str]) -> str:
     """Write a regular expression for phrases, a longer one first."""
     longest_first = sorted(phrases, key=len, reverse=True)
-    escaped = [re.escape(phrase).replace(r"\*", r"\w*") for phrase in longest_first]
+    escaped = [re.escape(phrase).replace(r"\*", r"[\w'-]*") for phrase in longest_first]
     return "|".join(escaped) or "(?!)"
 
 
