@@ -215,7 +215,7 @@ class ChoiceReader:
                 return firm, _options(match[match.lastindex or 0])
             if match:
                 break
-        is_named = f"${self._unknown}" in re.split("[ ~]", part)
+        is_named = f"${self._unknown} " in part + " "
         is_unknown = is_named or self._rules["unsaid"].search(part)
         is_known = "#" in part or len(_options(part) - {self._unknown}) == 1
         if self._unknown and is_unknown and not is_known:
@@ -254,9 +254,9 @@ class ChoiceReader:
             cut: Whether it was cut off, at a limit of tokens or by a content filter: it is read only if it states a
                 choice firmly, else it is ``ENDLESS``.
         """
-        lines = plain_lines(text)
+        lines = plain_lines(text + " &" * cut)
         if not lines:
-            return ENDLESS if cut else EMPTY
+            return EMPTY
         sentences = self._sentences(lines)
         firm, taken = self._stated(sentences)
         if text == ENDLESS or (cut and firm < STATED):
