@@ -19,20 +19,17 @@ from lm_eval_bias.scoring.free_answers import listed, plain_lines, refuses
 _WORDS = "choice_words.yaml"
 _ENGLISH = "en"  # in which models answer and refuse whatever they were asked in
 _LETTERS = "ABCDEFGHIJKL"
-MOST_OPTIONS = len(_LETTERS)
+MOST_OPTIONS = 12  # by these letters
 _LATIN = r"[A-Za-z\u00c0-\u024f\d]"
 _WORD = rf"{_LATIN}+(?:['-]{_LATIN}+)*|(?:(?!{_LATIN})[^\W_])+"
 _SENTENCE = re.compile(r"\n?[^.\n]+\.?")
-# sentences that go through the options, a character each: the letter that it begins with, a small one in a list
+# in a character a sentence, the letter that it begins with (a small one: as an item of a list) or a full stop
 _WALK = re.compile(
     r"(?:(?i:a\.*(?=b)|b\.*(?=c)|c\.*(?=d)|d\.*(?=e)|e\.*(?=f)|f\.*(?=g)|g\.*(?=h)|h\.*(?=i)|i\.*(?=j)|j\.*(?=k)|k\.*(?=l))"
     r"|[a-l]\.*(?=[a-l]))+."
 )
-STATED, UNKNOWN, WALKED = (
-    4,
-    1,
-    0.5,
-)  # how firmly a part takes an option, as the rules have it
+# how firmly a part of a sentence takes an option: at most; by saying that nothing is known; where all are gone through
+STATED, UNKNOWN, WALKED = 4, 1, 0.5
 
 
 class Option(NamedTuple):
@@ -217,9 +214,9 @@ class ChoiceReader:
                 break
         is_named = f"${self._unknown} " in part + " "
         is_unknown = is_named or self._rules["unsaid"].search(part)
-        is_known = "#" in part or len(_options(part) - {self._unknown}) == 1
+        is_known = "#" in part or len(_options(part) - set(self._unknown)) == 1
         if self._unknown and is_unknown and not is_known:
-            return UNKNOWN, {self._unknown}
+            return UNKNOWN, set(self._unknown)
         return 0, set()
 
     def _stated(self, sentences: Sequence[str]) -> tuple[float, set[str]]:

@@ -30,7 +30,7 @@ _FRAMES = (
 )
 _EMPHASIS = re.compile(r"(?<![*_])([*_]{1,3})(?=[^\s*_])([^*_\n]+)\1")
 _MARKUP = re.compile(
-    r"\\[a-zA-Z]+|</?\w+(?:\s[^<>]*)?/?>|<\|[^<>|]*\|>|[*_`#>„“”\"«»‘{}$\\「」『』]|(?<!\w)['’]|['’](?!\w)"
+    r"\\[a-zA-Z]+|</?\w+(?:\s[^<>]*)?/?>|<\|[^<>|]*\|>|[`#>„“”\"«»‘{}$\\「」『』]|(?<!\w)[*_'’]+|[*_'’]+(?!\w)"
 )
 _BULLET = re.compile(r"^[^\S\n]*[*+]\s", re.MULTILINE)
 _CIRCLED = {
@@ -51,7 +51,7 @@ def _marks() -> dict[str, re.Pattern[str]]:
     )
     rules = {
         "any": rf"[<\[◁][|｜]?/?{thought}[|｜]?[>\]▷]",
-        "opens": rf"(?:<[|｜]?(?!end){thought}[|｜]?>|◁think▷|\[THINK\])(?:thought|analysis)?\Z",
+        "opens": rf"(?:<[|｜]?(?!end|\w+_(?:suffix|end)\W){thought}[|｜]?>|◁think▷|\[THINK\])(?:thought|analysis)?\Z",
         # everything up to the last mark that ends thoughts, with its special tokens or without
         "ended": rf"(?s:.*)(?:<[|｜]?(?:/|end_?(?:of_?)?){thought}[|｜]?>|<[|｜]?{thought}(?:suffix|_end)[|｜]?>"
         r"|\[/THINK\]|◁/think▷|<channel\|>|<\|channel\|>final<\|message\|>|assistantfinal|Here is my response:)\s*",
