@@ -83,13 +83,13 @@ class Language:
             phrases = {
                 self.fold(phrase) for phrase in english + words[name].get(kind, [])
             }
-            spaced += [phrase for phrase in phrases if re.search("[ /.]", phrase)]
+            spaced += [phrase for phrase in phrases if re.search(r"[^\w*'-]", phrase)]
             self._kinds[kind] = re.compile(_either(phrases))
             parts[kind] = rf"(?<!\S)(?:\S*[~/])?{kind}(?:/\S*)?(?!\S)"
         letter = f"[{letters}]" if letters else "(?!)"
         self._pieces = re.compile(
             rf"(?P<letter>(?<!{_LATIN})(?<!\w[-'])(?<!n/){letter})(?P<ending>{self.traits['letter']})(?!{_LATIN}|[-']\w)"
-            r"|(?P<item>^(?:(?:[-–—•|+]|\(?\d+[.)]|[A-PR-Z][.:)])(?=\s)[^\S\n]*)+)|(?P<end>\.+(?!\w)|[!?。]+)"
+            rf"|(?P<item>^(?:(?:[-–—•|+]|\(?\d+[.)]|(?!{letter})[A-PR-Z][.:)])(?=\s)[^\S\n]*)+)|(?P<end>\.+(?!\w)|[!?。]+)"
             rf"|(?P<word>(?<!\w)(?:{_either(spaced)})(?!\w)|{_WORD})"
             r"|\$[A-L]+(?:~\S*)?|[\n:=→,;()\[\]|–—/&+-]",
             re.IGNORECASE | re.MULTILINE,
@@ -103,8 +103,9 @@ class Language:
         self.kinds_of = lru_cache(20_000)(self._kinds_of)
 
     def _kinds_of(self, word: str) -> str:
-        kinds = self._kinds.items()
-        found = [kind for kind, words in kinds if words.fullmatch(word.lower())]
+        found = [
+            kind for kind, words in self._kinds.items() if words.fullmatch(word.lower())
+        ]
         return "_" if "plain" in found else "/".join(found) or "_"
 
     def fold(self, text: str) -> str:
@@ -235,8 +236,9 @@ class ChoiceReader:
             for part in self._parts(sentence):
                 firm, options = self._taken(part)
                 if number in walked:
-                    firm = WALKED if firm > 2 else 0
-                turns |= bool(self._rules["turns"].search(part))
+                    firm = WALKED if firm > 3 else 0
+                if self._rules["turns"].search(part):
+                    turns = True
                 if firm and firm >= firmest:
                     is_alike = firm == firmest and line == of_line and not turns
                     taken = taken | options if is_alike else options
