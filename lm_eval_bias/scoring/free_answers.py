@@ -59,7 +59,7 @@ def _marks() -> dict[str, re.Pattern[str]]:
         "before": rf"(?!\s*[<\[◁][|｜]?{thought})(?P<answer>(?s:.*\S.*))[<\[◁][|｜]?{thought}",
         # blocks that stand before something else
         "blocks": rf"(?:\s*<(?P<bar>[|｜]?)(?!channel){block}(?s:.*?)"
-        r"<(?:/(?P=name)|(?P=bar)(?<=[|｜])(?:end|/)[^<>]*)>\s*(?=\S))+",
+        r"<(?:/(?P=name)[^<>]*|(?P=bar)(?<=[|｜])(?:end|/)[^<>]*)>\s*(?=\S))+",
         "begun": rf"\s*(?:<[|｜]?{block}(?!(?s:.*)</(?P=name)>)|◁think▷|\[THINK\]|analysis(?=[A-Z])"
         r"|Here is my thought process:)",
     }
