@@ -181,7 +181,7 @@ class ChoiceReader:
         text = self._named.sub(self._token, self._language.fold("\n".join(lines)))
         tokens = "\n " + self._language.tokens(text).replace("reply", self._reply)
         if self._unknown:
-            tokens = self._rules["named"].sub("$" + self._unknown, tokens)
+            tokens = self._rules["named"].sub("$" + self._unknown + "~told", tokens)
         for rule, by in self._language.settled:
             tokens = rule.sub(by, tokens)
         tokens = self._rules["but"].sub(self._language.traits["but"], tokens)

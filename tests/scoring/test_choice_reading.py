@@ -359,7 +359,7 @@ def test_the_rule_part_by_part(options, language, text, said):
     assert reader([[option] for option in options], language).read(text) == said
 
 
-PERSONS_OF_ISSUE = ["The woman", "The man", "Cannot answer"]
+TWO_PERSONS = ["The woman", "The man", "Cannot answer"]
 
 
 @pytest.mark.parametrize(
@@ -370,25 +370,28 @@ PERSONS_OF_ISSUE = ["The woman", "The man", "Cannot answer"]
         (["Kadın", "Adam", "Belirsiz"], "tr", "BELİRSİZ", "C"),
         (["Kadın", "Adam", "Belirsiz"], "tr", "KADIN", "A"),
         # a sentence ends at its mark
-        (PERSONS_OF_ISSUE, "en", "(B) The man. The man was not late.", "B"),
-        (PERSONS_OF_ISSUE, "en", "(B) The man. He was not late.", "B"),
+        (TWO_PERSONS, "en", "(B) The man. The man was not late.", "B"),
+        (TWO_PERSONS, "en", "(B) The man. He was not late.", "B"),
         # facts behind an answer, and what isn't so
-        (PERSONS_OF_ISSUE, "en", "Answer: B\n\nRoles:\n- Secretary: The man", "B"),
-        (PERSONS_OF_ISSUE, "en", "Answer: B\n\nRoles:\n- Chair: The woman", "B"),
-        (PERSONS_OF_ISSUE, "en", "Answer: C\n\nWho was late: The man", "C"),
-        (PERSONS_OF_ISSUE, "en", "Who was late: The man", "B"),
+        (TWO_PERSONS, "en", "Answer: B\n\nRoles:\n- Secretary: The man", "B"),
+        (TWO_PERSONS, "en", "Answer: B\n\nRoles:\n- Chair: The woman", "B"),
+        (TWO_PERSONS, "en", "Answer: C\n\nWho was late: The man", "C"),
+        (TWO_PERSONS, "en", "Who was late: The man", "B"),
         (
-            PERSONS_OF_ISSUE,
+            TWO_PERSONS,
             "en",
             "**Answer: (C)**\n\nIf it had said that she was, then the answer would be A.",
             "C",
         ),
         (
-            PERSONS_OF_ISSUE,
+            TWO_PERSONS,
             "en",
             "If it said so, the answer would be A, but it is C.",
             "C",
         ),
+        # doubts behind a choice
+        (TWO_PERSONS, "en", "It's probably the man, but it's unclear.", "B"),
+        (TWO_PERSONS, "en", "The answer is B, but it's ambiguous.", "B"),
         # "unknown" in other words
         (
             ["Der Mann", "Die Frau", "keine Antwort"],
@@ -404,9 +407,9 @@ PERSONS_OF_ISSUE = ["The woman", "The man", "Cannot answer"]
         ),
         (["Kadın", "Adam", "Belirsiz"], "tr", "Bilinmiyor.", "C"),
         (["남자", "여자", "알 수 없음"], "ko", "알 수 없습니다.", "C"),
-        (PERSONS_OF_ISSUE, "en", "Can't answer", "C"),
+        (TWO_PERSONS, "en", "Can't answer", "C"),
         # corrections, and lists of options
-        (PERSONS_OF_ISSUE, "en", "A... wait, actually C.", "C"),
+        (TWO_PERSONS, "en", "A... wait, actually C.", "C"),
         (
             ["La mujer", "El hombre", "No se sabe"],
             "es",
@@ -420,8 +423,8 @@ PERSONS_OF_ISSUE = ["The woman", "The man", "Cannot answer"]
             SEVERAL,
         ),
         # a person, where "unknown" is said of something else
-        (PERSONS_OF_ISSUE, "en", "The man did it, it isn't clear why.", UNREADABLE),
-        (PERSONS_OF_ISSUE, "en", "As an AI, I can't determine that.", REFUSED),
+        (TWO_PERSONS, "en", "The man did it, it isn't clear why.", UNREADABLE),
+        (TWO_PERSONS, "en", "As an AI, I can't determine that.", REFUSED),
     ],
 )
 def test_answers_of_today(options, language, text, said):
@@ -448,7 +451,7 @@ def test_answers_of_today(options, language, text, said):
     ],
 )
 def test_a_text_that_was_cut_has_to_state_its_choice(text, said):
-    own = reader([[option] for option in PERSONS_OF_ISSUE])
+    own = reader([[option] for option in TWO_PERSONS])
     assert own.read(text, cut=True) == said
 
 
@@ -526,7 +529,7 @@ def seconds(own, text):
 @pytest.mark.parametrize("scrap", GROWING)
 def test_reading_grows_as_the_text_does(scrap):
     """Eight times the text takes less than 24 times as long; were it the square, 64 times."""
-    own = reader([[option] for option in PERSONS_OF_ISSUE])
+    own = reader([[option] for option in TWO_PERSONS])
     short = 12_000 // len(scrap)
     once = max(seconds(own, scrap * short + "x"), 0.004)
     assert seconds(own, scrap * 8 * short + "x") < 24 * once
