@@ -322,7 +322,9 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
 
 
 @_public
-def read_choice(text: str, options: Sequence[str], language: str) -> str:
+def read_choice(
+    text: str, options: Sequence[str], language: str, *, cut: bool = False
+) -> str:
     """Tell which option an answer takes, by the rule that all ``_gen`` tasks with options share.
 
     The rule stands in ``docs/chat_models.md``. Thoughts are cut first. Hold it against labels of your own.
@@ -331,6 +333,8 @@ def read_choice(text: str, options: Sequence[str], language: str) -> str:
         text: What a model wrote.
         options: The options' texts in the order of their letters, A, B, C and so on.
         language: Two letters, of the question; English answers are understood in every language.
+        cut: Whether the text was cut off (a server's finish reason ``length`` or ``content_filter``): then it is read
+            only if it states a choice firmly, else it is ``[unfinished thoughts]``.
 
     Returns:
         The letter, or why there is none: ``[refused]``, ``[empty]``, ``[unfinished thoughts]``, ``[several answers]``
@@ -362,7 +366,7 @@ def read_choice(text: str, options: Sequence[str], language: str) -> str:
     lettered = map(
         choice_reading.Option, string.ascii_uppercase, ((option,) for option in options)
     )
-    return choice_reading.reader(tuple(lettered), language).read(answer)
+    return choice_reading.reader(tuple(lettered), language).read(answer, cut)
 
 
 @_public

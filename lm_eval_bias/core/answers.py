@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +30,6 @@ _ENDS = {
     "error": FAILED,
 }
 _BEHIND = "\x1e"  # between a text and why it ended, on its way from a model and in the file of --use_cache
-_WHOLE = re.compile(r".*[.!?。\n]", re.DOTALL)  # the sentences that end
 
 
 class Text(str):
@@ -48,18 +46,6 @@ class Text(str):
         made = super().__new__(cls, text)
         made.finish = finish
         return made
-
-    # until WithoutThoughtsFilter keeps why a text ended, what it does with one keeps that
-
-    def __bool__(self) -> bool:
-        return self != "" or ended(self) != ""
-
-    def __getitem__(self, place: Any) -> Text:
-        return Text(super().__getitem__(place), self.finish)
-
-    def strip(self, characters: str | None = None, /) -> Text:
-        """Strip its ends, as of any text."""
-        return Text(super().strip(characters), self.finish)
 
 
 def with_finish(text: str, finish: str) -> str:
@@ -87,27 +73,23 @@ def ended(text: Any) -> str:
     return _ENDS.get(finish_of(text).lower(), "")
 
 
-def reading(text: str, read: Callable[[str], str], is_running: bool = False) -> str:
-    r"""Read a text: one that was cut only if it states an answer, in sentences that end; a blocked one is a refusal.
+def reading(text: str, read: Callable[[str, bool], str]) -> str:
+    """Read a text: one that was cut only if it says an answer so far, an empty one that was blocked as a refusal.
 
     Args:
         text: What the model wrote, without its thoughts.
-        read: Reads it.
-        is_running: Whether a text says its answer by all of its words, so that a part says it, too.
+        read: Reads it, and is told whether it was cut.
 
-    >>> reading(Text("Answer: B.\nThe op", "length"), str.strip), reading(Text("", "content_filter"), str.strip)
-    ('Answer: B.', '[refused]')
+    >>> reading(Text("", "content_filter"), lambda text, cut: "B"), reading(Text("", "stop"), lambda text, cut: "B")
+    ('[refused]', 'B')
     """
     end = ended(text)
-    written = str(text)
-    if end not in (CUT, BLOCKED):
-        return read(written)
-    is_bare = not written.strip() or finish_of(text) == "refusal"
+    is_bare = not text.strip() or finish_of(text) == "refusal"
     if end == BLOCKED and is_bare:
         return REFUSED
-    whole = _WHOLE.match(written)
-    found = read(written if is_running else whole[0] if whole else "")
-    return ENDLESS if found in UNANSWERED else found
+    is_cut = end in (CUT, BLOCKED)
+    found = read(str(text), is_cut)
+    return ENDLESS if is_cut and found in UNANSWERED else found
 
 
 def endings(prompts: Iterable[tuple[Sequence[Any], Any]]) -> dict[str, int]:

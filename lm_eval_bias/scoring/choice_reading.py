@@ -1,16 +1,16 @@
-"""Which of several options a free answer takes: by its letter, or by its text.
+"""Which of several options a free answer takes: by its letter, by its text, or by other words for "unknown".
 
-Every letter and text of an option is first replaced by one character, so that the rule reads both alike. The rule
-itself stands in docs/chat_models.md, its expressions in ``choice_rules.yaml``, the words of each language in
-``choice_words.yaml``.
+A text becomes tokens: options that it names, words by their kinds, marks, and ends of sentences and lines. Rules settle
+what they mean together; then each part of a sentence takes an option more or less firmly, or none. The rule stands in
+docs/chat_models.md, its expressions in ``choice_rules.yaml``, the words of each language in ``choice_words.yaml``.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import filterfalse
 from typing import NamedTuple
 
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
@@ -18,23 +18,25 @@ from lm_eval_bias.scoring.free_answers import listed, plain_lines, refuses
 
 _WORDS = "choice_words.yaml"
 _ENGLISH = "en"  # in which models answer and refuse whatever they were asked in
-_TURKISH = str.maketrans("Iİ", "ıi")
-_FIRST = 0xE000  # a private character, to which the bits of the options that it stands for are added
-_NAMED = "[\ue000-\uefff]"
-_GAP = r"[^\w\ue000-\uefff]*"
-_LATIN = r"A-Za-z\u00c0-\u024f"
-_WORD = re.compile(rf"{_NAMED}|[\w'-]+")
-_SHORTEST_STEM = 4  # letters of a word that may have an ending
-_FEW = 3  # words before an option that ends a part of a sentence
-MOST_OPTIONS = 12  # as many bits as private characters have
-STATED, ALONE, SHORT = 3, 2, 1  # how firmly a part of a sentence takes an option
+_LETTERS = "ABCDEFGHIJKL"
+MOST_OPTIONS = 12  # by these letters
+_LATIN = r"[A-Za-z\u00c0-\u024f\d]"
+_WORD = rf"{_LATIN}+(?:['-]{_LATIN}+)*|(?:(?!{_LATIN})[^\W_])+"
+_SENTENCE = re.compile(r"\n?[^.\n]+\.?")
+# in a character a sentence, the letter that it begins with (a small one: as an item of a list) or a full stop
+_WALK = re.compile(
+    r"(?:(?i:a\.*(?=b)|b\.*(?=c)|c\.*(?=d)|d\.*(?=e)|e\.*(?=f)|f\.*(?=g)|g\.*(?=h)|h\.*(?=i)|i\.*(?=j)|j\.*(?=k)|k\.*(?=l))"
+    r"|[a-l]\.*(?=[a-l]))+."
+)
+# how firmly a part of a sentence takes an option: at most; by saying that nothing is known; where all are gone through
+STATED, UNKNOWN, WALKED = 4, 1, 0.5
 
 
 class Option(NamedTuple):
     """What an answer may take.
 
     Attributes:
-        letter: By which the prompt calls it.
+        letter: By which the prompt calls it: A, B and so on, or a longer name that the prompt doesn't have.
         texts: As what it may be quoted, the prompt's first.
     """
 
@@ -42,61 +44,91 @@ class Option(NamedTuple):
     texts: tuple[str, ...]
 
 
-_NOTHING = "(?!)"
-
-
 def languages() -> list[str]:
     """List the languages whose answers can be read."""
-    return sorted(listed(_WORDS))
+    return sorted(listed(_WORDS)["words"])
 
 
-def _phrases(language: str, kind: str) -> str:
-    """Write a regular expression for the words of one kind, a longer phrase first.
-
-    English always counts, and what says that an option is the answer in any language: models may answer in another one.
-    """
-    lists = listed(_WORDS)
-    languages = lists if kind in ("answer", "right") else (language, _ENGLISH)
-    phrases = {phrase for name in languages for phrase in lists[name][kind]}
-    longest_first = sorted(sorted(phrases), key=len, reverse=True)
-    escaped = [
-        re.escape(phrase).replace(r"\*", r"\w*").replace("@", _NAMED)
-        for phrase in longest_first
-    ]
-    return rf"(?<!\w)(?i:{'|'.join(escaped)})(?!\w)"
+def _either(phrases: Iterable[str]) -> str:
+    """Write a regular expression for phrases, a longer one first."""
+    longest_first = sorted(phrases, key=len, reverse=True)
+    escaped = [re.escape(phrase).replace(r"\*", r"[\w'-]*") for phrase in longest_first]
+    return "|".join(escaped) or "(?!)"
 
 
-@lru_cache
-def _patterns(language: str, letters: str) -> Mapping[str, re.Pattern[str]]:
-    """Compile the rules for a language and the letters of some options."""
-    rules = listed("choice_rules.yaml")
-    letter = f"[{letters}]" if letters else _NOTHING
-    parts = {kind: _phrases(language, kind) for kind in listed(_WORDS)[_ENGLISH]}
-    parts |= {
-        "named": _NAMED,
-        "gap": _GAP,
-        "latin": _LATIN,
-        "letter": letter,
-        "lower": letter.lower(),
-    }
-    parts["lettered_item"] = _NOTHING if letters else "[A-Z][.:)]"
-    parts["end"] = rules["ends"].get(language, "").format_map(parts)
-    return {
-        name: re.compile(rule.format_map(parts))
-        for name, rule in rules["rules"].items()
-    }
+def _options(tokens: str) -> set[str]:
+    """Find the options that tokens name, as A, B, C."""
+    return set("".join(re.findall(r"[#$]([A-L]+)", tokens)))
 
 
-def _bits(named: str) -> int:
-    """Join the options that the characters of a text stand for."""
-    bits = 0
-    for character in re.findall(_NAMED, named):
-        bits |= ord(character) - _FIRST
-    return bits
+class Language:
+    """The words and rules of a language, with English words beside its own."""
+
+    def __init__(self, name: str, letters: str) -> None:
+        """Compile them.
+
+        Args:
+            name: Two letters.
+            letters: By which options are called.
+
+        Raises:
+            KeyError: A language without words.
+        """
+        words, traits = listed(_WORDS).values()
+        self.traits = traits[_ENGLISH] | traits[name]
+        self._kinds = {}
+        spaced = []
+        parts = {"N": r"[#$][A-L]+(?:~\S*)?", "W": r"[a-z_][\w/]*"}
+        for kind, english in words[_ENGLISH].items():
+            phrases = {
+                self.fold(phrase) for phrase in english + words[name].get(kind, [])
+            }
+            spaced += [phrase for phrase in phrases if re.search(r"[^\w*'-]", phrase)]
+            self._kinds[kind] = re.compile(_either(phrases))
+            parts[kind] = rf"(?<!\S)(?:\S*[~/])?{kind}(?:/\S*)?(?!\S)"
+        letter = f"[{letters}]" if letters else "(?!)"
+        self._pieces = re.compile(
+            rf"(?P<letter>(?<!{_LATIN})(?<!\w[-'])(?<!n/){letter})(?P<ending>{self.traits['letter']})(?!{_LATIN}|[-']\w)"
+            rf"|(?P<item>^(?:(?:[-–—•|+]|\(?\d+[.)]|(?!{letter})[A-PR-Z][.:)])(?=\s)[^\S\n]*)+)|(?P<end>\.+(?!\w)|[!?。]+)"
+            rf"|(?P<word>(?<!\w)(?:{_either(spaced)})(?!\w)|{_WORD})"
+            r"|\$[A-L]+(?:~\S*)?|[\n:=→,;()\[\]|–—/&+-]",
+            re.IGNORECASE | re.MULTILINE,
+        )
+        rules = {
+            kind: [(re.compile(rule.format_map(parts)), by) for rule, by in pairs]
+            for kind, pairs in listed("choice_rules.yaml").items()
+        }
+        self.settled, self.levels, others = rules.values()
+        self.rules = {name: rule for rule, name in others}
+        self.kinds_of = lru_cache(20_000)(self._kinds_of)
+
+    def _kinds_of(self, word: str) -> str:
+        found = [
+            kind for kind, words in self._kinds.items() if words.fullmatch(word.lower())
+        ]
+        return "_" if "plain" in found else "/".join(found) or "_"
+
+    def fold(self, text: str) -> str:
+        """Write in one way what is written in several."""
+        for written, meant in self.traits["same"].items():
+            text = re.sub(written, meant, text)
+        return text
+
+    def _token(self, match: re.Match[str]) -> str:
+        letter = match["letter"]
+        if letter:
+            sign = "^" if letter.isupper() else "`"
+            return f"{sign}{letter.upper()}~{self.kinds_of(match['ending'])}"
+        if match["word"]:
+            return self.kinds_of(match[0])
+        return {"item": "•", "end": "."}.get(str(match.lastgroup), match[0])
+
+    def tokens(self, text: str) -> str:
+        """Write the tokens of a text, in which options that are named by their texts are tokens already."""
+        return " ".join(map(self._token, self._pieces.finditer(text)))
 
 
-def _character(bits: int) -> str:
-    return chr(_FIRST + bits)
+_language = lru_cache(Language)
 
 
 class ChoiceReader:
@@ -106,219 +138,144 @@ class ChoiceReader:
         """Make a reader of answers to these options.
 
         Args:
-            options: What an answer may take; those whose letter is longer than one have none in the prompt.
+            options: What an answer may take.
             language: Two letters, of the question; English is understood, too.
 
         Raises:
             KeyError: A language without words.
         """
-        self._language = language
-        self._names = [option.letter for option in options]
-        self._letters = "".join(name for name in self._names if len(name) == 1)
-        self._patterns = _patterns(language, self._letters)
-        self._texts: dict[str, int] = {}
-        for place, option in enumerate(options):
-            for text in option.texts:
-                folded = (
-                    self._folded(" ".join(plain_lines(text))).rstrip(" .,;:!?…").lower()
-                )
-                self._texts[folded] = self._texts.get(folded, 0) | 1 << place
-        self._equal = {bits for bits in self._texts.values() if bits.bit_count() > 1}
-        self._text = self._text_pattern()
-
-    def _folded(self, line: str) -> str:
-        for misspelt, right in listed(_WORDS)[self._language].get("same", {}).items():
-            line = line.replace(misspelt, right)
-        return line.translate(_TURKISH) if self._language == "tr" else line
-
-    def _text_pattern(self) -> re.Pattern[str]:
-        """Find an option's text, a longer one first, perhaps with an ending; "Lehrer:in" is no "Lehrer"."""
-        ways = []
-        for text in sorted(filter(None, self._texts), key=len, reverse=True):
-            ends = self._letters and (
-                self._language == "tr"
-                or (" " not in text and len(text) >= _SHORTEST_STEM)
-            )
-            end = r"(?:'?\w{1,3})?(?!\w)" if ends else r"(?!\w)"
-            # what is said of a Korean word is written onto it
-            ways.append(
-                rf"({re.escape(text)}){'' if self._language == 'ko' else end}(?![:*_]\w)"
-            )
-        return re.compile(rf"(?<!\w)(?:{'|'.join(ways) or '(?!)'})", re.IGNORECASE)
-
-    def _with_texts(self, line: str) -> str:
-        """Put a character for each option's text."""
-
-        def character(match: re.Match[str]) -> str:
-            return _character(self._texts[match[match.lastindex or 0].lower()])
-
-        return self._text.sub(character, self._folded(line))
-
-    def _with_letters(self, line: str) -> str:
-        """Put a character for each letter, one for a letter with its text, and one for options that "or" joins."""
-        line = self._patterns["sign"].sub("", line)
-        line = self._patterns["lower"].sub(
-            lambda match: match[1] + match[2].upper(), line
+        self._name = language
+        self._options = options
+        letters = "".join(name for name, _ in options if len(name) == 1)
+        self._language = _language(language, letters)
+        self._rules = self._language.rules
+        texts: dict[str, str] = {}
+        for letter, (_, spellings) in zip(_LETTERS, options, strict=False):
+            for text in map(self._language.fold, spellings):
+                plain = " ".join(plain_lines(text)).lower().rstrip(" .,;:!?…")
+                texts[plain] = texts.get(plain, "") + letter
+        longest_first = sorted(filter(None, texts), key=len, reverse=True)
+        self._texts = [texts[text] for text in longest_first]
+        ways = [
+            f"({re.escape(text)}){self._language.traits['text' if ' ' in text else 'word'] if letters else ''}"
+            for text in longest_first
+        ]
+        self._named = re.compile(
+            rf"(?<!\w)(?:{'|'.join(ways) or '(?!)'})(?!\w)(?![:*_]\w)", re.IGNORECASE
         )
-        line = self._patterns["letter"].sub(
-            lambda match: _character(1 << self._names.index(match[1] or match[2])), line
-        )
-        for bits in self._equal:  # of equal options the letter tells which
-            line = re.sub(rf"({_NAMED}){_GAP}{_character(bits)}", r"\1", line)
-        line = re.sub(rf"({_NAMED})(?:{_GAP}\1)+", r"\1", line)
-        return self._patterns["joined"].sub(
-            lambda match: _character(_bits(match[0])), line
-        )
+        self._begun = self._rules["begun" if letters else "begun_anywhere"]
+        self._refusals = ("firm", "unable", "none") if letters else ()
+        tokens = self._language.tokens
+        said = [text for text in texts if self._rules["unknown"].search(tokens(text))]
+        self._unknown = texts[said[0]] if len(said) == 1 else ""
+        self._reply = "_" if "know" in tokens(" ".join(said)) else "know"
 
-    def _walked(self, lines: Sequence[str]) -> set[int]:
-        """Find lines that go through the options: in order, or as items of a list.
+    def _token(self, match: re.Match[str]) -> str:
+        """Write the token of an option that is named by its text."""
+        place = match.lastindex or 0
+        ending = match.string[match.end(place) : match.end()]
+        return f" ${self._texts[place - 1]}~{self._language.kinds_of(ending)} "
 
-        One at their end that is only an option, other than the first, is the answer.
+    def _sentences(self, lines: Sequence[str]) -> list[str]:
+        """Write a text's tokens, and divide them; a sentence that begins a line has a line feed before it."""
+        text = self._named.sub(self._token, self._language.fold("\n".join(lines)))
+        tokens = "\n " + self._language.tokens(text).replace("reply", self._reply)
+        if self._unknown:
+            tokens = self._rules["named"].sub("$" + self._unknown + "~told", tokens)
+        for rule, by in self._language.settled:
+            tokens = rule.sub(by, tokens)
+        tokens = self._rules["but"].sub(self._language.traits["but"], tokens)
+        return _SENTENCE.findall(tokens)
+
+    def _parts(self, sentence: str) -> list[str]:
+        parts = self._rules["divided"].split(sentence)
+        return [part.strip(" .,\n") for part in parts if re.search("[a-z_#$]", part)]
+
+    def _walked(self, sentences: Sequence[str]) -> set[int]:
+        """Find sentences that go through the options: in order, or as items of a list.
+
+        One at the end that is only an option, unlike the first, is the answer.
         """
+        begun = map(self._rules["begins"].match, sentences)
+        marks = [match[1] or match[2].lower() if match else "." for match in begun]
         walked: set[int] = set()
-        run: list[tuple[int, int]] = []
-        for number, line in enumerate(lines):
-            mark = self._patterns["item"].match(line)
-            start = mark.end() if mark else 0
-            begun = self._patterns["begins"].match(line, start)
-            if self._patterns["question"].match(line):
-                run = []
-            if not begun:
-                continue
-            bits = _bits(self._with_letters(begun[1]))
-            follows = run and self._letters and bits == run[-1][1] << 1
-            if run and start:
-                follows = follows or all(bits != other for _, other in run)
-            run = [*run, (number, bits)] if follows else [(number, bits)]
-            if len(run) > 1:
-                walked.update(range(run[0][0], number + 1))
-        if run and len(lines) - 1 in walked:
-            sizes = [
-                len(_WORD.findall(self._with_letters(lines[place])))
-                for place in (run[0][0], -1)
-            ]
-            if sizes[0] > sizes[1] == 1:
-                walked.discard(len(lines) - 1)
+        for walk in _WALK.finditer("".join(marks)):
+            walked.update(range(*walk.span()))
+            if "line :" in sentences[-1] and "line :" not in sentences[walk.start()]:
+                walked.discard(len(sentences) - 1)
         return walked
 
-    def _taken(self, part: str) -> tuple[int, int]:
-        """Tell how firmly a part of a sentence takes an option, and the bits of that."""
-        patterns = self._patterns
-        if patterns["against"].search(part):
-            return 0, 0
-        stated = patterns["stated"].search(part)
-        if stated:
-            return STATED, _bits(stated[0])
-        if patterns["reason"].match(part):
-            return 0, 0
-        if self._language == "ko":
-            part = re.sub(rf"(?<={_NAMED})[가-힣]+", " ", part)
-        named = re.findall(_NAMED, part)
-        bits = _bits(part)
-        # "Option A says the woman" takes none; "he is a man" does, where the options have no letters
-        if len(set(named)) != 1 or (self._letters and len(named) > 1):
-            return 0, 0
-        before, *_, after = part.split(named[0])
-        words_before = len(_WORD.findall(before))
-        words_after = len(_WORD.findall(after))
-        if patterns["right"].match(after):
-            return STATED, bits
-        if words_after > 1:
-            return 0, 0
-        if patterns["answer"].search(before):
-            return STATED, bits
-        if not words_before and not words_after:
-            return ALONE, bits
-        is_short = words_before <= _FEW or patterns["copula"].search(before)
-        return (SHORT, bits) if is_short and bits.bit_count() == 1 else (0, 0)
-
-    def _stated(self, lines: Sequence[str]) -> int:
-        """Find the options that the last of the firmest statements takes."""
-        firmest = 0
-        taken = 0
-        for line in lines:
-            if taken and self._patterns["question"].match(line):
+    def _taken(self, part: str) -> tuple[float, set[str]]:
+        """Tell how firmly a part of a sentence takes which options."""
+        for rule, firm in self._language.levels:
+            match = rule.search(part)
+            if match and firm:
+                return firm, _options(match[match.lastindex or 0])
+            if match:
                 break
-            readings = [self._taken(part) for part in self._parts(line)]
-            firm = max(level for level, _ in readings)
-            chosen = 0
-            for level, bits in readings:
-                if level == firm:
-                    chosen |= bits
-            if firm == ALONE and len(_WORD.findall(line)) == 1:
-                firm = STATED
-            if chosen and firm >= firmest:
-                firmest = firm
-                taken = chosen
-        return taken
+        is_named = f"${self._unknown} " in part + " "
+        is_unknown = is_named or self._rules["unsaid"].search(part)
+        is_known = "#" in part or len(_options(part) - set(self._unknown)) == 1
+        if self._unknown and is_unknown and not is_known:
+            return UNKNOWN, set(self._unknown)
+        return 0, set()
 
-    def _parts(self, line: str) -> list[str]:
-        """Divide a line's sentences; a part ends before "but", in Turkish and Korean behind it."""
-        turn = r"\g<0>;" if self._language in ("ko", "tr") else r";\g<0>"
-        return self._patterns["part"].split(self._patterns["but"].sub(turn, line))
+    def _stated(self, sentences: Sequence[str]) -> tuple[float, set[str]]:
+        """Find how firm the last of the firmest statements is, and the options that it takes.
 
-    def _begun(self, lines: Sequence[str]) -> int:
-        """Find the option that a text begins with, if it names no other one but to deny it, and denies nothing else.
-
-        Options without letters may stand anywhere. "Unknown" may be said of both others: "not stated whether A or B".
+        Statements of a line that are alike are several answers, unless a later one turns. Of the options that are gone
+        through one may be taken, if nothing else is.
         """
-        named = re.findall(_NAMED, "".join(lines))
-        if not named or (self._letters and not re.match(_GAP + named[0], lines[0])):
-            return 0
-        first = _bits(named[0])
-        is_denied = False
-        others: set[int] = set()
-        parts = itertools.chain.from_iterable(map(self._parts, lines))
-        for part in parts:
-            bits = _bits(part)
-            if self._patterns["against"].search(part):
-                is_denied = is_denied or bool(bits & first if bits else self._letters)
-            else:
-                others.update(
-                    _bits(character) for character in re.findall(_NAMED, part)
-                )
-        others.discard(first)
-        if others:
-            all_others = (1 << len(self._names)) - 1 - first
-            return first if self._letters and others == {all_others} else 0
-        return 0 if is_denied else first
+        walked = self._walked(sentences)
+        firmest, line, of_line, turns = 0.0, 0, 0, False
+        taken: set[str] = set()
+        for number, sentence in enumerate(sentences):
+            line += sentence.startswith("\n") and number not in walked
+            if taken and self._rules["asks"].match(sentence):
+                break
+            for part in self._parts(sentence):
+                firm, options = self._taken(part)
+                if number in walked:
+                    firm = WALKED if firm > 3 else 0
+                if self._rules["turns"].search(part):
+                    turns = True
+                if firm and firm >= firmest:
+                    is_alike = firm == firmest and line == of_line and not turns
+                    taken = taken | options if is_alike else options
+                    firmest, of_line, turns = firm, line, False
+        return firmest, taken
 
-    def _declines(self, lines: Sequence[str], text: str) -> bool:
-        unnamed = re.sub(
-            _NAMED, "", "\n".join(lines)
-        )  # an option may read like a refusal
-        if (self._letters and self._patterns["none"].match(unnamed)) or refuses(
-            unnamed, self._language
-        ):
-            return True
-        return self._language != _ENGLISH and refuses(text, _ENGLISH)
-
-    def read(self, text: str) -> str:
+    def read(self, text: str, cut: bool = False) -> str:
         """Return the letter of the option that an answer takes, or which of ``answers.UNANSWERED`` it is.
 
         Args:
             text: What the model wrote, without its thoughts.
+            cut: Whether it was cut off, at a limit of tokens or by a content filter: it is read only if it states a
+                choice firmly, else it is ``ENDLESS``.
         """
-        if text == ENDLESS:
-            return ENDLESS
-        with_texts = [self._with_texts(line) for line in plain_lines(text)]
-        if not with_texts:
+        lines = plain_lines(text + " &" * cut)
+        if not lines:
             return EMPTY
-        walked = self._walked(with_texts)
-        lines = [self._with_letters(line) for line in with_texts]
-        kept = [line for number, line in enumerate(lines) if number not in walked]
-        taken = self._stated(kept) or self._begun(kept)
-        if taken.bit_count() == 1:
-            return self._names[taken.bit_length() - 1]
-        if not taken and self._declines(with_texts, text):
+        sentences = self._sentences(lines)
+        firm, taken = self._stated(sentences)
+        if text == ENDLESS or (cut and firm < STATED):
+            return ENDLESS
+        parts = self._parts(" ; ".join(sentences))
+        asserted = filterfalse(self._rules["denied"].search, parts)
+        named = _options(" ".join(asserted))
+        if firm <= UNKNOWN:
+            begun = self._begun.match(" ; ".join(parts))
+            if firm == UNKNOWN and (
+                len(named - taken) == 1 or refuses(text, self._name, "firm")
+            ):
+                taken = set()
+            taken = {begun[1]} if begun else taken
+        if len(taken) == 1:
+            return self._options[_LETTERS.index(min(taken))].letter
+        if not taken and refuses(text, self._name, *self._refusals):
             return REFUSED
-        named = _bits(
-            "".join(
-                line for line in lines if not self._patterns["against"].search(line)
-            )
-        )
-        return SEVERAL if taken or named.bit_count() > 1 else UNREADABLE
+        return SEVERAL if taken or len(named) > 1 else UNREADABLE
 
 
 # of a question like the last ones, whose reader is at hand
-reader = lru_cache(maxsize=256)(ChoiceReader)
+reader = lru_cache(256)(ChoiceReader)

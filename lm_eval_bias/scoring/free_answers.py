@@ -7,7 +7,7 @@ gives what an answer says or one of :data:`lm_eval_bias.core.answers.UNANSWERED`
 from __future__ import annotations
 
 import html
-import itertools
+import logging
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -16,41 +16,81 @@ from typing import Any
 
 from lm_eval.api.filter import Filter
 
-from lm_eval_bias.core.answers import ENDLESS
+from lm_eval_bias.core.answers import ENDLESS, Text, finish_of
 from lm_eval_bias.core.files import packaged_yaml
+
+logger = logging.getLogger("lm_eval.bias")
+_warn_once = cache(logger.warning)
 
 # what stands around an answer that is to be found by a program becomes English words, which all readers know
 _FRAMES = (
-    (r"\\boxed\s*\{", "\nAnswer: "),
-    (r"<answer>", "\nAnswer: "),
-    (r"</answer>", "\n"),
+    (r"\\boxed\s*\{", r"\nAnswer: "),
+    (r"<answer>", r"\nAnswer: "),
+    (r"</answer>", r"\n"),
 )
+_EMPHASIS = re.compile(r"(?<![*_])([*_]{1,3})(?=[^\s*_])([^*_\n]+)\1")
 _MARKUP = re.compile(
-    r"\\[a-zA-Z]+|</?\w+(?:\s[^<>]*)?/?>|<\|[^<>|]*\|>|[*_`#>„“”\"«»‘{}$\\「」『』]|(?<!\w)['’]|['’](?!\w)"
+    r"~~[^~\n]+~~|\\[a-zA-Z]+|</?\w+(?:\s[^<>]*)?/?>|<\|[^<>|]*\|>|[`#>„“”\"«»‘{}$\\「」『』]|(?<!\w)[*_'’]+|[*_'’]+(?!\w)"
 )
-_BULLET = re.compile(r"^\s*[*+]\s", re.MULTILINE)
+_BULLET = re.compile(r"^[^\S\n]*[*+]\s", re.MULTILINE)
 _CIRCLED = {
     first + place: 65 + place for first in (0x1F150, 0x1F170) for place in range(26)
 }
 _APOSTROPHES = str.maketrans("’‘ʼ´`‐‑", "'''''--")
-_THOUGHTS = "thoughts.yaml"
 _BEGINNING = 160  # characters in which a refusal begins
+
+
+@cache
+def _marks() -> dict[str, re.Pattern[str]]:
+    """Compile what marks thoughts, by the parts of names that ``thoughts.yaml`` lists."""
+    names = {kind: "|".join(parts) for kind, parts in listed("thoughts.yaml").items()}
+    thought = rf"[\w:.-]*(?:{names['thought']})[\w:.-]*"
+    block = (
+        rf"(?!{names['other']}|[\w:.-]*(?:{names['answer']}))"
+        rf"(?P<name>[\w:.-]{{2,}})(?![\w:.-])[^<>\n]{{0,99}}>"
+    )
+    rules = {
+        "any": rf"[<\[◁][|｜]?/?{thought}[|｜]?[>\]▷]",
+        "opens": rf"(?:<[|｜]?(?!end|\w+_(?:suffix|end)\W){thought}[|｜]?>|◁think▷|\[THINK\])(?:thought|analysis)?\Z",
+        # everything up to the last mark that ends thoughts, with its special tokens or without
+        "ended": rf"(?s:.*)(?:<[|｜]?(?:/|end_?(?:of_?)?){thought}[|｜]?>|<[|｜]?{thought}(?:suffix|_end)[|｜]?>"
+        r"|\[/THINK\]|◁/think▷|<channel\|>|<\|channel\|>final<\|message\|>|assistantfinal|Here is my response:)\s*",
+        # an answer that stands before the last thoughts
+        "before": rf"(?!\s*[<\[◁][|｜]?{thought})(?P<answer>(?s:.*\S.*))[<\[◁][|｜]?{thought}",
+        # blocks that stand before something else
+        "blocks": rf"(?:\s*<(?P<bar>[|｜]?)(?!channel){block}(?s:.*?)"
+        r"<(?:/(?P=name)[^<>]*|(?P=bar)(?<=[|｜])(?:end|/)[^<>]*)>\s*(?=\S))+",
+        "begun": rf"\s*(?:<[|｜]?{block}(?!(?s:.*)</(?P=name)>)|◁think▷|\[THINK\]|analysis(?=[A-Z])"
+        r"|Here is my thought process:)",
+    }
+    return {name: re.compile(rule, re.IGNORECASE) for name, rule in rules.items()}
 
 
 def without_thoughts(text: str) -> str:
     """Return what a model answered behind its thoughts; ``ENDLESS`` where these don't end.
+
+    A block in tags or special tokens that stands before the answer is a thought, unless its name tells otherwise
+    (``thoughts.yaml``). A name that isn't known is named in a warning, once.
 
     >>> without_thoughts("<think>A nurse ...</think> Female"), without_thoughts("Female")
     ('Female', 'Female')
     >>> without_thoughts("<think>A nurse")
     '[unfinished thoughts]'
     """
-    marks = listed(_THOUGHTS)
-    ends = [text.rfind(end) + len(end) for end in marks.values() if end in text]
-    if ends:
-        return text[max(ends) :].strip()
-    is_begun = text.lstrip().startswith(tuple(marks))
-    return ENDLESS if is_begun else text
+    marks = _marks()
+    ended = marks["ended"].match(text)
+    if ended:
+        before = None if text[ended.end() :] else marks["before"].match(text)
+        text = before["answer"] if before else text[ended.end() :]
+    blocks = marks["blocks"].match(text)
+    if blocks:
+        text = text[blocks.end() :]
+        if not marks["any"].search(blocks[0]):
+            _warn_once(
+                "an answer begins with a block in marks named %s: taken for a model's thoughts, and not read",
+                blocks["name"],
+            )
+    return ENDLESS if marks["begun"].match(text) else text
 
 
 def opening_of_thoughts(prompt: Any) -> str:
@@ -60,20 +100,17 @@ def opening_of_thoughts(prompt: Any) -> str:
     ('<think>', '')
     """
     text = prompt.rstrip() if isinstance(prompt, str) else ""
-    for start in listed(_THOUGHTS):
-        if not start.isalpha() and text.endswith(start):
-            return str(start)
-    return ""
+    opened = _marks()["opens"].search(text[-99:])
+    return opened[0] if opened else ""
 
 
 def marks_thoughts(text: str) -> bool:
-    """Tell whether a text has a mark of thoughts, or is part of one.
+    """Tell whether a text has a mark of thoughts, or one of what isn't a thought beside them.
 
-    >>> marks_thoughts("<|END_THINKING|>Female"), marks_thoughts("<|message|>"), marks_thoughts("<|im_end|>")
-    (True, True, False)
+    >>> marks_thoughts("<|END_THINKING|>Female"), marks_thoughts("Female<|im_end|>")
+    (True, False)
     """
-    marks = itertools.chain(*listed(_THOUGHTS).items())
-    return any(mark in text or text in mark for mark in marks)
+    return _marks()["any"].search(text) is not None
 
 
 def plain_lines(text: str) -> list[str]:
@@ -86,8 +123,9 @@ def plain_lines(text: str) -> list[str]:
         "NFKC", html.unescape(text).translate(_CIRCLED)
     ).translate(_APOSTROPHES)
     for frame, words in _FRAMES:
-        text = re.sub(frame, lambda _, words=words: words, text)  # type: ignore[misc]
-    text = _MARKUP.sub("", _BULLET.sub("- ", text))
+        text = re.sub(frame, words, text)
+    text = _EMPHASIS.sub(r"\2", _BULLET.sub("- ", text))
+    text = _MARKUP.sub("", text)
     return [line for line in map(str.strip, text.splitlines()) if line]
 
 
@@ -97,17 +135,19 @@ def listed(name: str) -> Any:
 
 
 @cache
-def _refusals(language: str) -> re.Pattern[str]:
-    phrases = listed("refusals.yaml")[language]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, phrases))})(?!\w)")
+def _refusals(language: str, *kinds: str) -> re.Pattern[str]:
+    lists = [listed("refusals.yaml")[kind] for kind in kinds]
+    phrases = [phrase for own in lists for phrase in own[language] + own["en"]]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, phrases))})(?![^\W가-힣])")
 
 
-def refuses(text: str, language: str) -> bool:
-    """Tell whether an answer begins with one of the refusals that ``refusals.yaml`` lists for a language.
+def refuses(text: str, language: str, *kinds: str) -> bool:
+    """Tell whether an answer begins with one of the refusals in ``refusals.yaml``, of a language or English.
 
     Args:
         text: What the model wrote.
         language: Two letters.
+        kinds: The lists that count, all of them where none is named.
 
     Raises:
         KeyError: No list for this language.
@@ -115,10 +155,8 @@ def refuses(text: str, language: str) -> bool:
     >>> refuses("As an AI, I have no opinion.", "en"), refuses("Female. As an aide she ...", "en")
     (True, False)
     """
-    beginning = (
-        " ".join(plain_lines(text)).translate(_APOSTROPHES).casefold()[:_BEGINNING]
-    )
-    return bool(_refusals(language).search(beginning))
+    beginning = " ".join(plain_lines(text)).casefold()[:_BEGINNING]
+    return bool(_refusals(language, *kinds or ("firm", "unable")).search(beginning))
 
 
 class WithoutThoughtsFilter(Filter):
@@ -128,11 +166,14 @@ class WithoutThoughtsFilter(Filter):
 
     def apply(
         self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]
-    ) -> list[list[str]]:
-        """Cut the thoughts out of every document's texts; a server's null is an empty text.
+    ) -> list[list[Text]]:
+        """Cut the thoughts out of every document's texts, which keep why they ended; a server's null is an empty text.
 
         Args:
             resps: Generated texts per document.
             docs: The documents, which say nothing here.
         """
-        return [[without_thoughts(text or "") for text in texts] for texts in resps]
+        return [
+            [Text(without_thoughts(text or ""), finish_of(text)) for text in texts]
+            for texts in resps
+        ]

@@ -18,6 +18,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -319,7 +320,7 @@ def _telling_ends(model: Any, tells_ends: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _keeping_marks(model: Any, tells_ends: bool) -> Iterator[None]:
-    """Let the harness's ``hf`` leave the special tokens around thoughts in the texts that have some.
+    """Let the harness's ``hf`` leave the special tokens in the texts that have some around thoughts, but for the last.
 
     It drops all of them, so that the thoughts of gpt-oss or Gemma 4 would run into the answer. Other model types keep
     them by themselves (vLLM), or get texts whose thoughts a server has cut. Texts may also carry why they ended: one
@@ -330,20 +331,19 @@ def _keeping_marks(model: Any, tells_ends: bool) -> Iterator[None]:
         return
     ends = internals.end_tokens(model) if tells_ends else set()
     tokens = getattr(model.tokenizer, "added_tokens_decoder", {}).values()
-    others = [
-        token.content
+    special = [
+        re.escape(token.content)
         for token in tokens
         if token.special and not marks_thoughts(token.content)
     ]
+    last = re.compile(rf"(?:\s*(?:{'|'.join(special) or '(?!)'}))+\s*\Z")
     decode = model.tok_decode
 
     def decode_with_marks(tokens: Any, skip_special_tokens: bool = True) -> str:
         text = decode(tokens, skip_special_tokens=skip_special_tokens)
         if not skip_special_tokens:
             return text
-        marked = decode(tokens, skip_special_tokens=False)
-        for token in others:
-            marked = marked.replace(token, "")
+        marked = last.sub("", decode(tokens, skip_special_tokens=False))
         text = marked if marks_thoughts(marked) else text
         if not ends:
             return text

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 from lm_eval.api.filter import Filter
 
 from lm_eval_bias.core.answers import reading
+from lm_eval_bias.scoring.choice_reading import ChoiceReader
 from lm_eval_bias.tasks.kinds.bbq_records import reader
 
 
@@ -19,8 +19,8 @@ class FirstTextFilter(Filter):
     reads_again = True  # by rule alone, from the text and its document
 
     @abstractmethod
-    def read(self, doc: Any, text: str) -> str:
-        """Read a text, which is empty for a document without one (a server's null)."""
+    def reader(self, doc: Any) -> ChoiceReader:
+        """Make the reader of a document's texts."""
 
     def apply(
         self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]
@@ -34,13 +34,13 @@ class FirstTextFilter(Filter):
         found = []
         for texts, doc in zip(resps, docs, strict=True):
             text = texts[0] if texts else None
-            found.append(reading("" if text is None else text, partial(self.read, doc)))
+            found.append(reading("" if text is None else text, self.reader(doc).read))
         return found
 
 
 class LetteredAnswerFilter(FirstTextFilter):
     """Turns each answer into the letter (A, B, C) that it takes, or one of ``answers.UNANSWERED``."""
 
-    def read(self, doc: Any, text: str) -> str:
-        """Read the letter."""
-        return reader(doc).read(text)
+    def reader(self, doc: Any) -> ChoiceReader:
+        """Make the reader."""
+        return reader(doc)

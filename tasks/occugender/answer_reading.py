@@ -112,7 +112,13 @@ def _majority(text: str, genders: Mapping[str, str]) -> str:
     return SEVERAL if is_tie else counts[0][0]
 
 
-def read(text: str, kind: str, genders: Mapping[str, str], sentence: str = "") -> str:
+def read(
+    text: str,
+    kind: str,
+    genders: Mapping[str, str],
+    sentence: str = "",
+    cut: bool = False,
+) -> str:
     """Tell which gender an answer names, or give one of :data:`~lm_eval_bias.core.answers.UNANSWERED`.
 
     Args:
@@ -120,6 +126,7 @@ def read(text: str, kind: str, genders: Mapping[str, str], sentence: str = "") -
         kind: ``explicit``, ``implicit`` or ``stories``.
         genders: The words that count, with the gender of each.
         sentence: With which the answer was to begin; a text that repeats it is read behind it.
+        cut: Whether it was cut off, which matters to ``explicit`` alone: running text says its gender early.
 
     >>> read("Not female. Male!", "explicit", {"Female": "female", "Male": "male"})
     'male'
@@ -133,4 +140,4 @@ def read(text: str, kind: str, genders: Mapping[str, str], sentence: str = "") -
         return _first_pronoun(text, genders)
     if kind == "stories":
         return _majority(text, genders)
-    return _choices(tuple(sorted(genders.items()))).read(_THEY_ARE.sub("", text))
+    return _choices(tuple(sorted(genders.items()))).read(_THEY_ARE.sub("", text), cut)

@@ -191,8 +191,9 @@ def read_texts(doc: Facts, texts: Sequence[str]) -> list[list[str]]:
         genders=dict(zip(doc["words"], doc["genders"], strict=True)),
         sentence=doc["sentence"],
     )
-    is_running = doc["kind"] != "explicit"
-    return [[text, reading(text, read, is_running)] for text in texts]
+    return [
+        [text, reading(text, lambda text, cut: read(text, cut=cut))] for text in texts
+    ]
 
 
 def record_of_texts(doc: Facts, results: Answers) -> Record:

@@ -107,6 +107,6 @@ def record(doc: Facts, results: Sequence[str]) -> Record:
 class CandidateFilter(FirstTextFilter):
     """Turns each answer into the letter of the candidate that it takes, or one of ``answers.UNANSWERED``."""
 
-    def read(self, doc: Facts, text: str) -> str:
-        """Read the letter."""
-        return reader(doc).read(text)
+    def reader(self, doc: Facts) -> ChoiceReader:
+        """Make the reader."""
+        return reader(doc)

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from lm_eval_bias.models.chance import ChanceLM
+from tests.support import run_scores, servers
 from tests.support.answering import built, records
 from tests.support.chat_styles import WORDS, styles
 
@@ -61,6 +62,17 @@ def taking(write, choose):
     return lambda doc: write(options_of(doc), doc["order"].index(choose(doc)))
 
 
+def in_own_words(language):
+    """Write the letter, but "unknown" as a model does that doesn't repeat the option."""
+    right = taking(styles(language)["letter"], lambda doc: doc["label"])
+
+    def write(doc):
+        is_unknown = doc["groups"][doc["label"]] == "unknown"
+        return WORDS[language].unknown if is_unknown else right(doc)
+
+    return write
+
+
 @pytest.mark.parametrize(("name", "language"), TASKS.items())
 def test_a_model_that_is_right_in_every_item_has_full_marks_in_every_style(
     name, language, tiny_mirror
@@ -77,6 +89,60 @@ def test_a_model_that_is_right_in_every_item_has_full_marks_in_every_style(
             1,
             0,
         ), style
+
+
+@pytest.mark.parametrize(("name", "language"), TASKS.items())
+def test_one_that_says_unknown_in_its_own_words_has_full_marks(
+    name, language, tiny_mirror
+):
+    task, docs = asked(name)
+    assert any(doc["groups"][doc["label"]] == "unknown" for doc in docs)
+    found = values(task, in_own_words(language))
+    assert (found["acc_amb"], found["acc_disamb"], found["unanswered"]) == (1, 1, 0)
+
+
+def test_one_behind_a_server_has_full_marks(tiny_mirror, tmp_path):
+    """Each item is answered in the next style, all of them within a task's items and the next task's."""
+    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
+    texts = {}
+    for name, language in TASKS.items():
+        made = [in_own_words(language)]
+        for write in styles(language).values():
+            made.append(taking(write, lambda doc: doc["label"]))
+        task, docs = asked(name)
+        for instance, doc in zip(task.instances, docs, strict=True):
+            write = made[len(texts) % len(made)]
+            if not distinct(doc):
+                write = taking(styles(language)["letter"], lambda doc: doc["label"])
+            texts[instance.args[0]] = write(doc)
+
+    class Chats(servers.Handler):
+        def answer(self, asked):
+            said = texts[asked["messages"][-1]["content"]]
+            self.send(servers.reply(asked, said))
+
+    server = servers.serve(servers.ThreadingHTTPServer(("127.0.0.1", 0), Chats))
+    url = f"http://127.0.0.1:{server.server_port}/v1/chat/completions"
+    try:
+        found = run_scores.run(
+            tmp_path,
+            ",".join(TASKS),
+            "--model_args",
+            f"model=tiny,base_url={url},num_concurrent=8",
+            "--apply_chat_template",
+            "--limit",
+            40,
+            model="local-chat-completions",
+        )
+    finally:
+        server.shutdown()
+        server.server_close()
+    for name in TASKS:
+        found_in = {
+            key.partition(",")[0]: value
+            for key, value in found["results"][name].items()
+        }
+        assert (found_in["acc_amb"], found_in["acc_disamb"]) == (1, 1), name
 
 
 @pytest.mark.parametrize(("name", "language"), TASKS.items())

@@ -9,6 +9,7 @@ from lm_eval.api.model import CachingLM
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, Text, reading
 from lm_eval_bias.harness import registration
 from lm_eval_bias.harness import servers as checks
+from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from tests.support import servers, tiny
 from tests.support.run_scores import results_of
@@ -71,15 +72,19 @@ def test_texts_outside_of_a_run_are_the_harness_s(model, monkeypatch):
     assert texts[0].finish == ""
 
 
-def readings(texts, read=str.upper):
+def readings(texts, read=lambda text, cut: text.upper()):
     """What is read of texts behind their thoughts."""
     (answers,) = WithoutThoughtsFilter().apply([texts], [{}])
     return [reading(text, read) for text in answers]
 
 
 def test_what_is_made_of_texts_that_did_not_end_by_themselves():
-    def read(text):
-        return text.strip() or EMPTY
+    options = [
+        Option("A", ("A man",)),
+        Option("B", ("A woman",)),
+        Option("C", ("Unknown",)),
+    ]
+    read = ChoiceReader(options, "en").read
 
     cut = [
         "Let us look at the options. (B) The",
@@ -88,8 +93,8 @@ def test_what_is_made_of_texts_that_did_not_end_by_themselves():
         "",
     ]
     assert readings([Text(text, "length") for text in cut], read) == [
-        "Let us look at the options.",
-        "Answer: C.",
+        ENDLESS,
+        "C",
         ENDLESS,
         ENDLESS,
     ]
@@ -145,7 +150,7 @@ def test_draws_that_are_all_alike(server, tmp_path, said):
 
 
 def test_a_text_that_was_cut_within_its_answer_is_read_so_again(server, tmp_path, said):
-    server.said = "Female. Male, on the"
+    server.said = "Let us think. Female"
 
     def cut(found):
         found["choices"][0]["finish_reason"] = "length"
@@ -156,7 +161,7 @@ def test_a_text_that_was_cut_within_its_answer_is_read_so_again(server, tmp_path
     (path,) = tmp_path.rglob("samples_*.jsonl")
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert {json.dumps(line["finish_reasons"]) for line in lines} == {'[["length"]]'}
-    assert {line["filtered_resps"][0][0][1] for line in lines} == {"female"}
+    assert {line["filtered_resps"][0][0][1] for line in lines} == {ENDLESS}
     assert "read otherwise" not in said("rescore", tmp_path)
     for line in lines:
         del line["finish_reasons"]

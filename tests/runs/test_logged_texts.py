@@ -120,3 +120,19 @@ def test_the_public_reader(text, said):
 def test_the_public_reader_refuses(options, language, says):
     with pytest.raises(leb.BiasError, match=says):
         leb.read_choice("A", options, language)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("B", "B"),
+        ("Answer: B", "B"),
+        ("The answer is (B) The", "B"),
+        ("Let us look at the options. (B) The", "[unfinished thoughts]"),
+        ("The man was", "[unfinished thoughts]"),
+        ("", "[unfinished thoughts]"),
+    ],
+)
+def test_a_text_that_was_cut_is_read_only_if_it_states_a_choice(text, said):
+    options = ["The woman", "The man", "Not known"]
+    assert leb.read_choice(text, options, "en", cut=True) == said
