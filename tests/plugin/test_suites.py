@@ -24,8 +24,8 @@ from lm_eval_bias.tasks.stereoset import stereoset_items
 # The items of quick, version 5 (4 had a third of EsBBQ's and CaBBQ's, and GG-BBQ's latest release).
 # A change here is a change of what every quick run was measured on: a new version.
 GOLDEN = {
-    "occugender_explicit": "b36c5e87b9e50128",
-    "occugender_implicit": "1e3322b8487dd4d5",
+    "occugender_explicit": "fb1ff6140c44cfcc",
+    "occugender_implicit": "6d37533be436db58",
     "gg_bbq_group_terms": "e7541b49e7d4d9ed",
     "gg_bbq_names": "68058ee138fad40f",
     "*_bbq_gender": "8d9bfc1f851aa77f",
@@ -110,7 +110,7 @@ def test_quick_takes_the_items_that_it_says_of_occupations_every_one(mirror):
         docs = chosen(f"occugender_{kind}")
         pairs = {(doc["item"], doc["template"]) for doc in docs}
         assert (len(pairs), len(docs)) == (320, 320)
-        assert [len(set(names)) for names in zip(*pairs, strict=True)] == [40, 8]
+        assert [len(set(names)) for names in zip(*pairs, strict=True)] == [20, 16]
         assert definition.fingerprint(docs) == GOLDEN[f"occugender_{kind}"]
         backwards = documents(f"occugender_{kind}")[
             ::-1
@@ -349,6 +349,7 @@ def test_the_number_of_texts_that_a_suite_draws_departs_from_nothing():
             "benchmark": "occugender_gen",
             "kind": "explicit",
             "item": "vet",
+            "group": "female",
             "template": "t",
         }
     ]
