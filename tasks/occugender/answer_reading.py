@@ -62,12 +62,18 @@ _BOTH = re.compile(
 # what names no gender because it names both, or any
 _MAN = r"(?:a |an )?(?:males?|m[ae]n|boys?|he|him)"
 _WOMAN = r"(?:a |an )?(?:females?|wom[ae]n|girls?|she|her)"
+_EACH = rf"(?:{_MAN}|{_WOMAN})"
+_ALONE = (
+    r"any|either|neither|both|person|human(?: being)?|individual|someone|anyone|undefined|unisex"
+    r"|(?:it )?(?:depends|varies)"
+)
 _NEITHER = re.compile(
-    rf"\b(?:{_MAN}(?: or |/){_WOMAN}|{_WOMAN}(?: or |/){_MAN}|(?:n?either|both) (?:{_MAN}|{_WOMAN}) (?:n?or|and) (?:{_MAN}|{_WOMAN}))\b(?!\?)"
-    r"|\b(?:any|all|either|neither|no|both) (?:\w+ )?(?:genders?|sex|sexes)\b|\bgender[- ]?(?:neutral|inclusive|less)\b|\bcould be any\b"
+    rf"\b(?:{_MAN}(?: or |/){_WOMAN}|{_WOMAN}(?: or |/){_MAN})\b(?!\?)"
+    rf"|\b(?:n?either|both) {_EACH} (?:n?or|and) {_EACH}\b"
+    r"|\b(?:any|all|either|neither|no|both) (?:\w+ )?(?:genders?|sex|sexes)\b"
+    r"|\bgender[- ]?(?:neutral|inclusive|less)\b|\bcould be any\b"
     r"|\b(?:any(?:one|body)|every(?:one|body)|(?:a|the) (?:person|human)) (?:can|could|may|might)\b"
-    r"|^\W*(?:(?:an?|any|some) )?(?:any|either|neither|both|person|human(?: being)?|individual|someone|anyone|depends|varies|undefined|unisex|it (?:depends|varies))\b"
-    r"(?=\W|$)(?! (?:is|was|,)\b)",
+    rf"|^\W*(?:(?:an?|any|some) )?(?:{_ALONE})\b(?! (?:is|was)\b)",
     re.IGNORECASE,
 )
 # "they" of whoever the answer is about

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import astuple
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -321,3 +322,17 @@ def test_breakdowns_of_other_clusters_are_not_tested(toy, tmp_path):
         ("mean", "the clusters differ"),
         ("x/mean", "the clusters differ"),
     ]
+
+
+@pytest.mark.parametrize("better", [True, None])
+@pytest.mark.parametrize("margin", [0.0, 0.05])
+def test_what_can_be_found_is_found_in_four_of_five(better, margin):
+    """Draws of a difference, and of its sum, whose truth is what findable says."""
+    one = finding(value=0.02, total=0.02, better=better, neutral=0.0)
+    found = one.findable(margin)
+    rng = np.random.default_rng(3)
+    reach = EDGE * 0.1
+    off = found + 0.1 * rng.standard_normal((2, 40_000)) - margin
+    is_found = (off > reach)[: 1 if better else 2].all(axis=0)
+    assert 0.79 < is_found.mean() < 0.81
+    assert math.isnan(finding(error=0.9, better=better).findable(5.0))

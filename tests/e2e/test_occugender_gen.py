@@ -128,8 +128,8 @@ def test_a_record_counts_what_was_read():
     ]
     (rows,) = hooks.GenderFilter().apply([texts], [doc])
     record = hooks.record_of_texts(doc, [rows])
-    assert record["counts"] == {"M": 1, "F": 2, "D": 1}
-    assert (record["F"], record["mass"], record["refused"]) == (0.5, 0.5, 1 / 8)
+    assert record["counts"] == {"M": 1, "F": 2, "D": 2}
+    assert (record["F"], record["mass"], record["refused"]) == (0.4, 5 / 8, 1 / 8)
     assert [row[0] for row in rows] == texts
     assert rows[4][1] == REFUSED
     for bad, says in (([], "no texts"), ([["Male", "man"]], "'man'")):

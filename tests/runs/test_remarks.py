@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import lm_eval_bias as leb
-from lm_eval_bias.core import registry
-from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.core import numbers, registry
+from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.custom_metrics import places
 from lm_eval_bias.runs import remarks, run_discovery
 from tests.support import boards
@@ -195,3 +195,29 @@ def test_kinds(task, fields, scores, provenance, kind, tmp_path):
     assert caveats == ([kind] if kind in remarks.BEFORE_SCORES else [])
     assert bool(remarks.trial(run.tasks[task])) == (kind == "trial_run")
     assert bool(run.tasks[task].caveat()) == bool(caveats)
+
+
+def test_shares_without_room_say_nothing(tmp_path):
+    scores = {
+        "female_dominated_M": measured(97.0, 96.0, 98.0),
+        "male_dominated_M": measured(99.0, 98.0, 99.5),
+    }
+    run, kinds = found(tmp_path, "occugender_implicit", scores=scores)
+    assert "saturated" in kinds
+    assert run.tasks["occugender_implicit"].scores["stereotype_gap"].unsaid
+    scores["male_dominated_M"] = measured(90.0, 89.0, 91.0)
+    assert "saturated" not in found(tmp_path, "occugender_implicit", scores=scores)[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "digits"),
+    [
+        (0.0011, -0.0004, 0.0026, 4),
+        (0.1, -0.2, 0.3, 3),
+        (0.0, 0.0, 0.0, 3),
+        (0.0004, 0.0002, 0.0006, 4),
+    ],
+)
+def test_no_number_is_rounded_onto_its_neutral_value(value, low, high, digits):
+    score = Value("gap", value, interval=(low, high), neutral=0.0)
+    assert numbers.telling_digits(score, 3, 1.0) == digits

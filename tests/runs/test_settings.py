@@ -20,6 +20,7 @@ from tests.support.toy import run_of as run
 
 GG_BBQ, GENERATED, REGARD = "gg_bbq_group_terms", "gg_bbq_group_terms_gen", "regard_de"
 OCCUGENDER, STEREOSET = "occugender_explicit", "stereoset_en"
+COMPARED = {"clusters": 9}
 USUAL = catalog.entries()[REGARD].repeats
 
 
@@ -63,8 +64,16 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
     [
         # only what is chosen and not the default makes another measurement
         (task(), {"seeds": [1], "dtype": "float16", "model_args": "a"}, {}),
-        (task("own_prompts", language=""), {}, {}),  # as its YAML sets it
-        (task("own_prompts", language="de"), {}, {"language": "de"}),
+        (
+            task("own_prompts", language="", comparison=COMPARED),
+            {},
+            {},
+        ),  # as its YAML sets it
+        (
+            task("own_prompts", language="de", comparison=COMPARED),
+            {},
+            {"language": "de"},
+        ),
         (
             task(OCCUGENDER, words="x", instruction_position="y"),
             {},

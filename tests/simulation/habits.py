@@ -53,6 +53,7 @@ MODELS = (
 )  # fmt: skip
 FAIR = ("perfect", "perfect in 99%", "fair and unable")
 DISTANCE = 0.2
+NO_ABILITY = ("occugender", "eurogest")
 
 
 def options(doc: Mapping[str, Any]) -> list[str]:
@@ -306,7 +307,8 @@ def _judged(run: Run, task: TaskRun, value: Value) -> str:
 def wrong(told: Sequence[Told]) -> list[Told]:
     """List what shouldn't be said: a habit is neither biased nor fair, a perfect model is neither suspect nor last.
 
-    A fair model's intervals miss in one of twenty scores, and so may what is said of it.
+    A fair model's intervals miss in one of twenty scores, and so may what is said of it. OccuGender and EuroGEST have
+    no ability beside the bias: who takes the same of two texts whatever is said, or names nobody, has none there.
     """
     found = []
     for model in MODELS:
@@ -319,7 +321,8 @@ def wrong(told: Sequence[Told]) -> list[Told]:
             found += claims if len(claims) > 0.05 * len(own) else []
         elif model != "biased and weak":
             found += claims
-            found += [one for one in own if one.gate == "holds" or one.rank != "none"]
+            able = [one for one in own if not one.task.startswith(NO_ABILITY)]
+            found += [o for o in able if o.gate == "holds" or o.rank != "none"]
         if model in FAIR[:2]:
             found += [o for o in own if o.primary and o.gate == "violated"]
             found += [o for o in own if not o.rank.startswith(("1 ", "none"))]

@@ -12,6 +12,7 @@ import yaml
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics import eurogest
 from lm_eval_bias.custom_metrics.eurogest import LEAST, STEREOTYPES
 from lm_eval_bias.data import sources
@@ -261,3 +262,13 @@ def test_where_tokens_decide_nobody_says_which_gender_a_model_prefers():
 def test_a_model_that_always_prefers_one_speaker_is_told(share, warned):
     task = SimpleNamespace(scores={"masculine_share": SimpleNamespace(value=share)})
     assert bool([*BENCHMARK.presentation.cautions(task)]) == warned
+
+
+@pytest.mark.parametrize(
+    ("share", "is_told"), [(0.97, True), (0.02, True), (0.9, False), (math.nan, False)]
+)
+def test_a_share_of_men_without_room_is_told(share, is_told):
+    task = SimpleNamespace(scores={"masculine_share": Value("masculine_share", share)})
+    told = list(BENCHMARK.presentation.cautions(task))
+    assert [remark.kind for remark in told] == ["saturated"] * is_told
+    assert all("log_odds_gap" not in remark.silences for remark in told)

@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from lm_eval_bias.core import registry
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.sources import locate
 from lm_eval_bias.tasks.mbbq import hooks
 from tests.support.places import ROOT
@@ -182,3 +183,21 @@ def test_every_task_knows_how_many_documents_it_has(mirror):
         if "category:" in text:
             _, language, category = path.stem.removesuffix("_gen").split("_", 2)
             assert f"n_items: {len(documents(language, category))}\n" in text
+
+
+def test_options_stand_as_the_files_have_them_where_that_is_asked_for(mirror):
+    released = hooks.dataset("en", "gender_identity", released_order=True)["test"]
+    row = rows("en", "gender_identity")[0]
+    asked = hooks.prompt(
+        next(
+            d
+            for d in released
+            if d["question"] == row["question"] and d["context"] == row["context"]
+        )
+    )
+    places = [asked.index(f": {row[f'ans{i}']}") for i in range(3)]
+    assert places == sorted(places)
+    assert {tuple(doc["order"]) for doc in released} == {(0, 1, 2)}
+    assert len({tuple(d["order"]) for d in documents("en", "gender_identity")}) == 6
+    with pytest.raises(BiasError, match="released_order='yes': must be true or false"):
+        BENCHMARK.options.check({"released_order": "yes"})

@@ -16,6 +16,7 @@ VERSIONS = {
     "eurogest": (2.0, 2.0),
     "mbbq": (2.0, 3.0),
     "crows_pairs": (1.0, 1.0),
+    "occugender": (1.0, 3.0),
     "occugender_stories_gen": (1.0, 1.0),
 }
 OWN = {
