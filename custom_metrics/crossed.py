@@ -292,9 +292,9 @@ def crossed_stderr(
     if len(spreads) != 1:
         spreads.append(residual_spread)
     spread = math.fsum(spreads)
-    dof = variance**2 / spread if spread > 0 else math.inf
+    effective = variance**2 / spread if spread > 0 else math.inf
     stays = max(0.0, item - residual) / variance if variance > 0 else 0.0
-    return CrossedError(math.sqrt(variance), dof, stays)
+    return CrossedError(math.sqrt(variance), effective, stays)
 
 
 def crossed_estimate(

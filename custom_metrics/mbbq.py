@@ -44,7 +44,7 @@ def _design(records: Documents, *, base: Score, context: str) -> Clusters:
     if not both:
         raise Undefined("no item with its control item")
     make: Any = base.design
-    sides = [items[name] for name in both], [controls[name] for name in both]
+    sides: Any = [items[name] for name in both], [controls[name] for name in both]
     a, b = map(make, sides)
     of = a.of
     k = a.columns.shape[1]

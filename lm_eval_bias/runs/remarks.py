@@ -179,7 +179,7 @@ def _about_places(task: TaskRun) -> Iterator[Remark]:
         decides = ": its length decides, not what it says"
         if value.neutral is not None:
             share = f"{100 * value.neutral:.0f}%"
-            decides = f" ({share} if places played no part): the place decides beside what stands there"
+            decides = f" ({share} if places played no part): the place decides beside what the option says"
         pulled = (
             "scores of bias towards their neutral values and abilities towards guessing"
         )
@@ -215,7 +215,7 @@ def _about_repetition(task: TaskRun) -> Iterator[Remark]:
     different = task.inputs.get("different_prompts", task.documents)
     if different < task.documents:
         text = (
-            f"{different:,} different prompts for {task.documents:,} items: an item that occurs again is no further "
+            f"{different:,} different prompts for {task.documents:,} items: an item that occurs again adds no "
             "evidence, and the intervals, which go by templates, don't count it as such"
         )
         yield Remark("repeated_prompts", text)

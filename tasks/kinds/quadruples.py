@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
 from lm_eval_bias.core import Data
@@ -110,7 +110,7 @@ def chosen(docs: Documents, seed: str, number: int) -> list[int]:
         number: How many a template, a multiple of 6.
     """
     items = grouped(docs, lambda doc: (doc["template"], doc["item"] // 2))
-    strata: dict[Stratum, list[Hashable]] = {}
+    strata: dict[Stratum, list[tuple[int, int]]] = {}
     orders = {}
     for name, indices in items.items():
         doc = docs[indices[0]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lm_eval_bias.core import Facts, numbers
 from lm_eval_bias.core.benchmark import Documents
@@ -23,8 +23,8 @@ def draw(seed: str, name: object) -> str:
 
 
 def grouped(
-    docs: Documents, key: Callable[[Facts], Hashable]
-) -> dict[Hashable, list[int]]:
+    docs: Documents, key: Callable[[Facts], numbers.K]
+) -> dict[numbers.K, list[int]]:
     """Group the indices of documents by what these have in common."""
     return numbers.grouped((key(doc), i) for i, doc in enumerate(docs))
 
