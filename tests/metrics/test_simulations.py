@@ -25,18 +25,15 @@ def test_a_few_rounds_give_a_page(tmp_path):
 def test_shares_out_of_bounds_are_bold_and_named():
     good = dict(zip(coverage.TITLES, (95.0, 96.0, 5.0, 1.0), strict=True))
     found = {"a": good, "b": good | {"interval": 94.0}, "c": good | {"false": 7.1}}
-    page = coverage.page(
-        {"d, high": found, "d, ceiling": found},
-        {"by job": (95.0, 88.0)},
-        1000,
-        "command",
-    )
+    listed = [*coverage.rows("d, high", found), *coverage.rows("d, ceiling", found)]
+    page = coverage.page(listed, {"by job": (95.0, 88.0)}, 1000, "command")
     assert "- by job: all at once 88.0%" in page
     assert page.count("94.0 to 95.0") == 2
     assert page.count("**7.1**") == 2
     assert "- d, high: `c`, false findings 7.1%" in page
     wide = {"a": good | {"interval": 99.0}}
-    page = coverage.page({"d, high": wide, "d, ceiling": wide}, {}, 1000, "command")
+    listed = [*coverage.rows("d, high", wide), *coverage.rows("d, ceiling", wide)]
+    page = coverage.page(listed, {}, 1000, "command")
     assert page.count("**99.0**") == 1
 
 
