@@ -408,7 +408,7 @@ def page(
         [
             packaged("simulations_head.md").strip(),
             f"    {command}",
-            f"{rounds:,} rounds a design ({FEWER:,} of all German sentences, which take long), seeds from 0, which leaves "
+            f"{rounds:,} rounds a design ({FEWER:,} of all German sentences), seeds from 0, which leaves "
             f"an error of ± {error:.1f} points.",
             table,
             *of_breakdowns,
