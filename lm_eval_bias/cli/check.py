@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import math
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, read_text, writing
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Run
     from lm_eval_bias.report.policy_outputs import Judged
 
+_COMMAND = Path("lm-eval-bias check")  # in the place of a run where none is named
 _EPILOG = """exit status: 0 all bounds hold, 1 a bound is violated or a run can't be read, 2 bad usage or input;
 the files of --junit and --markdown are written whatever happens
 
@@ -35,6 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "allows it by name."
     )
     parser.epilog = _EPILOG
+    if isinstance(parser, Parser):
+        parser.on_error = _no_verdict
     parser.add_argument(
         "runs",
         nargs="*",
@@ -45,15 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base",
         metavar="RUN",
-        help="an earlier run: a primary score that is shown to be worse than there is a violation (the paired test of "
-        "compare, corrected for the number of scores), and so is a task that only one of the runs has",
+        help="an earlier run: a primary score or an ability that is shown to be worse than there is a violation (the "
+        "paired test of compare, corrected for the number of scores), and so is a task that only one of the runs has",
     )
     parser.add_argument(
         "--margin",
-        type=float,
-        metavar="NUMBER",
-        help="with --base: by how much a score may be worse (default 0; 0.05 is five points of a score in percent); "
-        "the policy's margins go before",
+        type=_margin,
+        metavar="SHARE",
+        help="with --base: by how much a score may be worse (default 0; 0.05 or 5%% is five points of a score in "
+        "percent); the policy's margins go before",
     )
     parser.add_argument(
         "--strict",
@@ -83,6 +90,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _margin(text: str) -> float:
+    from lm_eval_bias.gate.policy_file import share
+
+    try:
+        number = share(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text}: give a share from 0 to below 1, such as 0.05, or 5%"
+        )
+    return number
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Check runs; return the exit status. Files of a verdict are written whatever happens.
 
@@ -97,11 +118,13 @@ def run(arguments: argparse.Namespace) -> int:
         print(policy_file.example(), end="")
         return 0
     judged = Judged(arguments.policy or "")
-    _check_usage(arguments)
+    _check_places(arguments)
     try:
+        _check_usage(arguments)
         _judge(arguments, judged)
     except BiasError as error:
-        judged.problems.append(Problem(Path(arguments.runs[0]), str(error)))
+        place = Path(arguments.runs[0]) if arguments.runs else _COMMAND
+        judged.problems.append(Problem(place, str(error)))
         judged.is_complete = False
         _tell(arguments, judged)
         raise
@@ -111,13 +134,25 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if judged.holds else 1
 
 
-def _check_usage(arguments: argparse.Namespace) -> None:
-    if not arguments.runs or not (arguments.policy or arguments.base):
-        raise BiasError(
-            "check needs RUN and --policy FILE or --base RUN ('lm-eval-bias check --example' prints a sample policy)"
-        )
-    if arguments.margin is not None and not arguments.base:
-        raise BiasError("--margin goes with --base")
+def _no_verdict(given: Sequence[str], message: str) -> None:
+    """Write the files of a verdict that can't be reached, since the arguments are wrong."""
+    from lm_eval_bias.core.run_data import Problem
+    from lm_eval_bias.report.policy_outputs import Judged
+
+    outputs = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for flag in ("--junit", "--markdown"):
+        outputs.add_argument(flag, nargs="?")
+    arguments, _ = outputs.parse_known_args(given)
+    arguments.json = False
+    named = [arguments.junit, arguments.markdown]
+    with contextlib.suppress(BiasError):  # it is about to be told what is wrong
+        for name in filter(None, named):
+            inputs = [text for text in given if text not in named]
+            files.check_place(name, inputs, "")
+        _tell(arguments, Judged("", [], [Problem(_COMMAND, message)], False))
+
+
+def _check_places(arguments: argparse.Namespace) -> None:
     if arguments.junit and arguments.junit == arguments.markdown:
         raise BiasError(
             f"--junit and --markdown name the same file, {arguments.junit}: name two different files"
@@ -125,6 +160,15 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     inputs = [*arguments.runs, *filter(None, (arguments.policy, arguments.base))]
     files.check_place(arguments.junit, inputs, "--junit")
     files.check_place(arguments.markdown, inputs, "--markdown")
+
+
+def _check_usage(arguments: argparse.Namespace) -> None:
+    if not arguments.runs or not (arguments.policy or arguments.base):
+        raise BiasError(
+            "check needs RUN and --policy FILE or --base RUN ('lm-eval-bias check --example' prints a sample policy)"
+        )
+    if arguments.margin is not None and not arguments.base:
+        raise BiasError("--margin goes with --base")
 
 
 def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
@@ -146,7 +190,8 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
                 f"--base {arguments.base}: holds {len(bases)} runs: name one"
             )
     for run in runs:
-        findings = verdict.check(run, policy)
+        compared = {name for base in bases for name in base.tasks}
+        findings = verdict.check(run, policy, compared)
         for base in bases:
             margin = arguments.margin or 0.0
             findings += regression.regressions(run, base, margin, policy.margins)

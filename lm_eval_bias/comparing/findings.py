@@ -462,20 +462,20 @@ def find(pairs: Sequence[Pair], choice: Choice) -> Comparison:
     check_scores(choice.scores, known)
     if not findings:
         raise BiasError("no score to compare")
-    return _corrected(findings, choice.correction), refused + single
+    return corrected(findings, choice.correction), refused + single
 
 
-def _corrected(findings: Sequence[Finding], correction: str) -> list[Finding]:
+def corrected(findings: Sequence[Finding], correction: str) -> list[Finding]:
     """Correct the p-values of each family for its number of tests: of the primary scores, then of all others."""
-    corrected = list(findings)
+    done = list(findings)
     for primary in (True, False):
         places = [i for i, f in enumerate(findings) if f.primary == primary]
         p_values = [findings[i].difference.p for i in places]
         tests = sum(not math.isnan(p) for p in p_values)
         level = LEVEL if correction == "none" else LEVEL / max(tests, 1)
         for i, p in zip(places, adjust(p_values, correction), strict=True):
-            corrected[i] = replace(findings[i], adjusted=p, level=level)
-    return corrected
+            done[i] = replace(findings[i], adjusted=p, level=level)
+    return done
 
 
 def plan(run: Run) -> list[Finding]:
@@ -497,7 +497,7 @@ def plan(run: Run) -> list[Finding]:
                 findings.append(_finding(pair, score, compared, False, "", True))
     if not findings:
         raise BiasError(f"{run.path}: no task of it has a primary score")
-    return _corrected(findings, "holm")
+    return corrected(findings, "holm")
 
 
 def ways() -> list[str]:

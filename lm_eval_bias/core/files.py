@@ -23,6 +23,9 @@ T = TypeVar("T")
 
 LARGEST = 1 << 30  # bytes
 LARGEST_YAML = 1 << 20  # some thousand templates; the parser takes seconds for as much
+MOST_NODES = (
+    LARGEST_YAML // 4
+)  # of a YAML text with what its aliases repeat; without any a text has no more
 UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _RECORDS: list[dict[str, str]] = []
@@ -146,12 +149,17 @@ def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
     """Parse a YAML text, whose name stands in errors; ``None`` where it is empty.
 
     Raises:
-        BiasError: It is no YAML, or its values are none.
+        BiasError: It is no YAML, its values are none, a key is given twice, or its aliases repeat too much.
     """
     import yaml
 
     try:
-        return yaml.load(text, Loader=loader or yaml.SafeLoader)  # noqa: S506 (a SafeLoader)
+        reader = (loader or yaml.SafeLoader)(text)
+        node = reader.get_single_node()
+        if node is None:
+            return None
+        _count_nodes(node, {})
+        return reader.construct_document(node)
     except RecursionError as error:
         raise BiasError(f"{name}: not valid YAML (nested too deeply)") from error
     except (
@@ -167,6 +175,41 @@ def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or one_line(error)
         raise BiasError(f"{name}{line}: not valid YAML ({problem})") from error
+
+
+def _count_nodes(node: Any, known: dict[int, int]) -> int:
+    """Count the nodes of a YAML text with what its aliases repeat.
+
+    Args:
+        node: Its root.
+        known: The counts of nodes that have one, by identity; 0 of those that aren't done.
+
+    Raises:
+        yaml.MarkedYAMLError: A key is given twice, or aliases make more nodes than a person would write, or no end.
+    """
+    import yaml
+
+    if not isinstance(node, yaml.CollectionNode):
+        return 1
+    if id(node) in known:
+        return known[id(node)] or MOST_NODES
+    known[id(node)] = 0
+    children = list(node.value)
+    if isinstance(node, yaml.MappingNode):
+        keys = [key for key, _ in children]
+        children = [*keys, *(value for _, value in children)]
+        seen = set()
+        for key in keys:
+            if str(key.value) in seen:
+                problem = f"the key {key.value!r} is given twice"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            seen.add(str(key.value))
+    count = 1 + sum(_count_nodes(child, known) for child in children)
+    if count >= MOST_NODES:
+        problem = "its aliases repeat too much"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    known[id(node)] = count
+    return count
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from lm_eval_bias.core.files import (
     read_text,
     schema_validator,
 )
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.runs import remarks, settings
 
 _NAMES = {
@@ -28,7 +29,11 @@ _NAMES = {
     "min_documents_share": "share",
     "max_unanswered_share": "unanswered",
 }  # what is called otherwise in the file
-_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$")
+_NUMBER = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+
+
+class Percent(float):
+    """A share that was written in percent."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -37,11 +42,45 @@ class _Loader(yaml.SafeLoader):
 
 _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
-    ("float", _NUMBER, "-+.0123456789"),
-    ("bool", re.compile(r"(true|false)$"), "tf"),
-    ("null", re.compile(r"(null|~|)$"), ["n", "~", ""]),
+    ("tag:yaml.org,2002:float", rf"{_NUMBER}$", "-+.0123456789"),
+    ("!percent", rf"{_NUMBER} ?%$", "-+.0123456789"),
+    ("tag:yaml.org,2002:bool", r"(true|false)$", "tf"),
+    ("tag:yaml.org,2002:null", r"(null|~|)$", ["n", "~", ""]),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _pattern, list(_first))
+    _Loader.add_implicit_resolver(_tag, re.compile(_pattern), list(_first))
+_Loader.add_constructor("!percent", lambda _, node: share(node.value))
+
+
+def share(text: str) -> float:
+    """Read a share: ``0.05``, or ``5%``.
+
+    >>> share("5%"), share("0.05")
+    (0.05, 0.05)
+    """
+    if text.endswith("%"):
+        return Percent(float(text[:-1]) / 100)
+    return float(text)
+
+
+def in_unit(number: float, score: Value) -> float:
+    """Return a number of a policy in a score's unit.
+
+    Raises:
+        BiasError: It is in percent, and the score no share; or it looks like a share, and the score is in percent.
+    """
+    is_in_percent = score.unit == "percent"
+    if isinstance(number, Percent):
+        if score.unit not in ("percent", "proportion", "difference"):
+            raise BiasError(
+                f"{number:.15g} in percent: {score.name} is no share, and goes from {score.low:g} to {score.high:g}"
+            )
+        return 100 * number if is_in_percent else float(number)
+    if is_in_percent and 0 < abs(number) < 1:
+        raise BiasError(
+            f"{number:.15g}: {score.name} goes from {score.low:g} to {score.high:g} percent: write "
+            f"{100 * number:.12g}, or {number:.12g}%"
+        )
+    return number
 
 
 @dataclass(frozen=True)
@@ -74,7 +113,7 @@ class Policy:
     """Bounds, and requirements for a run.
 
     Attributes:
-        bounds: The bounds, at least one.
+        bounds: The bounds; without any it takes an earlier run to compare with.
         share: Least share of a task's items; ``None`` for all, unless a part is allowed by name.
         unanswered: Largest share of documents without an answer.
         margins: By pattern of scores' names, by how much one may be worse than the base's.
@@ -127,7 +166,7 @@ def read(path: Path) -> Policy:
             text = "a bound needs min, max or max_distance_from_neutral"
         raise BiasError(f"{place}: {text}")
     bounds = []
-    for number, bound in enumerate(content["bounds"]):
+    for number, bound in enumerate(content.get("bounds", ())):
         given = {_NAMES.get(key, key): value for key, value in bound.items()}
         made = Bound(**given, place=f"{path}/bounds/{number}")
         if made.low > made.high:

@@ -1,6 +1,7 @@
 """A run against an earlier one: is it shown to be worse?
 
-In come two runs on the same items; out goes a finding for each primary score, by the paired test that ``compare`` uses.
+In come two runs on the same items; out goes a finding for each primary score and each ability, by the paired test that
+``compare`` uses, corrected for the number of all of them.
 """
 
 from __future__ import annotations
@@ -8,11 +9,14 @@ from __future__ import annotations
 import fnmatch
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
-from lm_eval_bias.comparing.findings import Choice, Finding, find
+from lm_eval_bias.comparing.findings import Choice, Finding, corrected, find
 from lm_eval_bias.comparing.pairing import pairs, why_not_paired
+from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.gate.policy_file import Percent, in_unit
 from lm_eval_bias.gate.verdict import GateFinding
 
 
@@ -36,8 +40,8 @@ def _judge(finding: Finding, margin: float) -> GateFinding:
     holds = True
     problem = ""
     if math.isnan(finding.difference.value) or finding.unsaid:
-        holds = False
-        problem = finding.verdict
+        holds = math.isnan(finding.base_value) and math.isnan(finding.other_value)
+        problem = f"not measured: {finding.verdict}"
     elif worse - reach > margin:
         holds = False
         problem = (
@@ -65,7 +69,7 @@ def _judge(finding: Finding, margin: float) -> GateFinding:
 def regressions(
     run: Run, base: Run, margin: float, margins: Mapping[str, float]
 ) -> list[GateFinding]:
-    """Check that no primary score of a run is shown to be worse than an earlier run's.
+    """Check that no primary score and no ability of a run is shown to be worse than an earlier run's.
 
     Args:
         run: The run.
@@ -74,7 +78,10 @@ def regressions(
         margins: In the score's unit, by pattern of scores' names; the first that fits counts.
 
     Returns:
-        A finding a primary score; a task that one run lacks is a violation, and so is one that can't be compared.
+        A finding a score; a task that one run lacks is a violation, and so is one that can't be compared.
+
+    Raises:
+        BiasError: A margin that fits no score which was compared, or is no part of a score's range.
     """
     findings = []
     same = base.tasks.keys() & run.tasks.keys()
@@ -93,10 +100,26 @@ def regressions(
         else:
             comparable.append(pair)
     compared = find(comparable, Choice())[0] if comparable else []
-    for finding in compared:
-        if finding.primary:
-            name = finding.score.name
-            fitting = (m for p, m in margins.items() if fnmatch.fnmatchcase(name, p))
-            scale = 100 if finding.score.unit == "percent" else 1
-            findings.append(_judge(finding, next(fitting, margin * scale)))
+    family = [
+        replace(finding, primary=True)
+        for finding in compared
+        if finding.primary or finding.score.higher_is_better
+    ]
+    names = {finding.score.name for finding in family}
+    for pattern in margins:
+        if family and not fnmatch.filter(names, pattern):
+            raise BiasError(
+                f"margins: {pattern!r} fits no score that is compared.{did_you_mean(pattern, names)} "
+                f"Compared: {', '.join(sorted(names))}"
+            )
+    for finding in corrected(family, "holm"):
+        score = finding.score
+        fitting = (m for p, m in margins.items() if fnmatch.fnmatchcase(score.name, p))
+        allowed = in_unit(next(fitting, Percent(margin)), score)
+        if not 0 <= allowed < score.high - score.low:
+            raise BiasError(
+                f"a margin of {allowed:g} for {score.name}, which goes from {score.low:g} to {score.high:g}: no value "
+                "could be worse by more"
+            )
+        findings.append(_judge(finding, allowed))
     return findings

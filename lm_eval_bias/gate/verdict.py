@@ -6,7 +6,7 @@ import fnmatch
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from lm_eval_bias.core import Data, __version__, catalog
@@ -14,7 +14,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.gate.policy_file import Bound, Policy
+from lm_eval_bias.gate.policy_file import Bound, Policy, in_unit
 from lm_eval_bias.harness import run_inputs
 from lm_eval_bias.runs import remarks, rescoring, settings, soundness
 from lm_eval_bias.runs.settings import ChangedOption
@@ -94,18 +94,22 @@ def limits(bound: Bound, value: Value) -> tuple[float, float]:
     """Return the least and the largest value that a bound allows a score.
 
     Raises:
-        BiasError: The bound is a distance and the score has no neutral value, or every value of the score would meet
-            the bound, or none.
+        BiasError: The bound is a distance and the score has no neutral value, it is in another unit, or every value of
+            the score would meet the bound, or none.
     """
-    low = bound.low
-    high = bound.high
-    if math.isfinite(bound.distance):
+    try:
+        low, high, distance = (
+            in_unit(number, value) for number in (bound.low, bound.high, bound.distance)
+        )
+    except BiasError as error:
+        raise BiasError(f"{bound.place}: {error}") from error
+    if math.isfinite(distance):
         if value.neutral is None:
             raise BiasError(
                 f"{bound.place}: {value.name} has no neutral value: give min and max instead"
             )
-        low = max(low, value.neutral - bound.distance)
-        high = min(high, value.neutral + bound.distance)
+        low = max(low, value.neutral - distance)
+        high = min(high, value.neutral + distance)
     meaning = f"{bound.place}: {value.name} goes from {value.low:g} to {value.high:g}"
     if low <= value.low and high >= value.high:
         raise BiasError(f"{meaning}: this bound could never be violated")
@@ -149,9 +153,14 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
     )
 
 
-def _requirements(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
-    """Check what a task's run has to be like, apart from its scores."""
-    yield from _changes(run, task, policy)
+def _requirements(
+    run: Run, task: TaskRun, policy: Policy, is_bound: bool
+) -> Iterator[GateFinding]:
+    """Check what a task's run has to be like, apart from its scores.
+
+    Of a task that is only compared, options may be other ones: what can be paired decides.
+    """
+    yield from _changes(run, task, policy, is_bound)
     yield from _unanswered(task, policy)
     if policy.share is not None:
         required = f"at least {policy.share * 100:.12g}% of the items"
@@ -164,12 +173,18 @@ def _requirements(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFindi
         yield GateFinding(task.task, "items", holds, required, problem)
 
 
-def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
+def _changes(
+    run: Run, task: TaskRun, policy: Policy, is_bound: bool
+) -> Iterator[GateFinding]:
     """Yield findings for changed options and caveats.
 
     A policy that asks for a share of the items judges partial runs by that.
     """
-    changed = list(settings.changed_options(run, task))
+    changed = [
+        option
+        for option in settings.changed_options(run, task)
+        if is_bound or option.name in settings.PART
+    ]
     for remark in task.caveats:
         if remark.kind in _NEEDED:
             changed.append(ChangedOption(remark.kind, "", remark.text))
@@ -210,16 +225,28 @@ def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     yield GateFinding(task.task, name, holds, required, problem, share)
 
 
-def check(run: Run, policy: Policy) -> list[GateFinding]:
+def check(
+    run: Run, policy: Policy, compared: Collection[str] = ()
+) -> list[GateFinding]:
     """Check one run against all bounds and requirements of a policy.
+
+    Args:
+        run: The run.
+        policy: The policy.
+        compared: Names of tasks that are compared with an earlier run's, which have to be worth comparing.
 
     Raises:
         BiasError: A bound makes no sense for its score, see :func:`limits`.
     """
     judged = {task.task: task for bound in policy.bounds for task in tasks(run, bound)}
     findings: list[GateFinding] = []
-    for task in judged.values():
-        findings += _requirements(run, task, policy)
+    others = {
+        name: task
+        for name, task in run.tasks.items()
+        if name in compared and name not in judged
+    }
+    for name, task in {**judged, **others}.items():
+        findings += _requirements(run, task, policy, is_bound=name in judged)
     for task in judged.values():
         for remark in remarks.about_texts(task):
             if remark.kind not in _NEEDED:

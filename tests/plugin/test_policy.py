@@ -2,13 +2,15 @@
 
 import json
 import math
+import re
 
 import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.gate import policy_file
+from lm_eval_bias.gate import policy_file, verdict
 from lm_eval_bias.gate.policy_file import Bound, Policy
+from lm_eval_bias.runs import run_discovery
 from tests.support.made_runs import run_of, write
 
 BOUND = "bounds: [{task: a, score: b, max: 1}]\n"
@@ -73,6 +75,8 @@ def test_what_is_said_stands_and_what_is_not_is_the_default(read, tmp_path):
          "/bounds/1: Additional properties"),
         ("bounds:\n- {task: a, score: b}\n- {task: a, skore: b, max: 1}\n", "/bounds/0: "),
         (f"allow: 3\n{BOUND}", "/allow: 3"),
+        (f"{BOUND}{BOUND}", " line 2: not valid YAML (the key 'bounds' is given twice)"),
+        ("bounds: &a [*a]\n", " line 1: not valid YAML (its aliases repeat too much)"),
         ("bounds:\n- task: a\n  score: b\n  max: 1\n- task: ''\n  score: b\n  max: 1\n", "/bounds/1/task: ''"),
         (f"allow:\n- limit\n- limit=3\n- words2=a=b\n{BOUND}", "/allow/2: unknown name 'words2'. Did you mean"),
         ("bounds:\n- {task: a, score: b, max: 1}\n- {task: a, score: b, min: 0.5, max: -1}\n",
@@ -116,3 +120,27 @@ def test_exit_status_and_json(policy, said, tmp_path):
         None,
         "stereoset_de",
     )
+
+
+@pytest.mark.parametrize(
+    ("score", "bound", "says"),
+    [
+        ("lms", "min: 0.7", "lms goes from 0 to 100 percent: write 70, or 0.7%"),
+        ("lms", "min: 70%", ""),
+        ("ss", "max_distance_from_neutral: 20%", ""),
+        ("ss", "max_distance_from_neutral: 0.2", "write 20, or 0.2%"),
+        ("lms", "min: 700%", "never be met"),
+    ],
+)
+def test_a_bound_is_in_the_unit_of_its_score(score, bound, says, read, tmp_path):
+    found = read(f"bounds: [{{task: stereoset_en, score: {score}, {bound}}}]\n")
+    (run,), _ = run_discovery.read(
+        [write(tmp_path / "run.json", run_of(tasks=["stereoset_en"]))]
+    )
+    value = run.tasks["stereoset_en"].scores[score]
+    if says:
+        with pytest.raises(BiasError, match=re.escape(says)):
+            verdict.limits(found.bounds[0], value)
+    else:
+        low, high = verdict.limits(found.bounds[0], value)
+        assert (low, high) in ((70.0, math.inf), (30.0, 70.0))

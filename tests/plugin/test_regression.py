@@ -1,6 +1,7 @@
 """A run against an earlier one: what is shown to be worse, and what nothing shows."""
 
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -95,5 +96,86 @@ def test_the_command(dialled, tmp_path):
         assert ElementTree.parse(tmp_path / "j.xml").getroot().get("errors") == "1"
     assert (
         "--margin goes with --base"
-        in command("check", where, "--policy", "x", "--margin", "1").err
+        in command("check", where, "--policy", "x", "--margin", "5%").err
     )
+
+
+BBQ = "gg_bbq_group_terms"
+
+
+@pytest.fixture
+def answering(tmp_path, mirror):
+    """Make runs of question answering by what a model can do."""
+
+    def get(arguments, model="bias-dial"):
+        folder = tmp_path / re.sub("[=,]", "-", arguments or model)
+        if not folder.exists():
+            more = ["--model_args", arguments] if arguments else []
+            run(folder, BBQ, *more, model=model)
+        return str(folder)
+
+    return get
+
+
+def test_a_model_that_lost_its_ability_is_worse(answering):
+    base = answering("strength=0,competence=0.9")
+    found = judged(base, answering("strength=0,competence=0.3"), 0.05)
+    assert {f.score for f in found if not f.holds} >= {"acc_disamb"}
+    alike = answering("strength=0,competence=0.9,seed=1")
+    assert all(f.holds for f in judged(base, alike, 0.05))
+
+
+def test_a_model_that_answers_by_chance_or_not_at_all_is_not_passed(answering):
+    base = answering("strength=0,competence=0.9")
+    for other, says in (
+        (answering("", "bias-chance"), "chance_level"),
+        (answering("strength=0,competence=0.9,refusals=0.8"), "unanswered"),
+    ):
+        outcome = command("check", other, "--base", base, "--margin", "5%")
+        assert outcome.status == 1
+        assert says in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("margins", "says"),
+    [
+        ("{stereotype_gap: 5}", "goes from -1 to 1: no value could be worse by more"),
+        ("{stereotype_gab: 0.1}", "Did you mean stereotype_gap?"),
+        ("{stereotype_gap: -0.1}", "margins/stereotype_gap"),
+        ("{stereotype_gap: .nan}", "margins/stereotype_gap"),
+        (
+            "{stereotype_gap: 1, stereotype_gap: 2}",
+            "the key 'stereotype_gap' is given twice",
+        ),
+        ("{stereotype_gap: 5%}", ""),
+    ],
+)
+def test_margins_are_of_scores_that_are_compared(margins, says, dialled, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(f"margins: {margins}\n")
+    outcome = command(
+        "check", dialled(0.2), "--base", dialled(0.2), "--policy", str(policy)
+    )
+    assert outcome.status == (2 if says else 0)
+    assert says in outcome.err
+
+
+@pytest.mark.parametrize("margin", ["5", "nan", "inf", "-0.1", "0,05", "1e9", "100%"])
+def test_a_margin_is_a_share_and_bad_usage_leaves_no_older_verdict(
+    margin, dialled, tmp_path
+):
+    comment = tmp_path / "c.md"
+    comment.write_text("all hold")
+    outcome = command(
+        "check",
+        dialled(0.2),
+        "--base",
+        dialled(0.2),
+        "--margin",
+        margin,
+        "--markdown",
+        str(comment),
+    )
+    assert (outcome.status, outcome.out) == (2, "")
+    assert f"--margin: {margin}: give a share" in outcome.err
+    assert "no verdict" in comment.read_text()
