@@ -72,7 +72,7 @@ def in_unit(number: float, score: Value) -> float:
     if isinstance(number, Percent):
         if score.unit not in ("percent", "proportion", "difference"):
             raise BiasError(
-                f"{number:.15g} in percent: {score.name} is no share, and goes from {score.low:g} to {score.high:g}"
+                f"{number:.15g} in percent: {score.name} is not a share, it goes from {score.low:g} to {score.high:g}"
             )
         return 100 * number if is_in_percent else float(number)
     if is_in_percent and 0 < abs(number) < 1:
