@@ -48,9 +48,9 @@ class BBQRecord(TypedDict, total=False):
 Items = Sequence[BBQRecord]
 
 
-def _of(weights: Array, totals: Array, *, kind: str, context: str) -> Array:
+def _of(sums: Array, *, kind: str, context: str) -> Array:
     """Compute a score from sums of: items, right (or unread) ones, answers that are biased, and that name a person."""
-    n, counted, biased, named = (weights @ totals).T
+    n, counted, biased, named = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind in SHARES:
             return counted / n

@@ -36,8 +36,8 @@ from lm_eval_bias.custom_metrics.score import (
     stderr_of,
 )
 
-# from weights of shape (draws, G) and totals of shape (G, K) to scores of shape (draws,)
-OfTotals = Callable[[Array, Array], Array]
+# from sums over draws of clusters, shape (draws, K), to scores of shape (draws,)
+OfSums = Callable[[Array], Array]
 LARGE = 0.2  # the share of the items in one cluster from which on the intervals may not hold
 UNEVEN = "where effects grow with its size, intervals cover too seldom and tests reject too often"
 FEW_DEVIATE = 3  # clusters that deviate from unanimity: the spread of fewer says little
@@ -51,7 +51,7 @@ class Clusters:
         names: The clusters, sorted, length G.
         sizes: Items per cluster, or what else each cluster weighs, shape (G,); clusters of 0 hold nothing.
         totals: What is summed, shape (G, K).
-        of: Computes the score of draws of clusters, see :data:`OfTotals`.
+        of: Computes the score of draws of clusters, see :data:`OfSums`.
         strata: What each cluster was chosen from, length G; empty for one stratum.
         places: The cluster of each item, shape (n,).
         columns: What each item adds to its cluster's totals, shape (n, K).
@@ -70,13 +70,13 @@ class Clusters:
     names: list[str]
     sizes: Array
     totals: Array
-    of: OfTotals
+    of: OfSums
     strata: Sequence[str]
     places: Array
     columns: Array
     whole: float | None = None
     bounds: Bounds | None = None
-    differing: OfTotals | None = None
+    differing: OfSums | None = None
     sides: tuple[Clusters, Clusters] | None = None
     kind: str = "clusters"
     note: str = ""
@@ -87,7 +87,11 @@ class Clusters:
     @property
     def value(self) -> float:
         """The score itself."""
-        return float(self.of(np.ones((1, len(self.names))), self.totals)[0])
+        return float(self.of(self._everything)[0])
+
+    @property
+    def _everything(self) -> Array:
+        return np.ones((1, len(self.names))) @ self.totals
 
     def estimate(self) -> Estimate:
         """Estimate the score with its error over clusters, and Student's t with their effective number, less one.
@@ -164,14 +168,13 @@ class Clusters:
     def _differ(self, value: float) -> float:
         """Return the share of the observations in which the two sides of a difference differ, at least its size."""
         assert self.differing is not None
-        everything = np.ones((1, len(self.names)))
-        differ = float(self.differing(everything, self.totals)[0])
+        differ = float(self.differing(self._everything)[0])
         return min(1.0, max(abs(value), differ))
 
-    def _deviate(self, of: OfTotals, value: float) -> float:
+    def _deviate(self, of: OfSums, value: float) -> float:
         """Count the clusters that alone have another value of a function of their sums; infinite if none has any."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            alone = of(np.eye(len(self.names)), self.totals)[self.sizes > 0]
+            alone = of(self.totals)[self.sizes > 0]
         known = alone[~np.isnan(alone)]
         if not len(known):  # a mean of strata, of which no cluster has all
             return math.inf
@@ -179,7 +182,7 @@ class Clusters:
 
     def _is_nearly_unanimous(self) -> bool:
         """Tell whether fewer than three clusters deviate from a share, or a difference of two, that all could have."""
-        ends: list[tuple[OfTotals, float]] = []
+        ends: list[tuple[OfSums, float]] = []
         if self.whole is not None:
             ends = [(self.of, 0.0), (self.of, self.whole)]
         elif self.differing is not None:
@@ -253,11 +256,10 @@ def _joined(ends: Sequence[Bounds]) -> Bounds:
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
-def share_of(weights: Array, totals: Array) -> Array:
+def share_of(sums: Array) -> Array:
     """Divide the second column's sum by the first's."""
-    total = weights @ totals
     with np.errstate(divide="ignore", invalid="ignore"):
-        return total[:, 1] / total[:, 0]
+        return sums[:, 1] / sums[:, 0]
 
 
 def differing_of(first: Array, second: Array) -> Array:
@@ -265,22 +267,20 @@ def differing_of(first: Array, second: Array) -> Array:
     return first * (1 - second) + second * (1 - first)
 
 
-def differing_in(weights: Array, totals: Array) -> Array:
+def differing_in(sums: Array) -> Array:
     """Compute that share for a difference as :func:`difference_of` computes it."""
-    return differing_of(
-        share_of(weights, totals[:, :2]), share_of(weights, totals[:, 2:])
-    )
+    return differing_of(share_of(sums[:, :2]), share_of(sums[:, 2:]))
 
 
-def difference_of(weights: Array, totals: Array) -> Array:
+def difference_of(sums: Array) -> Array:
     """Divide the second column's sum by the first's, and subtract the fourth's by the third's."""
-    return share_of(weights, totals[:, :2]) - share_of(weights, totals[:, 2:])
+    return share_of(sums[:, :2]) - share_of(sums[:, 2:])
 
 
 def tabulate(
     clusters: Sequence[object],
     rows: Sequence[Sequence[float]] | Array,
-    of: OfTotals,
+    of: OfSums,
     strata: Sequence[str] = (),
     **described: Any,
 ) -> Clusters:
@@ -319,16 +319,22 @@ def left_out(design: Clusters) -> Array:
 
     The other clusters of the stratum count ``G_h / (G_h - 1)`` times, so that strata keep their weights.
     """
-    label = _strata(design)
+    strata, place = np.unique(_strata(design), return_inverse=True)
     kept = design.sizes > 0
-    weights = np.ones((len(label), len(label)))
-    if len(set(label)) > 1:
-        same = (label[:, None] == label[None, :]) & kept
-        count = same.sum(axis=1)
-        weights = np.where(same, count / np.maximum(count - 1, 1), 1.0)
-    np.fill_diagonal(weights, 0.0)
+    totals = np.where(kept[:, None], design.totals, 0.0)
+    total = totals.sum(axis=0)
+    if len(strata) == 1:
+        sums = total - totals
+    else:
+        of_strata = np.zeros((len(strata), totals.shape[1]))
+        np.add.at(of_strata, place, totals)
+        count = np.bincount(place[kept], minlength=len(strata))
+        factor = count / np.maximum(count - 1, 1)
+        # in this order nothing is left where the others of a stratum hold nothing
+        rest = (of_strata[place] - totals) * factor[place, None]
+        sums = total - of_strata[place] + rest
     with np.errstate(divide="ignore", invalid="ignore"):
-        return design.of(weights, design.totals)
+        return design.of(sums)
 
 
 def standard_error(

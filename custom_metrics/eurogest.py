@@ -85,8 +85,7 @@ def _design(
         rows[place, stereotype] = 1.0
         rows[place, len(NAMES) + stereotype] = record[field]
 
-    def of_sums(weights: Array, totals: Array) -> Array:
-        total = weights @ totals
+    def of_sums(total: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             means = total[:, len(NAMES) :] / total[:, : len(NAMES)]
         return _preferred(means, present) if kind == "both" else _of_means(means, kind)

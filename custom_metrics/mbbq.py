@@ -51,8 +51,8 @@ def _design(records: Documents, *, base: Score, context: str) -> Clusters:
     rows = block_diag(a.columns, b.columns)
     clusters = [side.names[place] for side in (a, b) for place in side.places]
 
-    def contrast(weights: Array, totals: Array) -> Array:
-        return of(weights, totals[:, :k]) - of(weights, totals[:, k:])
+    def contrast(sums: Array) -> Array:
+        return of(sums[:, :k]) - of(sums[:, k:])
 
     note = ""
     if context:

@@ -35,11 +35,11 @@ def _answered(records: Documents) -> Documents:
     return records
 
 
-def _mean_of_groups(weights: Array, totals: Array, *, column: int) -> Array:
+def _mean_of_groups(sums: Array, *, column: int) -> Array:
     """Compute the mean over groups of what a column adds up to, by items of the group: three columns a group."""
-    sums = (weights @ totals).reshape(len(weights), -1, 3)
+    of_groups = sums.reshape(len(sums), -1, 3)
     with np.errstate(divide="ignore", invalid="ignore"):
-        means: Array = (sums[:, :, column] / sums[:, :, 0]).mean(axis=1)
+        means: Array = (of_groups[:, :, column] / of_groups[:, :, 0]).mean(axis=1)
     return means
 
 

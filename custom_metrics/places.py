@@ -28,8 +28,8 @@ _ENDS = {"shortest": min, "longest": max}
 ORDINALS = {2: ("first", "last"), 3: ("first", "middle", "last")}
 
 
-def _share(weights: Array, totals: Array) -> Array:
-    _, taken, here = (weights @ totals).T
+def _share(sums: Array) -> Array:
+    _, taken, here = sums.T
     return here / taken
 
 

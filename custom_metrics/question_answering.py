@@ -131,9 +131,9 @@ def _row(record: QuestionRecord, context: str) -> tuple[float, ...]:
     return biased, not biased, biased and correct, not biased and correct
 
 
-def _of(weights: Array, totals: Array, *, kind: str, context: str) -> Array:
+def _of(sums: Array, *, kind: str, context: str) -> Array:
     """Compute a score from sums over templates."""
-    s = (weights @ totals).T
+    s = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
         if context == "amb":
             acc = s[1] / s[0]

@@ -62,8 +62,8 @@ def _counts(record: ChoiceRecord, kind: str) -> tuple[float, float]:
     return float(taken == STEREOTYPE), float(taken == ANTI)
 
 
-def _of(weights: Array, totals: Array, *, kind: str) -> Array:
-    n, first, second = (weights @ totals).T
+def _of(sums: Array, *, kind: str) -> Array:
+    n, first, second = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
             "lms": 100.0 * (first + second) / n,
