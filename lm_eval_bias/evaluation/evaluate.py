@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core import redaction
 from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.core.files import UNFINISHED, why, writing
+from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.evaluation import preflight, suites
 from lm_eval_bias.harness import (
     border,
@@ -162,7 +163,7 @@ def evaluate(
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
     for key in ("config", "configs", "provenance"):
-        results[key] = redaction.arguments(results[key])
+        results[key] = plain(redaction.arguments(results[key]))
     if config.show_config:
         print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
     running.send(dashboards, results, answers)

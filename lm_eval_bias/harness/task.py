@@ -29,9 +29,14 @@ from lm_eval_bias.core.questions import (
     WITH_LENGTH,
     WITH_LENGTH_IF_KNOWN,
 )
-from lm_eval_bias.custom_metrics.score import Record, Score
+from lm_eval_bias.custom_metrics.score import Record, Score, finite
 from lm_eval_bias.harness import distributed, internals, registration, run_inputs
-from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord
+from lm_eval_bias.harness.score_aggregation import (
+    Aggregation,
+    Recorded,
+    carrying,
+    in_table,
+)
 
 UNITS = (
     "percent",
@@ -181,20 +186,17 @@ class BiasTask(ConfigurableTask):
         self._add_metrics()
 
     def _add_metrics(self) -> None:
-        carriers: list[CarriedRecord] = []
-        self._aggregations: dict[str, Callable[[Sequence[Any]], float]] = {}
-        self._directions: dict[str, bool | None] = {}
         self.config.metric_list = []
+        entries = {}
         for score in self.scores:
-            entry = {"metric": score.name, **score.describe()}
+            entry = entries[score.name] = {"metric": score.name, **score.describe()}
             del entry["name"]
             self.config.metric_list.append(entry)
-            aggregation = Aggregation(score, carriers, self.config.task, entry)
-            self._aggregations[score.name] = aggregation.value
-            self._directions[score.name] = score.higher_is_better
-            if score.has_stderr:  # what the harness shows in its Stderr column
-                self._aggregations[f"{score.name}_stderr"] = aggregation.stderr
-                self._directions[f"{score.name}_stderr"] = None
+        table = in_table(self.scores, self.benchmark.main)
+        self.total = Aggregation(self.config.task, self.scores, table, entries)
+        self._table = table
+        self._aggregations: Data = self.total.functions
+        self._directions: Data = self.total.directions
 
     def override_metric(self, metric_name: str) -> None:
         """Override: put the metric of ``--predict_only`` in place of all scores."""
@@ -273,6 +275,7 @@ class BiasTask(ConfigurableTask):
             )
             tokenizer_name += f"-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
         self._world_size = kwargs.get("world_size", 1)
+        self.total.records = []
         order = []
         if self._world_size > 1:
             self._places = {id(doc): i for i, doc in enumerate(self.eval_docs)}
@@ -419,29 +422,31 @@ class BiasTask(ConfigurableTask):
         return requests
 
     def process_results(self, doc: Doc, results: Sequence[Any]) -> Data:
-        """Return each score's contribution for the log; one of them carries the record that aggregation needs."""
+        """Record a document, and return its contribution to each metric for the log: ``None`` where it has none.
+
+        Between ranks one of them carries the record.
+        """
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
         metrics = dict.fromkeys(self._aggregations)
-        carrier = self.scores[0].name  # which the harness aggregates first
-        place = self._places.get(id(doc), 0)
+        place = self._places.get(id(doc), len(self.total.records))
         try:
-            record = self.benchmark.record(doc, results)
+            recorded = Recorded(place, self.benchmark.record(doc, results))
         except Exception as error:  # other people's code can fail in any way; the run's answers must not be lost
-            metrics[carrier] = CarriedRecord(
-                None, {}, place, self._failed(doc, "record", error)
-            )
-            return metrics
-        metrics |= {
-            score.name: self._contribution(score, record, doc) for score in self.scores
-        }
-        metrics[carrier] = CarriedRecord(metrics[carrier], record, place)
+            recorded = Recorded(place, {}, self._failed(doc, "record", error))
+        else:
+            for score in self._table:
+                metrics[score.name] = self._contribution(score, recorded.record, doc)
+        self.total.records.append(recorded)
+        if self._world_size > 1:
+            first = self._table[0].name
+            metrics[first] = carrying(metrics[first], recorded)
         return metrics
 
     def _contribution(self, score: Score, record: Record, doc: Doc) -> float | None:
         """Compute a document's part in a score, for the log."""
         try:
-            return score.contribution(record)
+            return finite(score.contribution(record))
         except Exception as error:  # other people's code can fail in any way
             self._failed(doc, score.name, error)
             return None

@@ -39,12 +39,12 @@ def test_several_filters_are_refused_since_a_score_has_one_value(tmp_path):
         built(tmp_path, filter_list=filters)
 
 
-def test_every_score_has_an_aggregation_and_a_direction(tmp_path):
+def test_the_main_scores_have_an_aggregation_and_a_direction(tmp_path):
     task = built(tmp_path, metric_list=[])
-    names = {score.name for score in task.scores}
-    errors = {f"{score.name}_stderr" for score in task.scores if score.has_stderr}
-    assert set(task.aggregation()) == set(task.higher_is_better()) == names | errors
-    assert all(task.higher_is_better()[name] is None for name in errors)
+    names = set(task.benchmark.main)
+    errors = {f"{name}_stderr" for name in names}
+    assert set(task.aggregation()) == names | errors
+    assert set(task.higher_is_better()) == names < {score.name for score in task.scores}
     assert [entry["metric"] for entry in task.config.metric_list] == [
         score.name for score in task.scores
     ]
