@@ -198,14 +198,21 @@ def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
 
 
 def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:
-    """Return the output types of all tasks of a run; the harness's tasks, still names, are loaded for it."""
+    """Return the output types of all tasks of a run that use a chat template.
+
+    The harness's tasks, still names, are loaded for it.
+    """
     tasks = []
     for task in config.tasks:
         if isinstance(task, str):
             tasks.extend(manager.load([task])["tasks"].values())
         else:
             tasks.append(task)
-    return {task.OUTPUT_TYPE for task in preflight.tasks_of(tasks).values()}
+    return {
+        task.OUTPUT_TYPE
+        for task in preflight.tasks_of(tasks).values()
+        if not (task.config.metadata or {}).get("asks")
+    }
 
 
 def save(tracker: Any, results: Results, samples: Samples | None) -> list[Exception]:

@@ -175,14 +175,19 @@ def before_loading(
 
 
 def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
-    """Refuse flags that the harness would ignore, or that would glue two sentences together."""
-    ours = [entry.name for entry in entries if entry.path is not None]
-    if ours and config.num_fewshot:
-        raise BiasError(
-            f"--num_fewshot {config.num_fewshot}: {ours[0]} has no examples in its prompts, and the harness would pass "
-            "the flag over: leave it out, or run other tasks separately"
-        )
-    if ours and config.system_instruction and not config.apply_chat_template:
+    """Say which tasks pass flags over; refuse one that would glue two sentences together."""
+    ours = [entry for entry in entries if entry.path is not None]
+    plain = [entry for entry in ours if set(entry.asks) & set(KINDS)]
+    for flag, concerned, says in (
+        ("num_fewshot", ours, "no examples in the prompts"),
+        ("apply_chat_template", plain, "plain sentences are scored"),
+        ("system_instruction", plain, "plain sentences are scored"),
+    ):
+        if concerned and getattr(config, flag):
+            names = [entry.name for entry in concerned]
+            logger.warning("--%s is passed over by %s (%s)", flag, few(names), says)
+    asks_prompts = len(ours) > len(plain)
+    if asks_prompts and config.system_instruction and not config.apply_chat_template:
         raise BiasError(
             "--system_instruction: without a chat template the harness glues it to the prompt: add "
             "--apply_chat_template"
@@ -371,12 +376,6 @@ def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
     asks = request_kinds(entries)
     if not asks:
         return None
-    plain = [entry.name for entry in entries if set(entry.asks) & set(KINDS)]
-    for flag in ("apply_chat_template", "system_instruction"):
-        if plain and getattr(config, flag):
-            return BiasError(
-                f"--{flag}: {plain[0]} scores plain sentences: run it without this flag"
-            )
     kind = _model_class(config)
     if hasattr(kind, "refusal"):
         return kind.refusal(config.model_args, asks)

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import itertools
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -38,6 +39,9 @@ from lm_eval_bias.harness.score_aggregation import (
     in_table,
 )
 
+# not below ours: as the harness says what it passes over; `run` says it of all tasks at once
+logger = logging.getLogger("lm_eval.task")
+_FOR_CHATS = ("apply_chat_template", "system_instruction")
 UNITS = (
     "percent",
     "proportion",
@@ -152,6 +156,11 @@ class BiasTask(ConfigurableTask):
                 f"{settings.get('task')}: its YAML's filter_list names {len(filters)} filters, but a score has one "
                 "value and one interval: keep one filter, and write a separate task for each of the others"
             )
+        if settings.setdefault("num_fewshot", 0):
+            raise BiasError(
+                f"{settings.get('task')}: its YAML's num_fewshot is {settings['num_fewshot']}, but its prompts have no "
+                "examples: write num_fewshot: 0"
+            )
         settings["metric_list"] = []
         if settings.get("output_type") == "generate_until":
             given = settings.get("generation_kwargs") or {}
@@ -240,21 +249,22 @@ class BiasTask(ConfigurableTask):
         return super().doc_to_target(doc, doc_to_target)
 
     def build_all_requests(self, *, tokenizer_name: str = "", **kwargs: Any) -> None:
-        """Override: refuse flags that don't fit, and let the key of ``--cache_requests`` change with the documents.
+        """Override: pass over flags for chat models where sentences are scored, and record what is asked.
+
+        The key of ``--cache_requests`` has to change with the documents.
 
         The harness keys that cache by the task's name, so that other ``--metadata`` or ``--samples`` would get the old
         prompts. The tokenizer's name is the part of the key that a task can add to.
         """
-        if self.config.num_fewshot:
-            raise BiasError(
-                f"{self.config.task} has no examples in its prompts: run it without --num_fewshot"
-            )
-        for flag in ("apply_chat_template", "system_instruction"):
+        passed_over = []
+        if self.config.metadata.get("asks"):
             # a question consists of its own sentences alone
-            if kwargs.get(flag) and self.config.metadata.get("asks"):
-                raise BiasError(
-                    f"{self.config.task} scores plain sentences: run it without --{flag}"
-                )
+            passed_over = [flag for flag in _FOR_CHATS if kwargs.get(flag)]
+            kwargs |= dict.fromkeys(passed_over)
+        for flag in passed_over:
+            logger.info(
+                "%s scores plain sentences: --%s is passed over", self.config.task, flag
+            )
         limit = kwargs.get("limit")
         samples = kwargs.get("samples")
         uses_template = bool(kwargs.get("apply_chat_template"))
@@ -266,6 +276,8 @@ class BiasTask(ConfigurableTask):
             self.config.repeats = 1  # the likeliest text will do
         self._choose_beginning(kwargs.get("chat_template") if uses_template else None)
         self._record_inputs(limit, samples, uses_template)
+        if passed_over:
+            self.config.metadata["inputs"]["passed_over"] = passed_over
         if kwargs.get("cache_requests"):
             beginning = self.config.metadata.get(BEGINNING)
             content = json.dumps(

@@ -55,3 +55,9 @@ def test_prediction_only_takes_the_place_of_all_metrics(tmp_path):
     task.override_metric("bypass")
     assert set(task.aggregation()) == set(task.higher_is_better()) == {"bypass"}
     assert task.process_results(task.eval_docs[0], []) == {"bypass": 999}
+
+
+def test_examples_are_refused_in_a_yaml_and_passed_over_as_a_flag(tmp_path):
+    assert built(tmp_path).config.num_fewshot == 0
+    with pytest.raises(BiasError, match="own_implicit: its YAML's num_fewshot is 2"):
+        built(tmp_path, num_fewshot=2)
