@@ -305,9 +305,13 @@ def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
     asks = request_kinds(entries)
     problem = misfit(config, entries)
     if problem:
+        refused = [entry.name for entry in entries if misfit(config, [entry])]
+        has_others = any(isinstance(task, str) for task in config.tasks)
+        if len(refused) < len(entries) or has_others:
+            raise BiasError(f"{problem}: leave out {few(refused)}")
         raise problem
     _check_tokenizer(config, kind, asks)
-    if asks and "Chat" in _asker(kind) and not config.apply_chat_template:
+    if asks and "Chat" in internals.asker(kind) and not config.apply_chat_template:
         raise BiasError(
             f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template"
         )
@@ -361,29 +365,16 @@ def _model_class(config: EvaluatorConfig) -> Any:
         raise BiasError(f"--model {config.model}: {import_failure(error)}") from error
 
 
-def _asker(kind: Any) -> str:
-    """Return the name of the class that asks a model type's requests; chat models have their own."""
-    for base in getattr(kind, "__mro__", ()):
-        if "loglikelihood" in vars(base):
-            return base.__name__
-    return ""
-
-
 def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
     """Say why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
-    from lm_eval_bias.scoring.token_likelihoods import no_loglikelihoods
-
     asks = request_kinds(entries)
     if not asks:
         return None
     kind = _model_class(config)
-    if hasattr(kind, "refusal"):
-        return kind.refusal(config.model_args, asks)
-    if internals.derives_from(kind, "HFLM"):
+    problem = internals.impossible(kind, config.model_args, asks, asks)
+    if problem is None and internals.derives_from(kind, "HFLM"):
         return _unfit_architecture(config.model_args, asks)
-    if set(asks) != {"generate_until"} and "Chat" in _asker(kind):
-        return no_loglikelihoods(config.model)
-    return None
+    return problem
 
 
 def _unfit_architecture(model_args: Facts, asks: list[str]) -> BiasError | None:

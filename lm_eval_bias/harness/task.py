@@ -24,9 +24,11 @@ from lm_eval_bias.core import (
 )
 from lm_eval_bias.core.benchmark import SAMPLES_BY_DEFAULT, samples_texts
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
+from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.questions import (
     EXACT,
     GENERATED,
+    KINDS,
     WITH_LENGTH,
     WITH_LENGTH_IF_KNOWN,
 )
@@ -257,7 +259,7 @@ class BiasTask(ConfigurableTask):
         prompts. The tokenizer's name is the part of the key that a task can add to.
         """
         passed_over = []
-        if self.config.metadata.get("asks"):
+        if set(self.asks) & set(KINDS):
             # a question consists of its own sentences alone
             passed_over = [flag for flag in _FOR_CHATS if kwargs.get(flag)]
             kwargs |= dict.fromkeys(passed_over)
@@ -293,10 +295,35 @@ class BiasTask(ConfigurableTask):
             self._places = {id(doc): i for i, doc in enumerate(self.eval_docs)}
             order = self._kinds_of_ranks(limit, samples)
         super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
+        self._refuse_model()
         if order:
             self._instances.sort(
                 key=lambda instance: order.index(instance.request_type)
             )
+
+    def _refuse_model(self) -> None:
+        """Refuse the harness's model if it can't answer this task, before any task of the run is asked.
+
+        Raises:
+            BiasError: It can't; names all tasks to leave out.
+        """
+        kind, tasks = internals.evaluation()
+        methods = list({request.request_type for request in self._instances})
+        problem = kind and internals.impossible(kind, {}, self.asks, methods)
+        if problem:
+            refused = {self.config.task: None}
+            for name, task in tasks.items():
+                is_ours = isinstance(task, BiasTask)
+                if is_ours and internals.impossible(kind, {}, task.asks, task.asks):
+                    refused[name] = None
+            raise BiasError(f"{problem}: leave out {few(refused)}")
+
+    @property
+    def asks(self) -> Sequence[str]:
+        """What its model has to answer: kinds of questions, ``loglikelihood`` or ``generate_until``."""
+        writes = self.OUTPUT_TYPE == "generate_until"
+        kind = "generate_until" if writes else "loglikelihood"
+        return self.config.metadata.get("asks") or [kind]
 
     def _choose_beginning(self, chat_template: Callable[..., Any] | None) -> None:
         """Choose how to ask for texts with a given beginning (``gen_prefix``), and record it.

@@ -4,8 +4,11 @@ import json
 
 import pytest
 from lm_eval import simple_evaluate
+from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.models.chance import ChanceLM
 from tests.support.run_scores import logs_of, run
@@ -67,3 +70,44 @@ def test_flags_for_others_are_passed_over_and_said(others, tmp_path, capsys):
     }
     marked = {task for task, text in asked.items() if "<user>" in text}
     assert marked == {PROMPTS, "own_sums"}
+
+
+class Counting(LM):
+    """Somebody's model, which can only tell likelihoods of texts."""
+
+    asked = 0
+
+    def loglikelihood(self, requests):
+        self.asked += len(requests)
+        return [(-9.0, False) for _ in requests]
+
+    def loglikelihood_rolling(self, requests):
+        raise NotImplementedError
+
+    def generate_until(self, requests):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_model_that_cannot_answer_is_refused_before_it_is_asked(
+    others, tmp_path, cached
+):
+    model = Counting()
+    more = {"use_cache": str(tmp_path / "cache")} if cached else {}
+    says = f"'cloze' questions: .*: leave out {PLAIN}$"
+    with pytest.raises(BiasError, match=says):
+        evaluate(model, ["own_sums", PLAIN, PROMPTS], others, **more)
+    assert model.asked == 0
+    assert evaluate(model, ["own_sums", PROMPTS], others, **more)
+    assert model.asked
+
+
+def test_the_harnesss_dummy_model_answers_and_is_refused_in_one_line(others, capsys):
+    tasks = f"own_sums,{PROMPTS},gg_bbq_names_latest_gen"
+    flags = ["--model", "dummy", "--include_path", str(others), "--limit", "2"]
+    assert evaluate("dummy", tasks.split(","), others)
+    assert main(["run", "--tasks", tasks, *flags]) == 0
+    capsys.readouterr()
+    assert main(["run", "--tasks", f"{tasks},{PLAIN}", *flags]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f": leave out {PLAIN}")
