@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import itertools
@@ -10,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import datasets
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
@@ -232,8 +234,8 @@ class BiasTask(ConfigurableTask):
                 f"{self.config.task}: the YAML names no custom_dataset function"
             )
         splits = build(**self.config.metadata, **(dataset_kwargs or {}))
-        self.dataset = {split: Documents(docs) for split, docs in splits.items()}
-        fields = self.dataset.get(self.config.test_split, Documents()).features
+        self._splits = {split: Documents(docs) for split, docs in splits.items()}
+        fields = self._splits.get(self.config.test_split, Documents()).features
         for key in ("doc_to_text", "doc_to_choice"):
             field = getattr(self.config, key)
             is_name = isinstance(field, str) and field.isidentifier()
@@ -242,6 +244,21 @@ class BiasTask(ConfigurableTask):
                     f"{self.config.task}: "
                     f"its YAML's {key} names the field {field!r}, which document 0 doesn't have"
                 )
+
+    @functools.cached_property
+    def dataset(self) -> datasets.DatasetDict:
+        """The documents by split, in the form that other people's scripts expect of a task; made when asked for."""
+        made = {
+            split: datasets.Dataset.from_list(docs)
+            for split, docs in self._splits.items()
+        }
+        return datasets.DatasetDict(made)
+
+    def test_docs(self) -> Any:
+        """Override: return the documents as a list."""
+        docs = self._splits[self.config.test_split]
+        process = self.config.process_docs
+        return docs if process is None else process(docs)
 
     def doc_to_target(self, doc: Doc, doc_to_target: Any = None) -> Any:
         """Override: return an empty template as it is; the harness would compile it for every document."""

@@ -2,6 +2,7 @@
 
 import json
 
+import datasets
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
@@ -61,3 +62,13 @@ def test_examples_are_refused_in_a_yaml_and_passed_over_as_a_flag(tmp_path):
     assert built(tmp_path).config.num_fewshot == 0
     with pytest.raises(BiasError, match="own_implicit: its YAML's num_fewshot is 2"):
         built(tmp_path, num_fewshot=2)
+
+
+def test_its_data_read_like_those_of_any_task(tmp_path):
+    task = built(tmp_path)
+    rows = task.dataset["test"]
+    assert isinstance(rows, datasets.Dataset)
+    assert rows.num_rows == len(task.eval_docs)
+    assert set(rows.features) == set(task.eval_docs[0])
+    assert list(rows.select([1, 3])) == [task.eval_docs[1], task.eval_docs[3]]
+    assert isinstance(task.test_docs(), list)
