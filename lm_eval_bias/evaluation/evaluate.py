@@ -189,10 +189,16 @@ def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
     if config.apply_chat_template and hasattr(model, "apply_chat_template"):
         prompt = str(model.apply_chat_template([{"role": "user", "content": "Hello."}]))
     mark = opening_of_thoughts(prompt)
-    if mark and _output_types(config, manager) != {"generate_until"}:
+    if mark and _output_types(config, manager) - {"generate_until"}:
         raise BiasError(
             f"--apply_chat_template: this model's template opens a thought ({mark}), in which options would be scored: "
             "add --model_args enable_thinking=False, or run the tasks whose names end in _gen"
+        )
+    if mark and "max_gen_toks" not in config.gen_kwargs:
+        logger.warning(
+            "this model's template opens a thought (%s), which rarely ends within the tasks' limit: give it room with "
+            "--gen_kwargs max_gen_toks=4096",
+            mark,
         )
     return border.look_at(model, config.model_args, prompt)
 
