@@ -282,7 +282,9 @@ class BiasTask(ConfigurableTask):
             kwargs |= dict.fromkeys(passed_over)
         for flag in passed_over:
             logger.info(
-                "%s scores plain sentences: --%s is passed over", self.config.task, flag
+                "%s scores plain sentences, to which --%s doesn't apply",
+                self.config.task,
+                flag,
             )
         limit = kwargs.get("limit")
         samples = kwargs.get("samples")

@@ -59,8 +59,8 @@ def test_flags_for_others_are_passed_over_and_said(others, tmp_path, capsys):
     more = ["--model_args", model, "--include_path", others, *flags]
     found = run(tmp_path / "out", tasks, *more, model="hf")
     err = capsys.readouterr().err
-    assert f"--num_fewshot is passed over by {PLAIN}, {PROMPTS} (" in err
-    assert f"--apply_chat_template is passed over by {PLAIN} (" in err
+    assert f"--num_fewshot doesn't apply to {PLAIN}, {PROMPTS} (" in err
+    assert f"--apply_chat_template doesn't apply to {PLAIN} (" in err
     inputs = [found["configs"][task]["metadata"]["inputs"] for task in (PLAIN, PROMPTS)]
     assert inputs[0]["passed_over"] == ["apply_chat_template"]
     assert inputs[1]["chat_template"] is True
