@@ -154,6 +154,7 @@ def main(argv: list[str]) -> int:
             raise BiasError(one_line(error)) from error
         preflight.check_flags(config)
         entries = catalog.entries([config.include_path] if config.include_path else [])
+        config.tasks = preflight.without_tags(config.tasks, entries)
         if language is not None and suite is None:
             raise BiasError("--language goes with --suite: name tasks without it")
         chosen = (

@@ -57,12 +57,11 @@ def load_tasks(config: EvaluatorConfig, entries: preflight.Entries) -> Any:
             ) from error
     manager = internals.task_manager(folders, config.metadata)
     matched = {}
+    known = [name for name in manager.all_tasks if name not in manager.all_tags]
     for name in names:
-        matches = fnmatch.filter(manager.all_tasks, name)
+        matches = fnmatch.filter(known, name)
         if not matches:
-            raise BiasError(
-                f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}"
-            )
+            raise BiasError(f"no task matches {name!r}.{did_you_mean(name, known)}")
         matched.update(dict.fromkeys(matches))
     for name in list(matched):
         for member in entries[name].members if name in entries else ():

@@ -58,6 +58,15 @@ def split_tasks(tasks: str | list[str] | None) -> list[str]:
     return list(filter(None, names))
 
 
+def without_tags(tasks: str | list[str] | None, entries: Entries) -> list[str]:
+    """Return names of tasks, with the tasks that have a tag (``social_bias``) in its place."""
+    names = []
+    for name in split_tasks(tasks):
+        tagged = [entry.name for entry in entries.values() if name in entry.tags]
+        names += tagged or [name]
+    return names
+
+
 def only_ours(names: list[str], entries: Entries) -> bool:
     """Tell whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
     families = tuple(registry.by_name())
