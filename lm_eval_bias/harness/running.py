@@ -259,15 +259,12 @@ def samples_in_order(
         filters = list(dict.fromkeys(sample["filter"] for sample in logged))
         scored = []
         for sample in logged:
-            kept: Data = {}
-            for name, value in sample.items():
-                if not name.endswith("_stderr"):
-                    is_empty = isinstance(value, BareCarrier)
-                    kept[name] = None if is_empty else value
-            for name in ("doc", *sample["metrics"]):
-                if name in kept:
-                    kept[name] = plain(kept[name])
-            kept["metrics"] = [name for name in sample["metrics"] if name in kept]
+            metrics = [one for one in sample["metrics"] if not one.endswith("_stderr")]
+            kept = {key: sample[key] for key in sample if not key.endswith("_stderr")}
+            kept["metrics"] = metrics
+            for name in ("doc", *metrics):
+                is_empty = isinstance(sample[name], BareCarrier)
+                kept[name] = None if is_empty else plain(sample[name])
             reasons = finish_reasons(sample["resps"])
             if reasons:
                 kept["finish_reasons"] = reasons

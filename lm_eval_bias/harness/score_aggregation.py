@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import fault, kind_of
+from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.custom_metrics.score import (
     Estimate,
     Record,
@@ -22,6 +23,8 @@ from lm_eval_bias.custom_metrics.score import (
 )
 
 Result = float | str  # a number, or UNDEFINED
+# of an estimate, where it has them
+_TOLD = ("interval", "fixed_interval", "unsaid", "clusters", "stays")
 UNDEFINED = "N/A"  # in the harness's results, as it writes what has no value itself
 
 
@@ -148,18 +151,10 @@ class Aggregation:
                 fault(f"{self._task}: {text}")
                 estimate = undefined(text, len(records))
         entry = self._entries[score.name]
-        entry["n"] = estimate.n
-        entry["dof"] = finite(estimate.dof)
+        entry |= {"n": estimate.n, "dof": finite(estimate.dof)}
         if score.name not in self.functions:
-            entry["value"] = finite(estimate.value)
-            entry["stderr"] = finite(estimate.stderr)
-        for name in ("interval", "fixed_interval"):
-            ends = getattr(estimate, name)
-            if ends is not None:
-                entry[name] = list(map(finite, ends))
-        if estimate.reason:
-            entry["note"] = estimate.reason
-        for name in ("unsaid", "clusters", "stays"):
-            if told := getattr(estimate, name):
-                entry[name] = told
+            entry |= plain({"value": estimate.value, "stderr": estimate.stderr})
+        told = {name: getattr(estimate, name) for name in _TOLD}
+        told["note"] = estimate.reason
+        entry |= {name: plain(fact) for name, fact in told.items() if fact}
         return estimate
