@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from lm_eval_bias.core import redaction
 from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.core.files import UNFINISHED, why, writing
 from lm_eval_bias.core.numbers import plain
+from lm_eval_bias.core.questions import KINDS
 from lm_eval_bias.evaluation import preflight, suites
 from lm_eval_bias.harness import (
     border,
@@ -126,8 +127,9 @@ def evaluate(
             f"Loading {config.model} ({redaction.arguments(config.model_args) or 'no arguments'})",
             flush=True,
         )
+    asks = preflight.request_kinds(named)
     tracker, dashboards = running.loggers(config)
-    with internals.shadowed(questions, "expected", preflight.request_kinds(named)):
+    with internals.shadowed(questions, "expected", asks):
         model = running.build_model(config)
         begun = ""
         if config.use_cache:
@@ -136,7 +138,7 @@ def evaluate(
                 config.use_cache, config.model, config.model_args
             )
         with running.answering(model, config):
-            border_facts = _looked_at(model, config, manager)
+            border_facts = _looked_at(model, config, manager, asks)
         ready()
         with servers.counting_kept() as kept:
             results = running.evaluate(config, model, manager, tracker)
@@ -178,7 +180,9 @@ def evaluate(
         raise BiasError(f"--hf_hub_log_args: {text}")
 
 
-def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
+def _looked_at(
+    model: Any, config: EvaluatorConfig, manager: Any, asks: Sequence[str]
+) -> list[str]:
     """Look at a model's tokenizer and template; return sentences about what was found.
 
     Raises:
@@ -199,6 +203,9 @@ def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
             "--gen_kwargs max_gen_toks=4096",
             mark,
         )
+    if set(asks) & set(KINDS) and not internals.is_client(model):
+        # sentences lack the start token that a template may bring; the harness adds no second one to prompts
+        prompt = ""
     return border.look_at(model, config.model_args, prompt)
 
 
