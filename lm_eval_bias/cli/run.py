@@ -107,8 +107,9 @@ def _tell(
     if tasks and table == "main":
         blocks.append(run_output.main_scores(tasks))
     if not tasks or table != "none":
-        without = set() if table == "all" else {task.task for task in tasks}
-        blocks.append(running.tables(results, without))
+        whole = {task.task: task.scores for task in tasks}
+        scores = whole if table == "all" else dict.fromkeys(whole, {})
+        blocks.append(running.tables(results, scores))
     if tasks and table == "all":
         legend = listings.legend(results["configs"].values())
         blocks.append(
@@ -153,6 +154,7 @@ def main(argv: list[str]) -> int:
             raise BiasError(one_line(error)) from error
         preflight.check_flags(config)
         entries = catalog.entries([config.include_path] if config.include_path else [])
+        config.tasks = preflight.without_tags(config.tasks, entries)
         if language is not None and suite is None:
             raise BiasError("--language goes with --suite: name tasks without it")
         chosen = (

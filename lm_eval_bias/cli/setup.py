@@ -65,7 +65,8 @@ class Link:
         else:
             number = linking.link()
             print(
-                f"{number} stubs written to {linking.folder()}; 'lm_eval --tasks occugender' works now."
+                f"{number} stubs written to {linking.folder()}; 'lm_eval --tasks occugender' works now. Before "
+                "'pip uninstall lm-eval-bias', run 'lm-eval-bias link --remove'"
             )
         return 0
 
@@ -151,7 +152,8 @@ def _examine_link() -> tuple[str, str]:
     works = "plain 'lm_eval --tasks occugender' works"
     text = "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once"
     if stubs:
-        text = f"linked: {works} ({len(stubs)} stubs in {linking.folder()})"
+        before = "run 'lm-eval-bias link --remove' before you uninstall"
+        text = f"linked: {works} ({len(stubs)} stubs in {linking.folder()}; {before})"
     if not linking.missing_folders():
         text = f"link not needed: {works}, because this version of the harness reads entry points"
         if stubs:

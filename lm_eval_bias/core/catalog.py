@@ -82,6 +82,7 @@ class Entry:
         repeats: Samples per prompt that its YAML asks for; ``None`` where it says none.
         filter: Name of the filter of its answers; the harness's own, which takes the first, where its YAML has none.
         filter_steps: The functions that this filter consists of.
+        tags: What it can be named by together with other tasks.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Entry:
     repeats: int | None = None
     filter: str = TAKE_FIRST
     filter_steps: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
     @property
     def benchmark(self) -> str:
@@ -148,6 +150,7 @@ def _entry(content: Facts, path: Path | None) -> Entry:
         repeats=content.get("repeats"),
         filter=first_filter["name"],
         filter_steps=tuple(step["function"] for step in first_filter.get("filter", ())),
+        tags=tuple(content.get("tag", ())),
     )
 
 

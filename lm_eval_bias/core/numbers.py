@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lm_eval_bias.custom_metrics.score import finite
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Value
@@ -225,3 +227,16 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
     return groups
+
+
+def plain(value: Any) -> Any:
+    """Convert data for JSON and CSV: ``None`` where there is no finite number, lists for tuples.
+
+    >>> plain({"interval": (0.5, float("inf")), "value": float("nan")})
+    {'interval': [0.5, None], 'value': None}
+    """
+    if isinstance(value, float):
+        return finite(value)
+    if isinstance(value, Mapping):
+        return {key: plain(entry) for key, entry in value.items()}
+    return list(map(plain, value)) if isinstance(value, (list, tuple)) else value

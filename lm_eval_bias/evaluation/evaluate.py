@@ -7,13 +7,15 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import redaction
 from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
 from lm_eval_bias.core.files import UNFINISHED, why, writing
+from lm_eval_bias.core.numbers import plain
+from lm_eval_bias.core.questions import KINDS
 from lm_eval_bias.evaluation import preflight, suites
 from lm_eval_bias.harness import (
     border,
@@ -56,12 +58,11 @@ def load_tasks(config: EvaluatorConfig, entries: preflight.Entries) -> Any:
             ) from error
     manager = internals.task_manager(folders, config.metadata)
     matched = {}
+    known = [name for name in manager.all_tasks if name not in manager.all_tags]
     for name in names:
-        matches = fnmatch.filter(manager.all_tasks, name)
+        matches = fnmatch.filter(known, name)
         if not matches:
-            raise BiasError(
-                f"no task matches {name!r}.{did_you_mean(name, manager.all_tasks)}"
-            )
+            raise BiasError(f"no task matches {name!r}.{did_you_mean(name, known)}")
         matched.update(dict.fromkeys(matches))
     for name in list(matched):
         for member in entries[name].members if name in entries else ():
@@ -126,8 +127,9 @@ def evaluate(
             f"Loading {config.model} ({redaction.arguments(config.model_args) or 'no arguments'})",
             flush=True,
         )
+    asks = preflight.request_kinds(named)
     tracker, dashboards = running.loggers(config)
-    with internals.shadowed(questions, "expected", preflight.request_kinds(named)):
+    with internals.shadowed(questions, "expected", asks):
         model = running.build_model(config)
         begun = ""
         if config.use_cache:
@@ -136,7 +138,7 @@ def evaluate(
                 config.use_cache, config.model, config.model_args
             )
         with running.answering(model, config):
-            border_facts = _looked_at(model, config, manager)
+            border_facts = _looked_at(model, config, manager, asks)
         ready()
         with servers.counting_kept() as kept:
             results = running.evaluate(config, model, manager, tracker)
@@ -162,7 +164,7 @@ def evaluate(
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
     for key in ("config", "configs", "provenance"):
-        results[key] = redaction.arguments(results[key])
+        results[key] = plain(redaction.arguments(results[key]))
     if config.show_config:
         print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
     running.send(dashboards, results, answers)
@@ -178,7 +180,9 @@ def evaluate(
         raise BiasError(f"--hf_hub_log_args: {text}")
 
 
-def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
+def _looked_at(
+    model: Any, config: EvaluatorConfig, manager: Any, asks: Sequence[str]
+) -> list[str]:
     """Look at a model's tokenizer and template; return sentences about what was found.
 
     Raises:
@@ -188,23 +192,39 @@ def _looked_at(model: Any, config: EvaluatorConfig, manager: Any) -> list[str]:
     if config.apply_chat_template and hasattr(model, "apply_chat_template"):
         prompt = str(model.apply_chat_template([{"role": "user", "content": "Hello."}]))
     mark = opening_of_thoughts(prompt)
-    if mark and _output_types(config, manager) != {"generate_until"}:
+    if mark and _output_types(config, manager) - {"generate_until"}:
         raise BiasError(
             f"--apply_chat_template: this model's template opens a thought ({mark}), in which options would be scored: "
             "add --model_args enable_thinking=False, or run the tasks whose names end in _gen"
         )
+    if mark and "max_gen_toks" not in config.gen_kwargs:
+        logger.warning(
+            "this model's template opens a thought (%s), which rarely ends within the tasks' limit: give it room with "
+            "--gen_kwargs max_gen_toks=4096",
+            mark,
+        )
+    if set(asks) & set(KINDS) and not internals.is_client(model):
+        # sentences lack the start token that a template may bring; the harness adds no second one to prompts
+        prompt = ""
     return border.look_at(model, config.model_args, prompt)
 
 
 def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:
-    """Return the output types of all tasks of a run; the harness's tasks, still names, are loaded for it."""
+    """Return the output types of all tasks of a run that use a chat template.
+
+    The harness's tasks, still names, are loaded for it.
+    """
     tasks = []
     for task in config.tasks:
         if isinstance(task, str):
             tasks.extend(manager.load([task])["tasks"].values())
         else:
             tasks.append(task)
-    return {task.OUTPUT_TYPE for task in preflight.tasks_of(tasks).values()}
+    return {
+        task.OUTPUT_TYPE
+        for task in preflight.tasks_of(tasks).values()
+        if not (task.config.metadata or {}).get("asks")
+    }
 
 
 def save(tracker: Any, results: Results, samples: Samples | None) -> list[Exception]:

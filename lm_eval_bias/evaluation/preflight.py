@@ -58,6 +58,15 @@ def split_tasks(tasks: str | list[str] | None) -> list[str]:
     return list(filter(None, names))
 
 
+def without_tags(tasks: str | list[str] | None, entries: Entries) -> list[str]:
+    """Return names of tasks, with the tasks that have a tag (``social_bias``) in its place."""
+    names = []
+    for name in split_tasks(tasks):
+        tagged = [entry.name for entry in entries.values() if name in entry.tags]
+        names += tagged or [name]
+    return names
+
+
 def only_ours(names: list[str], entries: Entries) -> bool:
     """Tell whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
     families = tuple(registry.by_name())
@@ -175,14 +184,19 @@ def before_loading(
 
 
 def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
-    """Refuse flags that the harness would ignore, or that would glue two sentences together."""
-    ours = [entry.name for entry in entries if entry.path is not None]
-    if ours and config.num_fewshot:
-        raise BiasError(
-            f"--num_fewshot {config.num_fewshot}: {ours[0]} has no examples in its prompts, and the harness would pass "
-            "the flag over: leave it out, or run other tasks separately"
-        )
-    if ours and config.system_instruction and not config.apply_chat_template:
+    """Say which tasks pass flags over; refuse one that would glue two sentences together."""
+    ours = [entry for entry in entries if entry.path is not None]
+    plain = [entry for entry in ours if set(entry.asks) & set(KINDS)]
+    for flag, concerned, says in (
+        ("num_fewshot", ours, "no examples in the prompts"),
+        ("apply_chat_template", plain, "plain sentences are scored"),
+        ("system_instruction", plain, "plain sentences are scored"),
+    ):
+        if concerned and getattr(config, flag):
+            names = [entry.name for entry in concerned]
+            logger.warning("--%s doesn't apply to %s (%s)", flag, few(names), says)
+    asks_prompts = len(ours) > len(plain)
+    if asks_prompts and config.system_instruction and not config.apply_chat_template:
         raise BiasError(
             "--system_instruction: without a chat template the harness glues it to the prompt: add "
             "--apply_chat_template"
@@ -300,9 +314,13 @@ def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
     asks = request_kinds(entries)
     problem = misfit(config, entries)
     if problem:
+        refused = [entry.name for entry in entries if misfit(config, [entry])]
+        has_others = any(isinstance(task, str) for task in config.tasks)
+        if len(refused) < len(entries) or has_others:
+            raise BiasError(f"{problem}: leave out {few(refused)}")
         raise problem
     _check_tokenizer(config, kind, asks)
-    if asks and "Chat" in _asker(kind) and not config.apply_chat_template:
+    if asks and "Chat" in internals.asker(kind) and not config.apply_chat_template:
         raise BiasError(
             f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template"
         )
@@ -356,35 +374,16 @@ def _model_class(config: EvaluatorConfig) -> Any:
         raise BiasError(f"--model {config.model}: {import_failure(error)}") from error
 
 
-def _asker(kind: Any) -> str:
-    """Return the name of the class that asks a model type's requests; chat models have their own."""
-    for base in getattr(kind, "__mro__", ()):
-        if "loglikelihood" in vars(base):
-            return base.__name__
-    return ""
-
-
 def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
     """Say why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
-    from lm_eval_bias.scoring.token_likelihoods import no_loglikelihoods
-
     asks = request_kinds(entries)
     if not asks:
         return None
-    plain = [entry.name for entry in entries if set(entry.asks) & set(KINDS)]
-    for flag in ("apply_chat_template", "system_instruction"):
-        if plain and getattr(config, flag):
-            return BiasError(
-                f"--{flag}: {plain[0]} scores plain sentences: run it without this flag"
-            )
     kind = _model_class(config)
-    if hasattr(kind, "refusal"):
-        return kind.refusal(config.model_args, asks)
-    if internals.derives_from(kind, "HFLM"):
+    problem = internals.impossible(kind, config.model_args, asks, asks)
+    if problem is None and internals.derives_from(kind, "HFLM"):
         return _unfit_architecture(config.model_args, asks)
-    if set(asks) != {"generate_until"} and "Chat" in _asker(kind):
-        return no_loglikelihoods(config.model)
-    return None
+    return problem
 
 
 def _unfit_architecture(model_args: Facts, asks: list[str]) -> BiasError | None:

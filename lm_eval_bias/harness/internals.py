@@ -50,6 +50,7 @@ DETECT_BATCH_SIZE = (
     "_detect_batch_size"  # of HFLM, called before every generation with batch_size=auto
 )
 MODEL_GENERATE = "_model_generate"  # of VLLM: tokens to texts, with why these ended
+REFUSES = "refuses"  # on a request type's method that only refuses: why
 WRITE_OUT = "lm_eval.evaluator_utils"  # the logger that --write_out writes prompts to
 NO_DOCUMENTS = "did not find any docs"
 
@@ -212,6 +213,60 @@ def is_client(model: Any) -> bool:
 def derives_from(kind: Any, *names: str) -> bool:
     """Tell whether a model class is, or derives from, one of the harness's with these names; imports none."""
     return any(owner.__name__ in names for owner in getattr(kind, "__mro__", ()))
+
+
+def impossible(
+    kind: Any, arguments: Facts, asks: Sequence[str], methods: Sequence[str]
+) -> BiasError | None:
+    """Say why a model class can't answer requests, as far as it tells before it is asked; ``None`` where it can.
+
+    Args:
+        kind: The class.
+        arguments: The ``--model_args``.
+        asks: Kinds of questions, ``loglikelihood`` or ``generate_until``.
+        methods: Names of the request types.
+    """
+    if hasattr(kind, "refusal"):
+        return kind.refusal(arguments, asks)
+    for name in methods:
+        problem = getattr(getattr(kind, name, None), REFUSES, "")
+        if problem:
+            return BiasError(f"the model type {kind.__name__} {problem}")
+    if set(asks) != {"generate_until"} and "Chat" in asker(kind):
+        return no_loglikelihoods(kind.__name__)
+    return None
+
+
+def no_loglikelihoods(model: str) -> BiasError:
+    """Make the error for a backend that only writes texts."""
+    return BiasError(
+        f"the model type {model} gives no log-likelihoods, which these tasks need: use a completions endpoint with "
+        "log-probabilities (local-completions), hf or vllm"
+    )
+
+
+def asker(kind: Any) -> str:
+    """Return the name of the class that asks a model type's requests; chat models have their own."""
+    for base in getattr(kind, "__mro__", ()):
+        if "loglikelihood" in vars(base):
+            return base.__name__
+    return ""
+
+
+def evaluation() -> tuple[type | None, Data]:
+    """Return the class of the model that the harness evaluates now, and its tasks by name; none without a model.
+
+    It builds all requests before it asks the first, but doesn't tell a task whom they are for: its frame does.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        place = frame.f_globals.get("__name__"), frame.f_code.co_name
+        if place == ("lm_eval.evaluator", "evaluate"):
+            model = frame.f_locals["lm"]
+            inner = model.lm if derives_from(type(model), "CachingLM") else model
+            return type(inner), frame.f_locals["eval_tasks"]
+        frame = frame.f_back
+    return None, {}
 
 
 def tasks_folder() -> Path:

@@ -51,7 +51,7 @@ def _wanted() -> dict[str, str]:
 def found_by_harness() -> frozenset[str]:
     """Return the tasks of other packages that the harness finds by itself, from entry points in ``lm_eval.tasks``.
 
-    Releases up to 0.4.13 find none; later ones look there even where they are asked to leave out their own tasks.
+    Release 0.4.13 finds none; later ones look there even where they are asked to leave out their own tasks.
     """
     return frozenset(internals.task_manager().all_tasks)
 

@@ -48,7 +48,8 @@ def of_task(
     The task adds, when its documents are asked, ``documents``: one SHA-256 of all documents of the data set and what is
     asked of each, in whatever order they come, without examples, chat template and system instruction, or ``scored``,
     the same of the documents that were run, where they are a part; ``different_prompts``, how many of these ask
-    something else; and ``chat_template``, where prompts were put into one.
+    something else; ``chat_template``, where prompts were put into one; and ``passed_over``, flags for chat models that
+    a task of plain sentences didn't use.
 
     Args:
         benchmark: Its benchmark.

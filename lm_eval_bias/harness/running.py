@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import logging
-import math
 import os
 import random
 import re
@@ -14,15 +13,18 @@ import sqlite3
 import subprocess
 import sys
 import traceback
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, redaction
 from lm_eval_bias.core.answers import finish_reasons
 from lm_eval_bias.core.errors import BiasError, import_failure, one_line
+from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.harness import distributed, internals, servers
+from lm_eval_bias.harness.score_aggregation import BareCarrier, in_results
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.run_data import Value
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
 logger = logging.getLogger("lm_eval.bias")
@@ -236,26 +238,33 @@ def evaluate(
         )
     if results is not None:
         internals.name_model(results, tracker, model, config.model, config.model_args)
+        for scores in (
+            *results["results"].values(),
+            *results.get("groups", {}).values(),
+        ):
+            for key, value in list(scores.items()):
+                if "_stderr_stderr," in key:  # the harness's, of our standard errors
+                    del scores[key]
+                elif isinstance(value, float):
+                    scores[key] = in_results(value)
     return results
 
 
 def samples_in_order(
     samples: Samples,
 ) -> Samples:
-    """Sort samples by document (the harness orders them by rank).
-
-    Standard errors have no value for a document, and ``nan`` becomes ``None``: the document contributes nothing.
-    """
+    """Sort samples by document (the harness orders them by rank), without standard errors, which no document has."""
     by_task = {}
     for task, logged in samples.items():
         filters = list(dict.fromkeys(sample["filter"] for sample in logged))
         scored = []
         for sample in logged:
-            kept: Data = {}
-            for name, value in sample.items():
-                is_nan = isinstance(value, float) and math.isnan(value)
-                if not name.endswith("_stderr"):
-                    kept[name] = None if is_nan else value
+            metrics = [one for one in sample["metrics"] if not one.endswith("_stderr")]
+            kept = {key: sample[key] for key in sample if not key.endswith("_stderr")}
+            kept["metrics"] = metrics
+            for name in ("doc", *metrics):
+                is_empty = isinstance(sample[name], BareCarrier)
+                kept[name] = None if is_empty else plain(sample[name])
             reasons = finish_reasons(sample["resps"])
             if reasons:
                 kept["finish_reasons"] = reasons
@@ -291,13 +300,25 @@ def save(tracker: Any, results: Results, samples: Samples | None) -> list[Except
     return failures
 
 
-def tables(results: Results, without: Container[str] = ()) -> str:
-    """Make the harness's own tables of tasks (``without`` some) and groups; empty if no scores are left."""
+def tables(results: Results, scores: Mapping[str, Mapping[str, Value]]) -> str:
+    """Make the harness's own tables of tasks and groups; empty if there are no scores to show.
+
+    Args:
+        results: Of a run.
+        scores: Of some tasks, in place of what the results have; tasks without any are left out.
+    """
     from lm_eval.utils import make_table
 
-    shown = {
-        name: entry for name, entry in results["results"].items() if name not in without
-    }
+    shown = {}
+    for name, entry in results["results"].items():
+        if name not in scores:
+            shown[name] = entry
+        elif scores[name]:
+            label = next(key.partition(",")[2] for key in entry if "," in key)
+            shown[name] = {}
+            for score, value in scores[name].items():
+                shown[name][f"{score},{label}"] = in_results(value.value)
+                shown[name][f"{score}_stderr,{label}"] = in_results(value.stderr)
     # groups of ours have no scores
     if not any("," in key for entry in shown.values() for key in entry):
         return ""

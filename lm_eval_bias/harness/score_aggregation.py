@@ -1,97 +1,160 @@
-"""A score as a metric of the harness: one value per document, aggregated to a value and a standard error."""
+"""Scores as metrics of the harness: a value per document, aggregated to a value and a standard error.
+
+The harness gets the main scores alone (:func:`in_table`); the others stand in the task's ``metric_list``.
+"""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import fault, kind_of
-from lm_eval_bias.custom_metrics.score import Estimate, Record, Score, undefined
+from lm_eval_bias.core.numbers import plain
+from lm_eval_bias.custom_metrics.score import (
+    Estimate,
+    Record,
+    Score,
+    finite,
+    undefined,
+)
+
+Result = float | str  # a number, or UNDEFINED
+# of an estimate, where it has them
+_TOLD = ("interval", "fixed_interval", "unsaid", "clusters", "stays")
+UNDEFINED = "N/A"  # in the harness's results, as it writes what has no value itself
 
 
-class CarriedRecord(float):
-    """A document's contribution to the first score, which carries the document's record to the aggregation.
-
-    It can be pickled, so that the harness can gather it from several ranks, and knows the place of its document, since
-    the harness puts one rank's documents behind another's. For a document that can't be scored it has the reason.
-    """
-
-    record: Record
-    place: int
-    failure: str
-
-    def __new__(
-        cls,
-        contribution: float | None,
-        record: Any = None,
-        place: int = 0,
-        failure: str = "",
-    ) -> CarriedRecord:
-        """Make a float with a record; ``nan`` where there is no contribution."""
-        value = math.nan if contribution is None else contribution
-        carrier = super().__new__(cls, value)
-        carrier.record, carrier.place, carrier.failure = record, place, failure
-        return carrier
-
-
-@dataclass
-class Aggregation:
-    """A score's value and standard error over all documents, as two functions for the harness.
-
-    The harness gives each function the values of its metric; the records come with the first metric of all.
+class Recorded(NamedTuple):
+    """The record of a document.
 
     Attributes:
-        score: The score.
-        carriers: The records, in a list that a task's scores share.
-        task: The task's name.
-        entry: The score's entry in the result file, which gets its reason, intervals and degrees of freedom.
+        place: Of the document in its task: the harness puts one rank's documents behind another's.
+        record: The record.
+        failure: Why there is none; empty where there is one.
     """
 
-    score: Score
-    carriers: list[CarriedRecord]
-    task: str
-    entry: Data
-    _stderr: float = math.nan
+    place: int
+    record: Record
+    failure: str = ""
 
-    def _computed(self) -> Estimate:
-        """Estimate the score; ``nan`` where a document has no record, or the score fails on the records."""
-        failed = [carrier.failure for carrier in self.carriers if carrier.failure]
+
+class Carrier(float):
+    """A document's contribution to a score, which carries its record from one rank to another in a pickle."""
+
+    recorded: Recorded
+
+
+class BareCarrier(str):
+    """The same of a document without a contribution: ``nan`` would be no JSON in the harness's logs."""
+
+    recorded: Recorded
+
+
+def carrying(contribution: float | None, recorded: Recorded) -> Carrier | BareCarrier:
+    """Put a record behind a document's contribution."""
+    carrier: Carrier | BareCarrier
+    if contribution is None:
+        carrier = BareCarrier(UNDEFINED)
+    else:
+        carrier = Carrier(contribution)
+    carrier.recorded = recorded
+    return carrier
+
+
+def in_results(number: float) -> Result:
+    """Return a number as the harness's results hold it; :data:`UNDEFINED` where it is none.
+
+    >>> in_results(0.5), in_results(float("nan"))
+    (0.5, 'N/A')
+    """
+    return number if math.isfinite(number) else UNDEFINED
+
+
+def in_table(scores: Sequence[Score], main: Sequence[str]) -> list[Score]:
+    """Choose the scores of the harness's tables and logs: the main ones, else all that are no cells of a breakdown."""
+    chosen = [score for score in scores if score.name in main]
+    return chosen or [score for score in scores if score.headline] or list(scores)
+
+
+class Aggregation:
+    """A task's scores over all documents, as functions for the harness; estimated when it asks for the first.
+
+    Attributes:
+        records: Of this rank's documents, until they are estimated.
+        directions: Whether more of a metric is better; ``None`` for metrics without a better end.
+        functions: By metric, what makes its number of the values of all documents.
+    """
+
+    def __init__(
+        self, task: str, scores: Sequence[Score], table: Sequence[Score], entries: Data
+    ) -> None:
+        """Make the functions.
+
+        Args:
+            task: The task's name.
+            scores: All its scores.
+            table: Those that are metrics.
+            entries: What the result file says of each score, by name; they get reason, intervals and degrees of
+                freedom, and value and standard error of those that aren't metrics.
+        """
+        self.records: list[Recorded] = []
+        self.directions: dict[str, bool | None] = {}
+        self.functions: dict[str, Callable[[Sequence[Any]], Result]] = {}
+        self._task = task
+        self._scores = scores
+        self._entries = entries
+        self._estimates: dict[str, Estimate] = {}
+        for score in table:
+            self.functions[score.name] = partial(self._number, score.name, "value")
+            self.directions[score.name] = score.higher_is_better
+            if score.has_stderr:  # what the harness shows in its Stderr column
+                error = f"{score.name}_stderr"
+                self.functions[error] = partial(self._number, score.name, "stderr")
+
+    def _number(self, score: str, which: str, values: Sequence[Any]) -> Result:
+        """Return a score or its standard error; :data:`UNDEFINED` where there is none."""
+        return in_results(getattr(self.estimates(values)[score], which))
+
+    def estimates(self, values: Sequence[Any] = ()) -> dict[str, Estimate]:
+        """Estimate all scores of the documents that were recorded since the last time.
+
+        Args:
+            values: Of a metric, of all ranks one behind another; their carriers stand for this rank's records.
+        """
+        carried = [each.recorded for each in values if hasattr(each, "recorded")]
+        records = carried or self.records
+        if records and (self.records or not self._estimates):
+            records.sort(key=operator.attrgetter("place"))
+            self._estimates = {
+                score.name: self._estimate(score, records) for score in self._scores
+            }
+            self.records = []
+        return self._estimates
+
+    def _estimate(self, score: Score, recorded: Sequence[Recorded]) -> Estimate:
+        """Estimate a score and tell its entry; undefined if a document has no record, or the score fails on them."""
+        failed = [each.failure for each in recorded if each.failure]
+        records = [each.record for each in recorded]
         if failed:
             more = f", and {len(failed) - 1} more documents" if failed[1:] else ""
-            return undefined(f"{failed[0]}{more}", len(self.carriers))
-        records = [carrier.record for carrier in self.carriers]
-        try:
-            return self.score.compute(records)
-        except Exception as error:
-            # other people's code must not lose the run's answers
-            text = f"the score {self.score.name} failed ({kind_of(error)})"
-            fault(f"{self.task}: {text}")
-            return undefined(text, len(records))
-
-    def value(self, values: Sequence[Any]) -> float:
-        """Return the score."""
-        carriers = [value for value in values if isinstance(value, CarriedRecord)]
-        if carriers:  # of all ranks, one behind another
-            self.carriers[:] = sorted(carriers, key=operator.attrgetter("place"))
-        estimate = self._computed()
-        self._stderr = estimate.stderr
-        self.entry["n"] = estimate.n
-        self.entry["dof"] = estimate.dof if math.isfinite(estimate.dof) else None
-        for name in ("interval", "fixed_interval"):
-            ends = getattr(estimate, name)
-            if ends is not None:
-                self.entry[name] = list(ends)
-        if estimate.reason:
-            self.entry["note"] = estimate.reason
-        for name in ("unsaid", "clusters", "stays"):
-            if told := getattr(estimate, name):
-                self.entry[name] = told
-        return estimate.value
-
-    def stderr(self, values: Sequence[Any]) -> float:
-        """Return the standard error of the value; the harness asks for the value first."""
-        return self._stderr
+            estimate = undefined(f"{failed[0]}{more}", len(records))
+        else:
+            try:
+                estimate = score.compute(records)
+            except Exception as error:
+                # other people's code must not lose the run's answers
+                text = f"the score {score.name} failed ({kind_of(error)})"
+                fault(f"{self._task}: {text}")
+                estimate = undefined(text, len(records))
+        entry = self._entries[score.name]
+        entry |= {"n": estimate.n, "dof": finite(estimate.dof)}
+        if score.name not in self.functions:
+            entry |= plain({"value": estimate.value, "stderr": estimate.stderr})
+        told = {name: getattr(estimate, name) for name in _TOLD}
+        told["note"] = estimate.reason
+        entry |= {name: plain(fact) for name, fact in told.items() if fact}
+        return estimate

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import itertools
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import datasets
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
@@ -23,16 +26,26 @@ from lm_eval_bias.core import (
 )
 from lm_eval_bias.core.benchmark import SAMPLES_BY_DEFAULT, samples_texts
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
+from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.questions import (
     EXACT,
     GENERATED,
+    KINDS,
     WITH_LENGTH,
     WITH_LENGTH_IF_KNOWN,
 )
-from lm_eval_bias.custom_metrics.score import Record, Score
+from lm_eval_bias.custom_metrics.score import Record, Score, finite
 from lm_eval_bias.harness import distributed, internals, registration, run_inputs
-from lm_eval_bias.harness.score_aggregation import Aggregation, CarriedRecord
+from lm_eval_bias.harness.score_aggregation import (
+    Aggregation,
+    Recorded,
+    carrying,
+    in_table,
+)
 
+# not below ours: as the harness says what it passes over; `run` says it of all tasks at once
+logger = logging.getLogger("lm_eval.task")
+_FOR_CHATS = ("apply_chat_template", "system_instruction")
 UNITS = (
     "percent",
     "proportion",
@@ -43,9 +56,9 @@ UNITS = (
     "count",
     "nats",
 )
-# A text ends where the model ends it: a stop string can stand within thoughts, and would cut off the answer. GG-BBQ's
-# authors allow 1,024 new tokens.
-WRITTEN = {"until": [], "max_gen_toks": 1024}
+# A text ends where the model ends it: a stop string can stand within thoughts, and would cut off the answer. 128 tokens
+# kept every answer of a model that doesn't think (docs/chat_models.md); one that thinks needs more.
+WRITTEN = {"until": [], "max_gen_toks": 128}
 Doc = dict[str, Any]
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
 
@@ -147,6 +160,11 @@ class BiasTask(ConfigurableTask):
                 f"{settings.get('task')}: its YAML's filter_list names {len(filters)} filters, but a score has one "
                 "value and one interval: keep one filter, and write a separate task for each of the others"
             )
+        if settings.setdefault("num_fewshot", 0):
+            raise BiasError(
+                f"{settings.get('task')}: its YAML's num_fewshot is {settings['num_fewshot']}, but its prompts have no "
+                "examples: write num_fewshot: 0"
+            )
         settings["metric_list"] = []
         if settings.get("output_type") == "generate_until":
             given = settings.get("generation_kwargs") or {}
@@ -181,20 +199,17 @@ class BiasTask(ConfigurableTask):
         self._add_metrics()
 
     def _add_metrics(self) -> None:
-        carriers: list[CarriedRecord] = []
-        self._aggregations: dict[str, Callable[[Sequence[Any]], float]] = {}
-        self._directions: dict[str, bool | None] = {}
         self.config.metric_list = []
+        entries = {}
         for score in self.scores:
-            entry = {"metric": score.name, **score.describe()}
+            entry = entries[score.name] = {"metric": score.name, **score.describe()}
             del entry["name"]
             self.config.metric_list.append(entry)
-            aggregation = Aggregation(score, carriers, self.config.task, entry)
-            self._aggregations[score.name] = aggregation.value
-            self._directions[score.name] = score.higher_is_better
-            if score.has_stderr:  # what the harness shows in its Stderr column
-                self._aggregations[f"{score.name}_stderr"] = aggregation.stderr
-                self._directions[f"{score.name}_stderr"] = None
+        table = in_table(self.scores, self.benchmark.main)
+        self.total = Aggregation(self.config.task, self.scores, table, entries)
+        self._table = table
+        self._aggregations: Data = self.total.functions
+        self._directions: Data = self.total.directions
 
     def override_metric(self, metric_name: str) -> None:
         """Override: put the metric of ``--predict_only`` in place of all scores."""
@@ -219,8 +234,8 @@ class BiasTask(ConfigurableTask):
                 f"{self.config.task}: the YAML names no custom_dataset function"
             )
         splits = build(**self.config.metadata, **(dataset_kwargs or {}))
-        self.dataset = {split: Documents(docs) for split, docs in splits.items()}
-        fields = self.dataset.get(self.config.test_split, Documents()).features
+        self._splits = {split: Documents(docs) for split, docs in splits.items()}
+        fields = self._splits.get(self.config.test_split, Documents()).features
         for key in ("doc_to_text", "doc_to_choice"):
             field = getattr(self.config, key)
             is_name = isinstance(field, str) and field.isidentifier()
@@ -230,6 +245,21 @@ class BiasTask(ConfigurableTask):
                     f"its YAML's {key} names the field {field!r}, which document 0 doesn't have"
                 )
 
+    @functools.cached_property
+    def dataset(self) -> datasets.DatasetDict:
+        """The documents by split, in the form that other people's scripts expect of a task; made when asked for."""
+        made = {
+            split: datasets.Dataset.from_list(docs)
+            for split, docs in self._splits.items()
+        }
+        return datasets.DatasetDict(made)
+
+    def test_docs(self) -> Any:
+        """Override: return the documents as a list."""
+        docs = self._splits[self.config.test_split]
+        process = self.config.process_docs
+        return docs if process is None else process(docs)
+
     def doc_to_target(self, doc: Doc, doc_to_target: Any = None) -> Any:
         """Override: return an empty template as it is; the harness would compile it for every document."""
         template = self.config.doc_to_target if doc_to_target is None else doc_to_target
@@ -238,21 +268,24 @@ class BiasTask(ConfigurableTask):
         return super().doc_to_target(doc, doc_to_target)
 
     def build_all_requests(self, *, tokenizer_name: str = "", **kwargs: Any) -> None:
-        """Override: refuse flags that don't fit, and let the key of ``--cache_requests`` change with the documents.
+        """Override: pass over flags for chat models where sentences are scored, and record what is asked.
+
+        The key of ``--cache_requests`` has to change with the documents.
 
         The harness keys that cache by the task's name, so that other ``--metadata`` or ``--samples`` would get the old
         prompts. The tokenizer's name is the part of the key that a task can add to.
         """
-        if self.config.num_fewshot:
-            raise BiasError(
-                f"{self.config.task} has no examples in its prompts: run it without --num_fewshot"
-            )
-        for flag in ("apply_chat_template", "system_instruction"):
+        passed_over = []
+        if set(self.asks) & set(KINDS):
             # a question consists of its own sentences alone
-            if kwargs.get(flag) and self.config.metadata.get("asks"):
-                raise BiasError(
-                    f"{self.config.task} scores plain sentences: run it without --{flag}"
-                )
+            passed_over = [flag for flag in _FOR_CHATS if kwargs.get(flag)]
+            kwargs |= dict.fromkeys(passed_over)
+        for flag in passed_over:
+            logger.info(
+                "%s scores plain sentences, to which --%s doesn't apply",
+                self.config.task,
+                flag,
+            )
         limit = kwargs.get("limit")
         samples = kwargs.get("samples")
         uses_template = bool(kwargs.get("apply_chat_template"))
@@ -264,6 +297,8 @@ class BiasTask(ConfigurableTask):
             self.config.repeats = 1  # the likeliest text will do
         self._choose_beginning(kwargs.get("chat_template") if uses_template else None)
         self._record_inputs(limit, samples, uses_template)
+        if passed_over:
+            self.config.metadata["inputs"]["passed_over"] = passed_over
         if kwargs.get("cache_requests"):
             beginning = self.config.metadata.get(BEGINNING)
             content = json.dumps(
@@ -273,15 +308,41 @@ class BiasTask(ConfigurableTask):
             )
             tokenizer_name += f"-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
         self._world_size = kwargs.get("world_size", 1)
+        self.total.records = []
         order = []
         if self._world_size > 1:
             self._places = {id(doc): i for i, doc in enumerate(self.eval_docs)}
             order = self._kinds_of_ranks(limit, samples)
         super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
+        self._refuse_model()
         if order:
             self._instances.sort(
                 key=lambda instance: order.index(instance.request_type)
             )
+
+    def _refuse_model(self) -> None:
+        """Refuse the harness's model if it can't answer this task, before any task of the run is asked.
+
+        Raises:
+            BiasError: It can't; names all tasks to leave out.
+        """
+        kind, tasks = internals.evaluation()
+        methods = list({request.request_type for request in self._instances})
+        problem = kind and internals.impossible(kind, {}, self.asks, methods)
+        if problem:
+            refused = {self.config.task: None}
+            for name, task in tasks.items():
+                is_ours = isinstance(task, BiasTask)
+                if is_ours and internals.impossible(kind, {}, task.asks, task.asks):
+                    refused[name] = None
+            raise BiasError(f"{problem}: leave out {few(refused)}")
+
+    @property
+    def asks(self) -> Sequence[str]:
+        """What its model has to answer: kinds of questions, ``loglikelihood`` or ``generate_until``."""
+        writes = self.OUTPUT_TYPE == "generate_until"
+        kind = "generate_until" if writes else "loglikelihood"
+        return self.config.metadata.get("asks") or [kind]
 
     def _choose_beginning(self, chat_template: Callable[..., Any] | None) -> None:
         """Choose how to ask for texts with a given beginning (``gen_prefix``), and record it.
@@ -419,29 +480,31 @@ class BiasTask(ConfigurableTask):
         return requests
 
     def process_results(self, doc: Doc, results: Sequence[Any]) -> Data:
-        """Return each score's contribution for the log; one of them carries the record that aggregation needs."""
+        """Record a document, and return its contribution to each metric for the log: ``None`` where it has none.
+
+        Between ranks one of them carries the record.
+        """
         if self._only_predicts:
             return {"bypass": 999}  # the harness's own placeholder
         metrics = dict.fromkeys(self._aggregations)
-        carrier = self.scores[0].name  # which the harness aggregates first
-        place = self._places.get(id(doc), 0)
+        place = self._places.get(id(doc), len(self.total.records))
         try:
-            record = self.benchmark.record(doc, results)
+            recorded = Recorded(place, self.benchmark.record(doc, results))
         except Exception as error:  # other people's code can fail in any way; the run's answers must not be lost
-            metrics[carrier] = CarriedRecord(
-                None, {}, place, self._failed(doc, "record", error)
-            )
-            return metrics
-        metrics |= {
-            score.name: self._contribution(score, record, doc) for score in self.scores
-        }
-        metrics[carrier] = CarriedRecord(metrics[carrier], record, place)
+            recorded = Recorded(place, {}, self._failed(doc, "record", error))
+        else:
+            for score in self._table:
+                metrics[score.name] = self._contribution(score, recorded.record, doc)
+        self.total.records.append(recorded)
+        if self._world_size > 1:
+            first = self._table[0].name
+            metrics[first] = carrying(metrics[first], recorded)
         return metrics
 
     def _contribution(self, score: Score, record: Record, doc: Doc) -> float | None:
         """Compute a document's part in a score, for the log."""
         try:
-            return score.contribution(record)
+            return finite(score.contribution(record))
         except Exception as error:  # other people's code can fail in any way
             self._failed(doc, score.name, error)
             return None

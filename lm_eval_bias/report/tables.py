@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
+from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.core.page_parts import Cell, Column, Table
-from lm_eval_bias.custom_metrics.score import finite
 from lm_eval_bias.report.escaping import Markup, guarded, latex, latex_comment, markdown
 
 
@@ -104,19 +103,6 @@ def titled(style: str, table: Table) -> str:
     if style == "md":
         return f"**{markdown(table.caption)}**\n\n{markdown_table(table)}"
     return f"{table.caption}\n{text_table(table)}"
-
-
-def plain(value: Any) -> Any:
-    """Convert data for JSON and CSV: ``None`` where there is no finite number, lists for tuples.
-
-    >>> plain({"interval": (0.5, float("inf")), "value": float("nan")})
-    {'interval': [0.5, None], 'value': None}
-    """
-    if isinstance(value, float):
-        return finite(value)
-    if isinstance(value, Mapping):
-        return {key: plain(entry) for key, entry in value.items()}
-    return list(map(plain, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _field(value: object) -> object:

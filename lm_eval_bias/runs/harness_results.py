@@ -18,7 +18,7 @@ from lm_eval_bias.core.answers import DAMAGE, NotOurs, SavedSample
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
-from lm_eval_bias.custom_metrics.score import Estimate, Meaning, undefined
+from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Meaning, undefined
 from lm_eval_bias.runs import remarks, sample_logs
 
 Tasks = Mapping[str, TaskRun]
@@ -100,8 +100,8 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
 
     An error of 0, which other people's benchmarks may write, is no certainty: an interval without width is dropped.
     """
-    ends = entry.get("interval")
-    fixed = entry.get("fixed_interval")
+    ends = _ends(entry.get("interval"))
+    fixed = _ends(entry.get("fixed_interval"))
     dof = entry.get("dof")
     if stderr == 0 and ends and ends[0] >= ends[1]:
         ends = None
@@ -111,8 +111,8 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
         entry.get("n"),
         entry.get("note") or "",
         math.inf if dof is None else dof,
-        ends and tuple(ends),
-        fixed and tuple(fixed),
+        ends,
+        fixed,
         entry.get("unsaid") or "",
         entry.get("clusters"),
         entry.get("stays") or 0.0,
@@ -120,12 +120,23 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
     return Value.of(Meaning.described(name, entry), estimate)
 
 
+def _ends(ends: Sequence[float | None] | None) -> Bounds | None:
+    """Read an interval, of which an end without bound is no number."""
+    if not ends:
+        return None
+    low, high = ends
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
 def _number(value: Any) -> float:
     return math.nan if value in ("N/A", None) else float(value)
 
 
 def _scores(results: Facts, config: Facts) -> dict[str, Value]:
-    """Read the scores from a task's entry in the harness's results, which has them as ``name,filter``."""
+    """Read the scores: main ones from the harness's results, as ``name,filter``, the others from their entries.
+
+    Files of earlier versions have all of them in the results.
+    """
     labels = dict(key.split(",", 1) for key in results if "," in key)
     scores = {}
     for entry in config.get("metric_list") or []:
@@ -133,7 +144,11 @@ def _scores(results: Facts, config: Facts) -> dict[str, Value]:
         if name in labels:
             value = _number(results[f"{name},{labels[name]}"])
             stderr = _number(results.get(f"{name}_stderr,{labels[name]}"))
-            scores[name] = value_of(name, value, stderr, entry)
+        elif "value" in entry:
+            value, stderr = _number(entry["value"]), _number(entry["stderr"])
+        else:
+            continue
+        scores[name] = value_of(name, value, stderr, entry)
     return scores
 
 

@@ -92,11 +92,18 @@ def choices(run: Run, task: TaskRun) -> dict[str, str]:
         options["gen_kwargs"] = str(run.provenance["gen_kwargs"])
     if task.inputs.get("num_fewshot"):
         options["num_fewshot"] = str(task.inputs["num_fewshot"])
-    instruction = run.provenance.get("system_instruction")
+    instruction = _used(run, task, "system_instruction")
     if instruction:
         content = instruction.encode("utf-8", "replace")
         options["system_instruction"] = hashlib.sha256(content).hexdigest()[:12]
     return options
+
+
+def _used(run: Run, task: TaskRun, fact: str) -> str | None:
+    """Return a run's chat template or system instruction; ``None`` where the task passed it over."""
+    flags = task.inputs.get("passed_over", ())
+    is_passed_over = fact in [flag.removeprefix("apply_") for flag in flags]
+    return None if is_passed_over else run.provenance.get(fact)
 
 
 def key(run: Run, task: TaskRun) -> tuple[str, ...]:
@@ -139,7 +146,7 @@ def describe(run: Run, task: TaskRun) -> str:
     ]
     if run.provenance.get("model"):
         parts.append(f"--model {run.provenance['model']}")
-    if run.provenance.get("chat_template") or task.inputs.get("chat_template"):
+    if _used(run, task, "chat_template") or task.inputs.get("chat_template"):
         parts.append("chat template")
     if run.provenance.get("dtype"):
         parts.append(run.provenance["dtype"])
@@ -178,7 +185,7 @@ def changed_options(run: Run, task: TaskRun) -> Iterator[ChangedOption]:
     old = old_version(task)
     if old:
         yield ChangedOption("version", task.version, old)
-    template = run.provenance.get("chat_template")
+    template = _used(run, task, "chat_template")
     if template or task.inputs.get("chat_template"):
         yield ChangedOption(
             "chat_template",

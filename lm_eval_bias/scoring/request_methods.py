@@ -75,6 +75,7 @@ def _refuse(problem: str) -> Callable[..., Answers]:
     def method(self: LM, requests: Requests) -> Answers:
         raise BiasError(f"the model type {type(self).__name__} {problem}")
 
+    setattr(method, internals.REFUSES, problem)
     return method
 
 

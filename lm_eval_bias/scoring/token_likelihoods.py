@@ -243,7 +243,7 @@ def loglikelihoods(model: TemplateLM, pairs: Pairs) -> Answers:
     try:
         answers = checked(model, keys, inputs, run_batch, inputs.__getitem__)
     except NotImplementedError as error:
-        raise no_loglikelihoods(type(model).__name__) from error
+        raise internals.no_loglikelihoods(type(model).__name__) from error
     return [answers[i] for i in places]
 
 
@@ -262,11 +262,3 @@ def _refuse_long(model: TemplateLM, pairs: Pairs) -> None:
             f"a text of {longest} tokens; the model reads at most {limit} (--model_args max_length=... "
             "raises the limit)"
         )
-
-
-def no_loglikelihoods(model: str) -> BiasError:
-    """Make the error for a backend that only writes texts."""
-    return BiasError(
-        f"the model type {model} gives no log-likelihoods, which these tasks need: use a completions endpoint with "
-        "log-probabilities (local-completions), hf or vllm"
-    )

@@ -511,7 +511,7 @@ def test_quick_chat_asks_a_strict_server(
     said("run", "--suite", "quick-chat", *arguments, "--output_path", tmp_path)
     sampled = [asked for asked in server.answered if asked["temperature"] == 1.0]
     assert len(sampled) == 320  # one draw of each prompt of OccuGender
-    assert {asked["max_tokens"] for asked in server.answered} == {1024}
+    assert {asked["max_tokens"] for asked in server.answered} == {128}
     assert not any(
         "stop" in asked for asked in server.answered
     )  # an empty list is refused by OpenAI's API

@@ -1,14 +1,28 @@
 """Every benchmark and variant appears in every command: nothing vanishes from a list, a page, a table or a suite."""
 
 import json
+import shutil
+import subprocess
 
 import pytest
+from lm_eval import simple_evaluate
+from lm_eval.loggers import EvaluationTracker
+from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import harness_tasks
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import suites
+from lm_eval_bias.models.chance import ChanceLM
 from tests.support.made_mirror import make_tiny_mirror
-from tests.support.run_scores import run
+from tests.support.run_scores import (
+    assert_rescored_equals,
+    logs_of,
+    numbers,
+    rescored,
+    results_of,
+    run,
+)
 
 # those that need a file of the user's, and those that the harness runs, are run by tests of their own
 ALONE = [
@@ -64,11 +78,60 @@ def test_in_the_lists(said):
         assert name in ALONE or name in full.leaves_out
 
 
+def test_strict_json_in_every_file(runs):
+    assert set(logs_of(runs[0])) == set(map(task_of, ALONE))  # reads strictly
+    results = results_of(runs[0])
+    undefined = 0
+    for task, scores in results["results"].items():
+        notes = {
+            entry["metric"]: entry.get("note")
+            for entry in results["configs"][task]["metric_list"]
+        }
+        for key, value in scores.items():
+            name, is_score, _ = key.partition(",")
+            assert not name.endswith("_stderr_stderr")
+            if is_score and value == "N/A" and not name.endswith("_stderr"):
+                undefined += 1
+                assert notes[name], key
+    assert undefined
+
+
+def test_plain_harness_writes_strict_json_and_is_rescored_to_the_last_digit(
+    runs, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    make_tiny_mirror(tmp_path / "mirror", monkeypatch)
+    tracker = EvaluationTracker(output_path=str(tmp_path / "out"))
+    results = simple_evaluate(
+        ChanceLM(seed=1),
+        tasks=list(map(task_of, ALONE)),
+        task_manager=TaskManager(
+            include_path=str(tasks_path()),
+            include_defaults=False,
+            metadata={"repeats": 2},
+        ),
+        evaluation_tracker=tracker,
+        limit=80,
+        bootstrap_iters=0,
+    )
+    samples = results.pop("samples")
+    tracker.save_results_aggregated(results=results, samples=samples)
+    for task, logged in samples.items():
+        tracker.save_results_samples(task_name=task, samples=logged)
+    logs_of(tmp_path)
+    found = numbers(results_of(tmp_path))
+    assert_rescored_equals(rescored(capsys, tmp_path), found, least=4)
+    ours = numbers(results_of(runs[0]))
+    assert {task: list(scores) for task, scores in found.items()} == {
+        task: list(scores) for task, scores in ours.items()
+    }
+
+
 def test_in_rescore_and_compare(runs, said):
-    rescored = {
+    benchmarks = {
         entry["benchmark"] for entry in json.loads(said("rescore", runs[0], "--json"))
     }
-    assert rescored == set(ALONE)
+    assert benchmarks == set(ALONE)
     compared = {
         entry["what"]
         for entry in json.loads(said("compare", *runs, "--format", "json"))
@@ -112,3 +175,26 @@ def test_in_check(runs, said, tmp_path):
     assert {finding["task"] for finding in found["runs"][0]["findings"]} >= set(
         map(task_of, ALONE)
     )
+
+
+@pytest.mark.skipif(
+    shutil.which("every_eval_ever") is None, reason="every_eval_ever isn't installed"
+)
+def test_another_packages_converter_takes_every_task(runs, tmp_path):
+    folder = tmp_path / "named"
+    shutil.copytree(runs[0], folder)
+    (path,) = folder.rglob("results_*.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["model_name"] = "own/chance"  # it asks for a developer
+    content["config"]["model_args"] = {"pretrained": "own/chance"}
+    path.write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+    words = "every_eval_ever convert lm_eval --source_organization_name own --evaluator_relationship other"
+    more = ["--log_path", folder, "--output_dir", tmp_path / "out", "--include_samples"]
+    subprocess.run([*words.split(), *more], check=True)  # noqa: S603
+    valued = {
+        task
+        for task, scores in content["results"].items()
+        if any(isinstance(scores[key], float) for key in scores if "," in key)
+    }
+    assert {path.name for path in (tmp_path / "out").iterdir()} == valued
+    assert len(valued) > len(ALONE) // 2

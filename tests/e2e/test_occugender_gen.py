@@ -67,7 +67,7 @@ def test_without_a_chat_template_the_prompts_are_the_papers():
         "temperature": 1.0,
         "top_p": 1.0,
         "top_k": 0,
-        "max_gen_toks": 1024,
+        "max_gen_toks": 128,
     }
     assert explicit.instances[0].args[1] == {"until": [], **sampled}
     for options in (

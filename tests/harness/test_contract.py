@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from lm_eval import simple_evaluate
+from lm_eval import evaluator, simple_evaluate
 from lm_eval.api import registry
 from lm_eval.api.group import Group
 from lm_eval.api.instance import Instance
@@ -54,7 +54,7 @@ CLIENT, METRICS = (
     f"{OPENAI}:LocalCompletionsAPI",
     ("metric_agg_registry", "higher_is_better_registry"),
 )
-HOOKS = "aggregation higher_is_better process_results override_metric download dump_config".split()
+HOOKS = "aggregation higher_is_better process_results override_metric download test_docs dump_config".split()
 BUILD = "limit samples rank world_size cache_requests system_instruction apply_chat_template tokenizer_name".split()
 CALLS = (
     "outputs=outputs, tokens=inputs, ctxlens=ctxlens",
@@ -455,7 +455,7 @@ def test_a_run_of_the_harness(harness_run, tmp_path):
     ):
         holds(hasattr(tracker, name), f"a tracker has no {name}", where)
     holds(
-        "stereotype_gap" in running.tables(results),
+        "stereotype_gap" in running.tables(results, {}),
         "make_table differs",
         f"{DOOR}.running.tables",
     )
@@ -512,3 +512,18 @@ def test_every_request_of_ours_is_a_method_of_models():
             f"LM has no {name}",
             f"{DOOR}.registration",
         )
+
+
+def test_the_frame_of_an_evaluation():
+    where = f"{DOOR}.internals.evaluation"
+    function = inspect.unwrap(evaluator.evaluate)
+    code = function.__code__
+    names = {*code.co_varnames, *code.co_cellvars}
+    holds({"lm", "eval_tasks"} <= names, "its variables differ", where)
+    place = function.__globals__["__name__"], code.co_name
+    holds(place == ("lm_eval.evaluator", "evaluate"), "it has moved", where)
+    source = inspect.getsource(function)
+    first = source.index("build_all_requests("), source.index("getattr(lm, reqtype)(")
+    holds(
+        sorted(first) == list(first), "requests are asked while others are built", where
+    )

@@ -5,7 +5,6 @@ import hashlib
 import pytest
 
 from lm_eval_bias.core import content_hashes
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.data import sources
 from lm_eval_bias.harness import internals
@@ -24,13 +23,11 @@ def inputs(
     samples=None,
     reverse=False,
     chat=False,
-    shots=0,
     **metadata,
 ):
     """What a task tells of its inputs once its requests are made."""
     manager = internals.task_manager([tasks_path() / folder], metadata)
     built = manager.load([task])["tasks"][task]
-    built.set_config("num_fewshot", shots)
     if reverse:
         built.eval_docs.reverse()
     around = (
@@ -163,9 +160,15 @@ def test_code_is_told_whatever_changes_in_it(tmp_path):
     assert len(digests) == 3
 
 
-def test_examples_that_no_prompt_would_have_are_refused():
-    with pytest.raises(
-        BiasError,
-        match=f"{TASK} has no examples in its prompts: run it without --num_fewshot",
-    ):
-        inputs(shots=2)
+@pytest.mark.parametrize("flag", ["apply_chat_template", "system_instruction"])
+def test_sentences_are_scored_without_what_is_for_chat_models(flag, tiny_mirror):
+    manager = internals.task_manager([tasks_path() / "stereoset"])
+    prompts = []
+    for given in (None, "Be fair."):
+        (task,) = manager.load(["stereoset_en_intra"])["tasks"].values()
+        around = {flag: given, "chat_template": ChanceLM().apply_chat_template}
+        task.build_all_requests(limit=2, rank=0, world_size=1, **around)
+        prompts.append([request.args for request in task.instances])
+    assert prompts[0] == prompts[1] != []
+    told = task.config.metadata["inputs"]
+    assert (told["passed_over"], "chat_template" in told) == ([flag], False)

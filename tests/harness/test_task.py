@@ -2,6 +2,7 @@
 
 import json
 
+import datasets
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
@@ -39,12 +40,12 @@ def test_several_filters_are_refused_since_a_score_has_one_value(tmp_path):
         built(tmp_path, filter_list=filters)
 
 
-def test_every_score_has_an_aggregation_and_a_direction(tmp_path):
+def test_the_main_scores_have_an_aggregation_and_a_direction(tmp_path):
     task = built(tmp_path, metric_list=[])
-    names = {score.name for score in task.scores}
-    errors = {f"{score.name}_stderr" for score in task.scores if score.has_stderr}
-    assert set(task.aggregation()) == set(task.higher_is_better()) == names | errors
-    assert all(task.higher_is_better()[name] is None for name in errors)
+    names = set(task.benchmark.main)
+    errors = {f"{name}_stderr" for name in names}
+    assert set(task.aggregation()) == names | errors
+    assert set(task.higher_is_better()) == names < {score.name for score in task.scores}
     assert [entry["metric"] for entry in task.config.metric_list] == [
         score.name for score in task.scores
     ]
@@ -55,3 +56,19 @@ def test_prediction_only_takes_the_place_of_all_metrics(tmp_path):
     task.override_metric("bypass")
     assert set(task.aggregation()) == set(task.higher_is_better()) == {"bypass"}
     assert task.process_results(task.eval_docs[0], []) == {"bypass": 999}
+
+
+def test_examples_are_refused_in_a_yaml_and_passed_over_as_a_flag(tmp_path):
+    assert built(tmp_path).config.num_fewshot == 0
+    with pytest.raises(BiasError, match="own_implicit: its YAML's num_fewshot is 2"):
+        built(tmp_path, num_fewshot=2)
+
+
+def test_its_data_read_like_those_of_any_task(tmp_path):
+    task = built(tmp_path)
+    rows = task.dataset["test"]
+    assert isinstance(rows, datasets.Dataset)
+    assert rows.num_rows == len(task.eval_docs)
+    assert set(rows.features) == set(task.eval_docs[0])
+    assert list(rows.select([1, 3])) == [task.eval_docs[1], task.eval_docs[3]]
+    assert isinstance(task.test_docs(), list)

@@ -177,10 +177,6 @@ def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
     ("flags", "says"),
     [
         (
-            ["--num_fewshot", "5"],
-            f"--num_fewshot 5: {OCCUGENDER} has no examples in its prompts",
-        ),
-        (
             ["--system_instruction", "Be fair."],
             "--system_instruction: without a chat template the harness glues it",
         ),

@@ -63,7 +63,7 @@ def test_gg_bbq_wordings(tiny_mirror):
     assert context == GOLDEN["gg_bbq wording 2"]["context"]
     assert (
         arguments.items()
-        >= {"max_gen_toks": 1024, "temperature": 0.0, "top_p": 0.6}.items()
+        >= {"max_gen_toks": 128, "temperature": 0.0, "top_p": 0.6}.items()
     )
 
 

@@ -6,17 +6,18 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.evaluation import preflight
 
 FILES = sorted(tasks_path().glob("*/*.yaml"))
 # of scored and of written answers, where they aren't 1.0 and 2.0
 VERSIONS = {
-    "gg_bbq": (3.0, 5.0),
-    "gg_bbq, latest": (2.0, 4.0),
-    "es_bbq": (2.0, 2.0),
-    "eurogest": (2.0, 2.0),
-    "mbbq": (2.0, 3.0),
-    "crows_pairs": (1.0, 1.0),
-    "occugender": (1.0, 3.0),
+    "gg_bbq": (3.0, 6.0),
+    "gg_bbq, latest": (2.0, 5.0),
+    "es_bbq": (2.0, 3.0),
+    "eurogest": (2.0, 3.0),
+    "mbbq": (2.0, 4.0),
+    "crows_pairs": (1.0, 2.0),
+    "occugender": (1.0, 4.0),
     "occugender_stories_gen": (1.0, 1.0),
 }
 OWN = {
@@ -32,7 +33,7 @@ def test_file_loads_with_its_functions(path):
     assert metadata["benchmark"] in registry.by_name()
     written = path.stem.endswith("_gen")
     kind = path.parent.name + ", latest" * ("latest" in path.stem)
-    versions = VERSIONS.get(path.stem) or VERSIONS.get(kind, (1.0, 2.0))
+    versions = VERSIONS.get(path.stem) or VERSIONS.get(kind, (1.0, 3.0))
     assert metadata["version"] == versions[written]
     if "group" in config:
         assert all(
@@ -48,7 +49,27 @@ def test_file_loads_with_its_functions(path):
 
 def test_index_holds_exactly_these_tasks():
     manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)
-    assert set(manager.all_tasks) == {p.stem for p in FILES} == OWN
+    names = set(manager.all_tasks) - set(manager.all_tags)
+    assert names == {p.stem for p in FILES} == OWN
+
+
+def test_tags_name_all_tasks_and_those_of_a_benchmark():
+    manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)
+    tagged = {}
+    for path in FILES:
+        config = load_yaml(path, resolve_func=False)
+        if "group" not in config:
+            own = f"social_bias_{path.parent.name}"
+            needs_prompts = path.stem == "own_prompts"
+            assert config["tag"] == ["social_bias", own][needs_prompts:]
+            assert config["num_fewshot"] == 0
+            tagged.setdefault(own, []).append(path.stem)
+    assert set(manager.all_tags) == {"social_bias", *tagged}
+    entries = catalog.entries()
+    for tag, names in tagged.items():
+        assert sorted(preflight.without_tags(tag, entries)) == sorted(names)
+
+    assert preflight.without_tags("own, gg_bbq", entries) == ["own", "gg_bbq"]
 
 
 @pytest.mark.parametrize("upstream", [False, True])

@@ -1,0 +1,113 @@
+"""Bias tasks beside other people's: flags that are for those, and models that can't answer everything."""
+
+import json
+
+import pytest
+from lm_eval import simple_evaluate
+from lm_eval.api.model import LM
+from lm_eval.tasks import TaskManager
+
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path
+from lm_eval_bias.models.chance import ChanceLM
+from tests.support.run_scores import logs_of, run
+from tests.support.tiny import served
+
+PLAIN, PROMPTS = "stereoset_en_intra", "occugender_explicit"
+
+
+@pytest.fixture
+def others(tmp_path, tiny_mirror):
+    """The folder of somebody's task, which takes examples."""
+    rows = [{"q": f"{i}+{i}=", "a": str(2 * i)} for i in range(4)]
+    data = tmp_path / "sums.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    folder = tmp_path / "others"
+    folder.mkdir()
+    (folder / "own_sums.yaml").write_text(
+        "task: own_sums\ndataset_path: json\n"
+        f"dataset_kwargs: {{data_files: {data}}}\n"
+        "test_split: train\nfewshot_split: train\noutput_type: multiple_choice\n"
+        'doc_to_text: q\ndoc_to_target: 0\ndoc_to_choice: ["0", "2"]\n'
+    )
+    return folder
+
+
+def evaluate(model, tasks, others, **more):
+    """What plain ``lm_eval`` makes of tasks."""
+    manager = TaskManager(
+        include_path=[str(tasks_path()), str(others)], include_defaults=False
+    )
+    return simple_evaluate(
+        model, tasks=tasks, task_manager=manager, limit=2, bootstrap_iters=0, **more
+    )
+
+
+def test_examples_go_to_those_tasks_that_take_some(others):
+    results = evaluate(ChanceLM(), [PROMPTS, "own_sums"], others, num_fewshot=2)
+    assert results["n-shot"] == {PROMPTS: 0, "own_sums": 2}
+    assert results["configs"][PROMPTS]["num_fewshot"] == 0
+    prompt = results["samples"]["own_sums"][0]["arguments"][0][0]
+    assert prompt.count("=") == 3
+
+
+def test_flags_for_others_are_passed_over_and_said(others, tmp_path, capsys):
+    model = f"pretrained={served(tmp_path / 'model')}"
+    tasks = ",".join((PLAIN, PROMPTS, "own_sums"))
+    flags = ["--num_fewshot", "2", "--apply_chat_template", "--limit", "2"]
+    more = ["--model_args", model, "--include_path", others, *flags]
+    found = run(tmp_path / "out", tasks, *more, model="hf")
+    err = capsys.readouterr().err
+    assert f"--num_fewshot doesn't apply to {PLAIN}, {PROMPTS} (" in err
+    assert f"--apply_chat_template doesn't apply to {PLAIN} (" in err
+    inputs = [found["configs"][task]["metadata"]["inputs"] for task in (PLAIN, PROMPTS)]
+    assert inputs[0]["passed_over"] == ["apply_chat_template"]
+    assert inputs[1]["chat_template"] is True
+    asked = {
+        task: json.dumps(samples[0]["arguments"])
+        for task, samples in logs_of(tmp_path / "out").items()
+    }
+    marked = {task for task, text in asked.items() if "<user>" in text}
+    assert marked == {PROMPTS, "own_sums"}
+
+
+class Counting(LM):
+    """Somebody's model, which can only tell likelihoods of texts."""
+
+    asked = 0
+
+    def loglikelihood(self, requests):
+        self.asked += len(requests)
+        return [(-9.0, False) for _ in requests]
+
+    def loglikelihood_rolling(self, requests):
+        raise NotImplementedError
+
+    def generate_until(self, requests):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_model_that_cannot_answer_is_refused_before_it_is_asked(
+    others, tmp_path, cached
+):
+    model = Counting()
+    more = {"use_cache": str(tmp_path / "cache")} if cached else {}
+    says = f"'cloze' questions: .*: leave out {PLAIN}$"
+    with pytest.raises(BiasError, match=says):
+        evaluate(model, ["own_sums", PLAIN, PROMPTS], others, **more)
+    assert model.asked == 0
+    assert evaluate(model, ["own_sums", PROMPTS], others, **more)
+    assert model.asked
+
+
+def test_the_harnesss_dummy_model_answers_and_is_refused_in_one_line(others, capsys):
+    tasks = f"own_sums,{PROMPTS},gg_bbq_names_latest_gen"
+    flags = ["--model", "dummy", "--include_path", str(others), "--limit", "2"]
+    assert evaluate("dummy", tasks.split(","), others)
+    assert main(["run", "--tasks", tasks, *flags]) == 0
+    capsys.readouterr()
+    assert main(["run", "--tasks", f"{tasks},{PLAIN}", *flags]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f": leave out {PLAIN}")
