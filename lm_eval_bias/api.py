@@ -310,7 +310,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     >>> gap = Value("gap", 0.25, 0.05, interval=(0.15, 0.35), low=-1.0, high=1.0, neutral=0.0)
     >>> mine = UnknownBenchmark("mine")
     >>> task = TaskRun("my_task", mine, "en", "1.0", documents=80, items=100, metadata={}, scores={"gap": gap})
-    >>> frame = scores(Run("tiny", Path("tiny.json"), {}, "", {"my_task": task}))
+    >>> frame = scores(Run("tiny", Path("tiny.json"), {"my_task": task}))
     >>> print(frame[["run", "score", "value", "interval_low", "interval_high", "neutral"]].to_string(index=False))
      run score  value  interval_low  interval_high  neutral
     tiny   gap   0.25          0.15           0.35      0.0

@@ -162,5 +162,6 @@ def main(argv: list[str]) -> int:
         )
         preflight.before_loading(config, entries, arguments.device)
         tell = functools.partial(_tell, config, table)
-        evaluate.evaluate(config, entries, chosen, release, tell, name)
+        given = redaction.command(["lm-eval-bias", "run", *argv])
+        evaluate.evaluate(config, entries, chosen, release, tell, name, given)
     return 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 STARS = "***"
@@ -68,12 +69,43 @@ def arguments(value: Any) -> Any:
     return value
 
 
+def parsed(given: Any) -> dict[str, Any]:
+    """Read a model's arguments, which some versions of the harness keep as one text.
+
+    >>> parsed("pretrained=gpt2,dtype=float32")
+    {'pretrained': 'gpt2', 'dtype': 'float32'}
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    pairs = {pair["name"].strip(): pair["value"] for pair in _PAIR.finditer(str(given))}
+    return pairs or {"": given}
+
+
 def as_flag(given: Any) -> str:
     """Write a model's arguments as ``--model_args`` takes them, without keys and tokens."""
     shown = arguments(given or {})
     if isinstance(shown, str):
         return shown
     return ",".join(f"{key}={value}" for key, value in shown.items())
+
+
+def command(words: Sequence[str]) -> list[str]:
+    """Return a command's words with stars in place of keys, tokens and headers among arguments.
+
+    >>> command(["run", "--model_args=model=m,api_key=secret", "--metadata", '{"hf_token": "secret"}'])
+    ['run', '--model_args', 'model=m,api_key=***', '--metadata', '{"hf_token": "***"}']
+    """
+    shown = []
+    for word in words:
+        flag, is_joined, value = word.partition("=")
+        if is_joined and flag.startswith("--"):
+            shown.append(flag)
+            word = value
+        try:
+            shown.append(json.dumps(arguments(dict(json.loads(word)))))
+        except (ValueError, TypeError):
+            shown.append(arguments(word))
+    return shown
 
 
 def in_text(text: str, given: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,7 @@ def evaluate(
     ready: Callable[[], None],
     tell: Callable[[Results, Samples | None, bool], None],
     model_name: str | None = None,
+    command: Sequence[str] = (),
 ) -> None:
     """Run the evaluation, and save what the flags ask for.
 
@@ -100,6 +101,7 @@ def evaluate(
         ready: Called when the model is loaded.
         tell: Called with the results, the samples if they are logged, and whether both could be saved.
         model_name: The model's in reports; ``None`` names it by its checkpoint.
+        command: The command as it was given, without keys and tokens.
 
     Raises:
         BiasError: The run couldn't be finished, or its files couldn't be written or pushed.
@@ -133,7 +135,10 @@ def evaluate(
         if config.use_cache:
             # after the model was loaded: only then is it known which commit a name stands for
             begun = provenance.claim_cache(
-                config.use_cache, config.model, config.model_args
+                config.use_cache,
+                config.model,
+                config.model_args,
+                config.apply_chat_template,
             )
         with running.answering(model, config):
             border_facts = _looked_at(model, config, manager)
@@ -163,6 +168,7 @@ def evaluate(
     # the harness mixes the model's arguments into each task's metadata
     for key in ("config", "configs", "provenance"):
         results[key] = redaction.arguments(results[key])
+    results["provenance"]["command"] = list(command)  # which has its stars
     if config.show_config:
         print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
     running.send(dashboards, results, answers)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.core import Data, __version__, catalog
+from lm_eval_bias.core import __version__, catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate.policy_file import Bound, Policy
 from lm_eval_bias.harness import run_inputs
-from lm_eval_bias.runs import remarks, rescoring, settings, soundness
-from lm_eval_bias.runs.settings import ChangedOption
+from lm_eval_bias.runs import measurement, remarks, rescoring, soundness
+from lm_eval_bias.runs.measurement import ChangedOption
 
 
 def patterns(bound: Bound) -> tuple[str, ...]:
@@ -169,13 +168,13 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
 
     A policy that asks for a share of the items judges partial runs by that.
     """
-    changed = list(settings.changed_options(run, task))
+    changed = list(measurement.changed_options(task))
     for remark in task.caveats:
         if remark.kind in _NEEDED:
             changed.append(ChangedOption(remark.kind, "", remark.text))
     allows_parts = policy.share is not None or "trial_run" in policy.allow
     for option in changed:
-        if option.name in settings.PART and allows_parts:
+        if option.name in measurement.PART and allows_parts:
             continue
         if {option.name, option.exact} & set(policy.allow):
             yield GateFinding(task.task, option.name, True, f"allowed: {option.exact}")
@@ -244,20 +243,6 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
     return findings
 
 
-def origin(run: Run) -> Data:
-    """Return what a verdict is bound to: releases, weights, data, cached answers, and the SHA-256 of logs."""
-    kept = ("lm-eval-bias", "lm_eval", "weights", "served", "cached", "data_files")
-    facts: Data = {name: run.provenance.get(name) for name in kept}
-    facts["weights"] = facts["weights"] or run.provenance.get("model_revision")
-    logs = [task.samples for task in run.tasks.values() if task.samples]
-    facts["logs"] = {
-        log.name: hashlib.sha256(log.read_bytes()).hexdigest()
-        for log in logs
-        if log.is_file()
-    }
-    return facts
-
-
 def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
     """Check that the scores of each task of a run are those of its sample log; a missing log is a violation.
 
@@ -266,9 +251,11 @@ def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
         as_logged: Whether to keep what was read from logged texts when the run was made.
     """
     findings = []
-    made_by = run.provenance.get("lm-eval-bias")
+    made_by = run.record.code.lm_eval_bias
     if made_by not in (None, __version__):
-        moved = [name for name, task in run.tasks.items() if settings.old_version(task)]
+        moved = [
+            name for name, task in run.tasks.items() if measurement.old_version(task)
+        ]
         changed = "no task has another version: scores should be the same"
         if moved:
             changed = f"other versions of {few(moved)}: the changelog says which numbers moved"

@@ -31,7 +31,7 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import overview, parts, sentences
+from lm_eval_bias.report import made_by, overview, parts, sentences
 from lm_eval_bias.report.listings import labels
 from lm_eval_bias.runs import remarks
 from lm_eval_bias.runs.harness_results import presentable
@@ -123,7 +123,13 @@ class Report:
         return [remark for remark in self.cautions if remark.kind != remarks.TRIAL]
 
 
-_IF_ANY = ("served", "sent", "cached", "unproven")  # left out where a run has none
+_IF_ANY = (
+    "served",
+    "sent",
+    "cached",
+    "unproven",
+    "vllm",
+)  # left out where a run has none
 
 
 def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
@@ -163,7 +169,7 @@ def _sections(tasks: ReportTasks) -> list[Section]:
 def _origin(run: Run) -> Origin:
     """Gather where a run's numbers come from."""
     known = labels("provenance")
-    values = {**dict.fromkeys(known), **run.provenance}
+    values = {**dict.fromkeys(known), **made_by.facts(run)}
     facts = [
         (known.get(key, key), readable(value))
         for key, value in values.items()

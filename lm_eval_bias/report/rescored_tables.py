@@ -81,7 +81,7 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
         run = beside.get(path)
         task = run.tasks.get(name) if run else None
         if run is None or task is None:
-            run = Run("", path, {}, "", {})
+            run = Run("", path, {})
             task = TaskRun(
                 name,
                 result.part.definition,

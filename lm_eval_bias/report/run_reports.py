@@ -13,6 +13,7 @@ from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.report import (
     content,
     listings,
+    made_by,
     overview,
     parts,
     svg,
@@ -100,7 +101,7 @@ def as_data(run: Run) -> Data:
     data = {
         "model": run.name,
         "command": run.command,
-        "provenance": run.provenance,
+        "provenance": made_by.facts(run),
         "tasks": tasks,
     }
     return tables.plain(data)

@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
+from lm_eval_bias.core import (
+    Data,
+    Facts,
+    catalog,
+    content_hashes,
+    redaction,
+    registry,
+    what_counts,
+)
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, why, write_whole
 from lm_eval_bias.data import sources
@@ -23,14 +31,6 @@ PACKAGES = (
 )  # fmt: skip
 # arguments of a model that may name local files
 _CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")
-# arguments of a model that say where and how fast it runs, not what it answers
-_SPEED = {
-    "batch_size", "max_batch_size", "device", "device_map", "parallelize", "max_memory_per_gpu", "max_cpu_memory",
-    "offload_folder", "tokens_per_forward", "logits_cache", "low_cpu_mem_usage", "base_url", "num_concurrent",
-    "max_retries", "timeout", "verify_certificate", "tensor_parallel_size", "data_parallel_size",
-    "gpu_memory_utilization", "swap_space", "enforce_eager", "max_num_seqs", "max_num_batched_tokens", "block_size",
-    "enable_prefix_caching",
-}  # fmt: skip
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 _ANSWERS = "unnamed"  # where the harness keeps them
 
@@ -138,18 +138,29 @@ def _commit(name: str, revision: str) -> str:
     return ""
 
 
-def identity(model: str, arguments: Facts) -> str:
-    """Describe a model by what decides its answers, as text: its weights by content, wherever they lie."""
+def identity(model: str, arguments: Facts, template: object = None) -> str:
+    """Describe a model by what decides its answers, as text: its weights by content, wherever they lie.
+
+    Args:
+        model: Its type.
+        arguments: Its arguments.
+        template: Whether its chat template is used, or which one; none where that isn't known.
+    """
     proofs = weights(arguments)
     relevant = {
         key: str(value)
         for key, value in redaction.arguments(arguments).items()
-        if key not in _SPEED and f"{key} files" not in proofs
+        if what_counts.fact_of_argument(key).cache and f"{key} files" not in proofs
     }
-    return json.dumps([model.removesuffix("-packed"), relevant, proofs], sort_keys=True)
+    described = [model.removesuffix("-packed"), relevant, proofs]
+    if template and what_counts.facts()["prompt.template"].cache:
+        described.append({"chat template": template})
+    return json.dumps(described, sort_keys=True)
 
 
-def claim_cache(path: str, model: str, arguments: Facts) -> str:
+def claim_cache(
+    path: str, model: str, arguments: Facts, template: object = None
+) -> str:
     """Write into this process's file of ``--use_cache`` whose answers it holds; return when it was begun.
 
     Raises:
@@ -157,7 +168,7 @@ def claim_cache(path: str, model: str, arguments: Facts) -> str:
     """
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
     file = Path(f"{path}_rank{rank}.db")
-    asked = identity(model, arguments)
+    asked = identity(model, arguments, template)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with (

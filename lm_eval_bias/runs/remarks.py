@@ -19,7 +19,7 @@ from lm_eval_bias.core.wording import LARGE_SHARE, answered
 from lm_eval_bias.custom_metrics import places
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.harness import servers
-from lm_eval_bias.runs import settings
+from lm_eval_bias.runs import measurement
 
 TRIAL = "trial_run"
 CUT_PROMPTS, ALIKE = ("cut_prompts", "same_draws")
@@ -77,7 +77,7 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
             ),
             f"trial run, {part}",
         )
-    model = run.provenance.get("model")
+    model = task.record.model.kind
     share = answered(task)
     if model in _RANDOM:
         text = f"chance level: {model} answers at random"
@@ -236,8 +236,8 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
     given = {*options_for(task.definition, REQUIRED), *fixed}
     changed = [
         option
-        for option in settings.changed_options(run, task)
-        if option.name not in (*settings.PART, *given)
+        for option in measurement.changed_options(task)
+        if option.name not in (*measurement.PART, *given)
     ]
     listing = ", ".join(option.exact for option in changed if not option.problem)
     if listing:
@@ -253,27 +253,23 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
 
 def about_origin(run: Run) -> Iterator[Remark]:
     """Say where nothing proves which weights answered, and how many answers came from a file."""
-    facts = run.provenance
-    if settings.UNPROVEN in facts:
-        yield Remark(
-            WEIGHTS,
-            (
-                "joined from files that don't prove that the same weights answered: "
-                f"{facts[settings.UNPROVEN]}"
-            ),
+    unproven = measurement.unproven_files(run)
+    if unproven:
+        text = "joined from files that don't prove that the same weights answered: "
+        yield Remark(WEIGHTS, text + "; ".join(unproven))
+    elif not measurement.are_proven(run.record):
+        served = run.record.model.served
+        more = (
+            f"; the server calls itself {', '.join(served)} (not proven)"
+            if served
+            else ""
         )
-    elif not settings.are_proven(run):
-        said = facts.get("served")
-        more = f"; the server calls itself {said}" if said else ""
         yield Remark(WEIGHTS, f"nothing proves which weights answered{more}")
-    if facts.get("cached"):
-        yield Remark(
-            CACHED,
-            (
-                f"{facts['cached']}: "
-                "answers came from a file of --use_cache, which was begun on that day"
-            ),
-        )
+    caches = [record.cache for record in run.records if record.cache]
+    if caches:
+        counts = "; ".join(f"{cache.answers:,} of {cache.begun}" for cache in caches)
+        said = "answers came from a file of --use_cache, which was begun on that day"
+        yield Remark(CACHED, f"{counts}: {said}")
 
 
 def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
@@ -313,7 +309,7 @@ def trial(task: TaskRun) -> str:
     """Say on which part of its items or samples a task was tried; empty where it ran whole, or as a suite takes it."""
     if _is_part_of_a_suite(task):
         return ""
-    parts = [settings.part(task)]
+    parts = [measurement.items_run(task)]
     if task.fewer_samples:
         parts.append("{} of {} samples per prompt".format(*task.fewer_samples))
     return ", ".join(filter(None, parts))
@@ -371,9 +367,10 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
                 titles = [task.scores[name].title for name in remark.scores]
                 located.append((remark, f"{before}{task.task}", titles))
     for run in runs:
-        border = run.provenance.get("border")
-        if border:
-            located.append((Remark("border", border), run.name, []))
+        for record in run.records:
+            border = "; ".join(record.prompt.border)
+            if border:
+                located.append((Remark("border", border), run.name, []))
     located.sort(key=lambda told: told[0].kind == "score_note")
     by_text: dict[str, PlacedRemark] = {}
     for remark, place, titles in located:

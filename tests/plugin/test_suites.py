@@ -4,7 +4,6 @@ import functools
 import json
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +15,7 @@ from lm_eval_bias.core import catalog, files, registry, run_data
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import design_of
 from lm_eval_bias.evaluation import suites as definition
-from lm_eval_bias.runs import settings as run_settings
+from lm_eval_bias.runs import measurement
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.stereoset import stereoset_items
@@ -358,7 +357,6 @@ def test_the_number_of_texts_that_a_suite_draws_departs_from_nothing():
     task = run_data.TaskRun(
         "occugender_explicit_gen", registry.get("occugender_gen"), "en", "2.0", 320, 1000, metadata, {},
     )  # fmt: skip
-    run = run_data.Run("model", Path("x"), {}, "", {task.task: task})
-    assert "repeats" not in run_settings.choices(run, task)
+    assert "repeats" not in measurement.choices(task)
     more = replace(task, metadata={**metadata, "repeats": 3})
-    assert run_settings.choices(run, more)["repeats"] == "3"
+    assert measurement.choices(more)["repeats"] == "3"
