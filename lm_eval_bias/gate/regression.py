@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 
 from lm_eval_bias.comparing.findings import Choice, Finding, find
-from lm_eval_bias.comparing.pairing import pairs, why_not_paired
+from lm_eval_bias.comparing.pairing import beside_the_model, pairs, why_not_paired
 from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.gate.verdict import GateFinding
@@ -92,6 +92,10 @@ def regressions(
             )
         else:
             comparable.append(pair)
+            note = beside_the_model(pair)
+            if note:
+                about = (pair.subject, "base", True, "for information", note)
+                findings.append(GateFinding(*about))
     compared = find(comparable, Choice())[0] if comparable else []
     for finding in compared:
         if finding.primary:
