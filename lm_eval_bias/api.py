@@ -424,7 +424,8 @@ def items(run: Run, task: str) -> DataFrame:
         task: Its name.
 
     Returns:
-        ``key``, what names it; the facets that ``rescore --by`` knows; the benchmark's record of the answer
+        ``key``, what names it; the facets that ``rescore --by`` knows; of written answers ``text`` and ``read``, what
+        is read from it by today's rules; the benchmark's record of the answer
         (``docs/add-a-benchmark.md``), such as ``answer`` or ``share``; and a column for each score that means over
         items, with the item's contribution to it, of shares in percent (``nan`` where it has none).
 
@@ -435,7 +436,7 @@ def items(run: Run, task: str) -> DataFrame:
 
     from lm_eval_bias.core.benchmark import facets_of
     from lm_eval_bias.core.numbers import SHARES
-    from lm_eval_bias.runs import sample_logs
+    from lm_eval_bias.runs import logged_texts, sample_logs
 
     if task not in run.tasks:
         hint = did_you_mean(task, run.tasks)
@@ -446,8 +447,12 @@ def items(run: Run, task: str) -> DataFrame:
     rows = []
     for sample in sample_logs.first_filter(result.samples):
         benchmark = sample.part.definition
+        sample = logged_texts.read_again(sample)
         row: dict[str, object] = {"key": " / ".join(benchmark.key(sample.doc))}
         row |= facets_of(benchmark, sample.doc)
+        if sample.written:
+            texts, readings = zip(*sample.written, strict=True)
+            row |= {"text": "\n\n".join(texts), "read": "\n\n".join(readings)}
         row |= benchmark.record(sample.doc, sample.answers)
         for name, score in result.scores.items():
             value = sample.logged.get(name)

@@ -134,7 +134,7 @@ def test_primary_scores_are_the_first_family_and_the_output_begins_with_it(
 
 
 def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
-    plan = ("compare", "--plan", str(runs[0]))
+    plan = ("plan", str(runs[0]))
     (run,) = leb.load(runs[0])
     for row in json.loads(said(*plan, "--format", "json")):
         value = run.tasks[row["what"]].scores["stereotype_gap"]
@@ -146,7 +146,17 @@ def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
     times = (1 - value.stays) / (fall - value.stays)
     text = f"{times:.2g} times the templates for 0.050, {math.ceil(5 * times)}; 5 templates here, 5 in all"
     assert said(*plan, "--target", "0.05").splitlines()[-1].endswith(text)
-    assert "--plan takes one run" in refused(tmp_path, *plan, str(runs[1]))
+    assert "--target 7" in refused(tmp_path, *plan, "--target", "7")
+    both = str(runs[0].parent)
+    assert "a plan is of one run" in refused(tmp_path, "plan", both)
+    assert "page" in refused(tmp_path, *plan, "-o", str(tmp_path / "plan.html"))
+
+
+@pytest.mark.parametrize("command", ["compare", "plan", "leaderboard", "report"])
+def test_an_ending_that_no_format_goes_with_is_refused(command, runs, tmp_path):
+    given = runs if command == "compare" else runs[:1]
+    said = refused(tmp_path, command, *map(str, given), "-o", str(tmp_path / "x.docx"))
+    assert "no format goes with .docx" in said
 
 
 def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
@@ -194,7 +204,6 @@ def test_the_exit_status_says_whether_a_primary_score_is_worse(tmp_path, capsys)
         assert main(["compare", none, strong, "--scores", scores, *worse]) == status
     out = str(tmp_path / "page.html")
     assert main(["compare", none, strong, *worse, "-o", out]) == 1
-    refused(tmp_path, "compare", "--plan", none, *worse)
     refused(tmp_path, "compare", none, strong, "--fail-on", "better")
     (tmp_path / "0" / "results_cut.json").write_text('{"results": {', encoding="utf-8")
     outcome = command("compare", none, strong, *worse)

@@ -175,7 +175,5 @@ def harness_folder_once(folder):
 )
 def test_a_cache_is_another_models(arguments, template, same):
     one = provenance.identity("hf", {"pretrained": "x"})
-    other = provenance.identity(
-        "hf-packed", {"pretrained": "x", **arguments}, template
-    )
+    other = provenance.identity("hf-packed", {"pretrained": "x", **arguments}, template)
     assert (one == other) == same
