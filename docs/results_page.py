@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lm_eval_bias.boards import building
 from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.core.what_counts import shown
 from lm_eval_bias.report import board_reports, content, overview, svg, tables
 from lm_eval_bias.runs.run_discovery import read
 
@@ -107,9 +108,19 @@ def page() -> str:
         "",
     ]
     for run in quick:
-        lines += [f"{run.name}, {minutes(run)}:", "", f"    {run.command}", ""]
+        lines += [f"{run.name}, {minutes(run)}:", "", f"    {repeated(run)}", ""]
     lines.append("`python docs/results_page.py` makes this page of the result files.")
     return "\n".join(lines) + "\n"
+
+
+def repeated(run: Run) -> str:
+    """Return the command of a run of quick; files that were made before commands were stored say it by their facts."""
+    record = run.record
+    return run.command or (
+        f"lm-eval-bias run --suite quick --model {record.model.kind} --model_args {shown(record.model.arguments)} "
+        f"--batch_size {record.machine.batch_size} --device {record.machine.device} --seed {shown(record.seeds)} "
+        "--log_samples --output_path OUT"
+    )
 
 
 def picture() -> bytes:

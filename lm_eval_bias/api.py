@@ -202,7 +202,7 @@ def evaluate(
     """
     from lm_eval_bias.cli import run as command
 
-    place = Path(_temporary_folder() if output_path is None else output_path)
+    place = _temporary_folder() if output_path is None else output_path
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     argv = ["--model", model, "--output_path", str(place), "--log_samples", *flags]
     given = {"tasks": ",".join(names) or None, "suite": suite, "limit": limit}
@@ -212,16 +212,14 @@ def evaluate(
     if model_args:
         argv.append("--model_args")
         argv += [f"{name}={value}" for name, value in model_args.items()]
-    before = set(place.rglob("results_*.json"))
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            command.main(argv)
+            made = command.evaluated(argv)
     except SystemExit as error:  # the parser has said why on standard error, where progress is shown, too
         raise BiasError(
             f"flags={list(flags)!r}: the line above says what is wrong with them"
         ) from error
-    made = set(place.rglob("results_*.json")) - before
-    return _read(list(map(str, sorted(made))))
+    return _read([str(made)])
 
 
 @_public

@@ -238,12 +238,10 @@ def why_not_paired(pair: Pair, by: str) -> str:
         return "no sample logs"
     if base.task.benchmark != other.task.benchmark:
         return f"other items: {base.task.task} and {other.task.task} belong to different benchmarks"
-    skipped = "task.dataset" if by == LANGUAGE else ""
+    skipped = "dataset" if by == LANGUAGE else by  # languages have data of their own
     for fact, values in _differing(pair, "refused"):
-        if fact.field == skipped:
-            continue
         for name, (first, second) in _parts(fact, *values).items():
-            if name != by:
+            if name != skipped:
                 return f"{name} {shown(first)} and {shown(second)}"
     shared = len(pair.shared)
     counts = len(base.records), len(other.records)

@@ -95,17 +95,18 @@ def command(words: Sequence[str]) -> list[str]:
     >>> command(["run", "--model_args=model=m,api_key=secret", "--metadata", '{"hf_token": "secret"}'])
     ['run', '--model_args', 'model=m,api_key=***', '--metadata', '{"hf_token": "***"}']
     """
-    shown = []
+    parts: list[str] = []
     for word in words:
-        flag, is_joined, value = word.partition("=")
-        if is_joined and flag.startswith("--"):
-            shown.append(flag)
-            word = value
-        try:
-            shown.append(json.dumps(arguments(dict(json.loads(word)))))
-        except (ValueError, TypeError):
-            shown.append(arguments(word))
-    return shown
+        parts += word.split("=", 1) if word.startswith("--") else [word]
+    return list(map(_word, parts))
+
+
+def _word(text: str) -> str:
+    """Put stars into arguments as the command line takes them: key=value,key=value or JSON."""
+    try:
+        return json.dumps(arguments(dict(json.loads(text))))
+    except (ValueError, TypeError):
+        return str(arguments(text))
 
 
 def in_text(text: str, given: Mapping[str, Any]) -> str:

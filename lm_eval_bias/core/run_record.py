@@ -103,9 +103,8 @@ class TaskUsed:
 
     Attributes:
         version: Of the task.
-        options: Those that were set, by ``--metadata`` or by its YAML.
-        classifier: Name of the classifier that judged texts; ``None`` without one.
-        dataset: A data set of the user's; ``None`` of the published one.
+        options: Those that were set, by ``--metadata`` or by its YAML, with the classifier and the data set of the
+            user's that were used.
         changed: Keys of its YAML in which it isn't the packaged task of its name.
         shots: Examples in each prompt.
         code: The benchmark's distribution and a hash of its Python files.
@@ -116,8 +115,6 @@ class TaskUsed:
 
     version: str = ""
     options: Mapping[str, OptionUsed] = field(default_factory=dict)
-    classifier: str | None = None
-    dataset: OptionUsed | None = None
     changed: Sequence[str] = ()
     shots: int = 0
     code: tuple[str, str] | None = None

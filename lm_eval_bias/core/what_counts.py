@@ -63,17 +63,15 @@ def task_keys() -> list[str]:
     return list(_table()["task_keys"])
 
 
-def template_arguments() -> list[str]:
-    """List the arguments of a model that its chat template reads."""
-    return list(_table()["template_arguments"])
+def arguments_of(field: str) -> list[str]:
+    """List the arguments of a model that belong to a fact by name."""
+    return list(_table()["arguments"].get(field, ()))
 
 
 def fact_of_argument(name: str) -> Fact:
     """Return the fact that an argument of a model belongs to."""
-    if name in template_arguments():
-        return facts()["prompt.template_arguments"]
-    is_placement = name in _table()["placement"]
-    return facts()["model.placement" if is_placement else "model.arguments"]
+    owners = [field for field, names in _table()["arguments"].items() if name in names]
+    return facts()[owners[0] if owners else "model.arguments"]
 
 
 def shown(value: Any) -> str:

@@ -28,6 +28,7 @@ from lm_eval_bias.harness import servers
 
 _WITHOUT_WEIGHTS = ("bias-chance", "bias-dial", servers.DUMMY)
 _COMMIT = re.compile("[0-9a-f]{40}")
+_AS_USED = ("classifier", "dataset")  # options of which the file says what was used
 PART = ("limit", "samples", "suite")  # names by which a policy allows a part of items
 _PROBLEMS = {
     "dataset": "its own data set, not the published one: {}",
@@ -81,12 +82,19 @@ def option_names() -> list[str]:
         allowed.remove(what_counts.facts()[field].name)
     roles = [benchmark.options.roles for benchmark in registry.by_name().values()]
     return list(
-        dict.fromkeys(chain(allowed, what_counts.template_arguments(), PART, *roles))
+        dict.fromkeys(
+            chain(
+                allowed,
+                what_counts.arguments_of("prompt.template_arguments"),
+                PART,
+                *roles,
+            )
+        )
     )
 
 
 def _options(task: TaskRun) -> dict[str, OptionUsed]:
-    """Read the options that were set, by ``--metadata`` or by the task's YAML."""
+    """Read the options that were set by ``--metadata`` or by a YAML; of data and classifiers what was used."""
     entry = catalog.entries().get(task.task)
     defaults = {"repeats": entry.repeats, **entry.metadata} if entry else {}
     suite = task.metadata.get("suite") or {}
@@ -94,33 +102,33 @@ def _options(task: TaskRun) -> dict[str, OptionUsed]:
         defaults["repeats"] = suite["repeats"]
     options = {}
     for name in task.definition.options.roles:
-        if name in ("classifier", "dataset") or task.option(name) is None:
-            continue
-        given = task.metadata.get(name)
-        text = task.option_text(name)
-        departs = given is not None and given != defaults.get(name)
-        options[name] = OptionUsed(text, task.file_hash(name) or text, departs)
+        if name not in _AS_USED and task.option(name) is not None:
+            given = task.metadata.get(name)
+            text = task.option_text(name)
+            departs = given is not None and given != defaults.get(name)
+            options[name] = OptionUsed(text, task.file_hash(name) or text, departs)
+    used, dataset = (task.metadata.get(f"{name}_used") for name in _AS_USED)
+    if used:
+        is_default = used.get("is_default", task.metadata.get("classifier") is None)
+        options["classifier"] = OptionUsed(used["name"], used["name"], not is_default)
+    if dataset:
+        digest = dataset["sha256"]
+        text = f"{PurePath(dataset['file']).name} ({digest[:12]})"
+        options["dataset"] = OptionUsed(text, digest)
     return options
 
 
 def _task_used(task: TaskRun) -> TaskUsed:
-    dataset = None
-    used = task.metadata.get("dataset_used")
-    if used:
-        name = PurePath(used["file"]).name
-        text = f"{name} ({used['sha256'][:12]})"
-        dataset = OptionUsed(text, used["sha256"])
-    code = task.inputs.get("package_code")
+    inputs = task.inputs
+    code = inputs.get("package_code")
     return TaskUsed(
         task.version,
         _options(task),
-        (task.metadata.get("classifier_used") or {}).get("name"),
-        dataset,
-        task.inputs.get("changed", ()),
-        task.inputs.get("num_fewshot") or 0,
+        inputs.get("changed", ()),
+        inputs.get("num_fewshot") or 0,
         (task.metadata.get("distribution", ""), code) if code else None,
-        task.inputs.get("package_content"),
-        task.inputs.get("scored") or task.inputs.get("documents") or UNKNOWN,
+        inputs.get("package_content"),
+        inputs.get("scored") or inputs.get("documents") or UNKNOWN,
         items_run(task),
     )
 
@@ -233,15 +241,15 @@ def old_version(task: TaskRun) -> str:
 
 def _of_the_task(task: TaskRun) -> Iterator[tuple[str, ChangedOption]]:
     """Yield in what a task isn't the one that is here now, with the fact that says it."""
+    changed = task.inputs.get("changed")
     if task.task not in catalog.entries() and "dataset_used" not in task.metadata:
+        changed = ()
+    if changed is not None:
         problem = (
             "not a task of this version: the run used another version, or its own tasks"
         )
-        yield "task.changed", ChangedOption("task", "", problem)
-    elif task.inputs.get("changed"):
-        problem = (
-            f"not the packaged task of this name: {', '.join(task.inputs['changed'])}"
-        )
+        if changed:
+            problem = f"not the packaged task of this name: {', '.join(changed)}"
         yield "task.changed", ChangedOption("task", "", problem)
     old = old_version(task)
     if old:
@@ -274,15 +282,10 @@ def changed_options(task: TaskRun) -> Iterator[ChangedOption]:
     """Yield everything in which a task of a run departs from the task as its benchmark defines it, where it matters."""
     record = of(task)
     facts = what_counts.facts()
-    used = task.metadata.get("classifier_used") or {}
-    # the task's own classifier changes nothing
-    has_default = used.get("is_default", task.metadata.get("classifier") is None)
     for fact in facts.values():
-        if fact.gate != "allow" or not takes_part(fact, task):
-            continue
-        if fact.field in ("task.changed", "task.data"):
-            continue  # below, with what is here now
-        if fact.field == "task.classifier" and has_default:
+        # what isn't as it is here now stands below
+        is_below = fact.field in ("task.changed", "task.data")
+        if fact.gate != "allow" or is_below or not takes_part(fact, task):
             continue
         for name, value in _departures(fact, record).items():
             yield ChangedOption(name, value, _PROBLEMS.get(name, "").format(value))

@@ -18,7 +18,6 @@ from lm_eval_bias.core import (
     catalog,
     content_hashes,
     redaction,
-    registry,
     what_counts,
 )
 from lm_eval_bias.core.errors import BiasError
@@ -35,26 +34,19 @@ _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 _ANSWERS = "unnamed"  # where the harness keeps them
 
 
-def _task(name: str, results: Data) -> Data:
+def _data(name: str, results: Data) -> Data:
+    """Return which data a task read: the user's (``dataset``), or the pinned files (``data``)."""
     metadata = results["configs"][name].get("metadata") or {}
-    facts = {"version": results["versions"].get(name)}
-    if "benchmark" in metadata:
-        options = registry.get(metadata["benchmark"]).options.roles
-        facts["options"] = {key: metadata[key] for key in options if key in metadata}
-    for key in ("dataset", "classifier"):
-        if f"{key}_used" in metadata:
-            facts[key] = metadata[f"{key}_used"]
+    if "dataset_used" in metadata:
+        return {"dataset": metadata["dataset_used"]}
     entry = catalog.entries().get(name)
-    if "dataset" not in facts and entry is not None and entry.data:
-        facts["data"] = sources.hashes(entry.data)
-    return facts
+    return {"data": sources.hashes(entry.data)} if entry and entry.data else {}
 
 
-def block(results: Data, settings: Data) -> Data:
-    """Collect the provenance of a run from its results and ``settings``, flags that these don't hold."""
+def block(results: Data) -> Data:
+    """Collect what a run's numbers depend on and the harness doesn't write into its results."""
     import torch
 
-    config = results["config"]
     packages = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -67,23 +59,12 @@ def block(results: Data, settings: Data) -> Data:
     }
     if torch.cuda.is_initialized():
         machine |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
-    arguments = config.get("model_args")
-    model = {
-        "type": config.get("model"),
-        "arguments": arguments,
-        "dtype": config.get("model_dtype"),
-        "revision": config.get("model_sha") or config.get("model_revision"),
-    }
-    if isinstance(arguments, Mapping):
-        model |= weights(arguments)
-    names = ("device", "batch_size", "batch_sizes", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
-            "fewshot_seed")  # fmt: skip
+    arguments = results["config"].get("model_args")
     return {
         "packages": packages,
         "machine": machine,
-        "model": model,
-        "settings": {**{key: config.get(key) for key in names}, **settings},
-        "tasks": {name: _task(name, results) for name in results["configs"]},
+        "model": weights(arguments) if isinstance(arguments, Mapping) else {},
+        "tasks": {name: _data(name, results) for name in results["configs"]},
     }
 
 
