@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--figures",
         metavar="DIR",
-        help="folder to write each picture into, as SVG and PDF; without -o and --format nothing else is written",
+        help="folder to write the benchmarks' figures into, as SVG and PDF; without -o and --format nothing else is "
+        "written",
     )
     output.add_scores(
         parser,

@@ -133,7 +133,7 @@ def render(style: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
 
 
 def write_figures(runs: Sequence[Run], folder: str) -> list[str]:
-    """Write each picture of a report as SVG and PDF into a folder; return the names of the files.
+    """Write each figure of a report as SVG and PDF into a folder; return the names of the files.
 
     Raises:
         BiasError: The folder can't be written, or a figure can't be drawn.

@@ -29,6 +29,10 @@ from lm_eval_bias.harness import servers
 _WITHOUT_WEIGHTS = ("bias-chance", "bias-dial", servers.DUMMY)
 _COMMIT = re.compile("[0-9a-f]{40}")
 _AS_USED = ("classifier", "dataset")  # options of which the file says what was used
+# facts of which every run has some
+_ALWAYS = ("task.version", "task.documents", "task.items")
+# facts whose parts have names of their own
+_NAMED_INSIDE = ("task.options", "prompt.template_arguments", "task.items")
 PART = ("limit", "samples", "suite")  # names by which a policy allows a part of items
 _PROBLEMS = {
     "dataset": "its own data set, not the published one: {}",
@@ -74,23 +78,14 @@ def unproven_files(run: Run) -> list[str]:
 
 def option_names() -> list[str]:
     """List all names that a changed option can have."""
-    rows = what_counts.facts().values()
-    # what these hold has names of its own
-    inside = ("task.options", "prompt.template_arguments", "task.items")
-    allowed = [row.name for row in rows if row.gate == "allow"]
-    for field in inside:
-        allowed.remove(what_counts.facts()[field].name)
+    allowed = [
+        fact.name
+        for fact in what_counts.facts().values()
+        if fact.gate == "allow" and fact.field not in _NAMED_INSIDE
+    ]
+    arguments = what_counts.arguments_of("prompt.template_arguments")
     roles = [benchmark.options.roles for benchmark in registry.by_name().values()]
-    return list(
-        dict.fromkeys(
-            chain(
-                allowed,
-                what_counts.arguments_of("prompt.template_arguments"),
-                PART,
-                *roles,
-            )
-        )
-    )
+    return list(dict.fromkeys(chain(allowed, arguments, PART, *roles)))
 
 
 def _options(task: TaskRun) -> dict[str, OptionUsed]:
@@ -154,11 +149,9 @@ def takes_part(fact: Fact, task: TaskRun) -> bool:
 def choices(task: TaskRun) -> dict[str, str]:
     """Return what was chosen and not the default, of the facts that runs are ranked apart by."""
     record = of(task)
-    chosen = {}
-    for fact in what_counts.facts().values():
-        if fact.ranks and takes_part(fact, task):
-            chosen |= _departures(fact, record)
-    return chosen
+    facts = [fact for fact in what_counts.facts().values() if fact.ranks]
+    chosen = [_departures(fact, record) for fact in facts if takes_part(fact, task)]
+    return dict(chain.from_iterable(part.items() for part in chosen))
 
 
 def _departures(fact: Fact, record: RunRecord) -> dict[str, str]:
@@ -169,9 +162,7 @@ def _departures(fact: Fact, record: RunRecord) -> dict[str, str]:
     if fact.field == "prompt.template_arguments":
         # without a template they do nothing
         return {name: str(v) for name, v in value.items() if record.prompt.template}
-    if fact.field in ("task.version", "task.documents", "task.items"):
-        return {}  # every run has some
-    if not value or (fact.field == "seeds" and value == SEEDS):
+    if not value or fact.field in _ALWAYS or value == SEEDS:
         return {}
     if fact.field == "sampling.generation":
         return {fact.name: json.dumps(value)}
@@ -185,11 +176,18 @@ def _departures(fact: Fact, record: RunRecord) -> dict[str, str]:
 
 def rank_group(task: TaskRun) -> tuple[str, ...]:
     """Return what runs share which measured the same thing, and so can be ranked; documents and items come last."""
-    record = of(task).task
-    options = [f"{name}={value}" for name, value in sorted(choices(task).items())]
-    items = record.items or "all items"
-    documents = f"documents {record.documents}", items
-    return (task.benchmark, record.version, *options, *documents)
+    record = of(task)
+    group = [task.benchmark]
+    for fact in what_counts.facts().values():
+        if not fact.ranks or not takes_part(fact, task):
+            continue
+        if fact.field in _ALWAYS:
+            group.append(f"{fact.name} {shown(fact.of(record))}")
+        for name, value in sorted(_departures(fact, record).items()):
+            # a file is known by what it holds
+            used = record.task.options.get(name)
+            group.append(f"{name}={used.content if used else value}")
+    return tuple(group)
 
 
 def documents_hash(task: TaskRun) -> str:

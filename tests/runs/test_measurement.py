@@ -120,18 +120,18 @@ def test_the_same_key_where_the_same_was_measured():
     assert (
         key(task())
         == key(task(), dtype="float16")
-        == ("gg_bbq", "3.0", f"documents {'0' * 64}", "all items")
+        == ("gg_bbq", "version 3.0", f"inputs {'0' * 64}", "items none")
     )
     # in whatever order options were given
     assert key(task(OCCUGENDER, words="x", instruction_position="y"))[2:4] == (
         "instruction_position=y",
         "words=x",
     )
-    assert key(replace(task(), version="1.0"))[1] == "1.0"
-    assert key(task(inputs=None))[2:] == ("documents not recorded", "all items")
+    assert key(replace(task(), version="1.0"))[1] == "version 1.0"
+    assert key(task(inputs=None))[2:] == ("inputs not recorded", "items none")
     part = replace(task(inputs={**WHOLE, "scored": "1" * 64}), documents=96)
     # the hash is that of the part
-    assert key(part)[2:] == (f"documents {'1' * 64}", "96 of 968 items")
+    assert key(part)[2:] == (f"inputs {'1' * 64}", "items 96 of 968 items")
 
 
 @pytest.mark.parametrize(
