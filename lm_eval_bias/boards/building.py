@@ -181,7 +181,7 @@ def _point(value: Value, column: Value, design: Design | None) -> rank_intervals
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
     deviations = [measurement.items_run(task), measurement.old_version(task)]
-    for remark in remarks.about_answers(run, task):
+    for remark in remarks.about_answers(task):
         if remark.kind == "of_benchmark":
             deviations.append(remark.text)
     cells = {}

@@ -44,16 +44,15 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.runs.run_discovery import read
 
     style = output.format_of(arguments.format, arguments.output, output.TEXT)
-    if style == "html":
-        raise BiasError("a plan has no page: choose another format than html")
-    if not 0 < arguments.target <= 1:
-        raise BiasError(f"--target {arguments.target:g}: must be above 0, up to 1")
+    if style == "html" or not 0 < arguments.target <= 1:
+        raise BiasError(
+            "a plan takes a --target above 0 and up to 1, and any format but html"
+        )
     files.check_place(arguments.output, [arguments.run])
     runs, problems = read([arguments.run])
     output.name_problems(problems)
     if len(runs) > 1:
-        names = ", ".join(run.name for run in runs)
-        raise BiasError(f"a plan is of one run, and these are several: {names}")
+        raise BiasError(f"{arguments.run}: a plan is of one run, not {len(runs)}")
     planned = plan(runs[0])
     text = comparison_reports.plan(planned, arguments.target, style)
     summary = f"{arguments.output}: {len(planned)} primary scores"

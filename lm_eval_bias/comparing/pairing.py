@@ -261,14 +261,14 @@ def why_not_paired(pair: Pair, by: str) -> str:
     return ""
 
 
-def _differing(pair: Pair, cell: str) -> Iterator[tuple[Fact, tuple[Any, Any]]]:
+def _differing(pair: Pair, cell: str) -> Iterator[tuple[Fact, list[Any]]]:
     """Yield the facts with that cell for pairs in which two sides differ and which matter to one, with both values."""
     tasks = (pair.base.task, pair.other.task)
-    records = [measurement.of(task) for task in tasks]
+    base, other = map(measurement.of, tasks)
     rows = [fact for fact in what_counts.facts().values() if fact.pairs == cell]
-    for fact, *values in what_counts.differing(*records, rows):
+    for fact, *values in what_counts.differing(base, other, rows):
         if any(measurement.takes_part(fact, task) for task in tasks):
-            yield fact, (values[0], values[1])
+            yield fact, values
 
 
 def _parts(fact: Fact, base: Any, other: Any) -> dict[str, tuple[Any, Any]]:
@@ -291,11 +291,10 @@ def beside_the_model(pair: Pair, by: str = "run") -> str:
     """Say what else differs between two runs that moves scores; "" if nothing is known to."""
     parts = []
     for fact, values in _differing(pair, "note"):
-        if fact.field == "task.code":
-            if None in values:  # older files don't say it
-                continue
-            values = tuple(f"{name} {code[:8]}" for name, code in values)
-        parts.append(f"{fact.label} ({', '.join(shown(v)[:24] for v in values)})")
+        # older files don't say which code it was
+        if fact.field != "task.code" or None not in values:
+            texts = [shown(value)[:40] for value in values]
+            parts.append(f"{fact.label} ({', '.join(texts)})")
     notes = ["the runs differ in " + ", ".join(parts)] if parts else []
     if by == "run":  # prompts in two languages or under two instructions have to differ
         differ, known = _asked(pair)

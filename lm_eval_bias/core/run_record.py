@@ -28,7 +28,6 @@ class ModelUsed:
         dtype: Type of its numbers, such as ``float32``.
         parameters: Their number.
         served: What a server calls its model and that one's states, which proves nothing.
-        name: As ``run --name`` gave it; empty otherwise.
     """
 
     kind: str | None = None
@@ -39,7 +38,6 @@ class ModelUsed:
     dtype: str | None = None
     parameters: int | None = None
     served: Sequence[str] = ()
-    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class TaskUsed:
             user's that were used.
         changed: Keys of its YAML in which it isn't the packaged task of its name.
         shots: Examples in each prompt.
-        code: The benchmark's distribution and a hash of its Python files.
+        code: The benchmark's distribution and the beginning of a hash of its Python files.
         data: SHA-256 of the YAMLs and data files in the benchmark's folder.
         documents: Hash of the documents that were run and of what was asked of each, or :data:`UNKNOWN`.
         items: Which part of the items was run, in words; empty for all.
@@ -117,7 +115,7 @@ class TaskUsed:
     options: Mapping[str, OptionUsed] = field(default_factory=dict)
     changed: Sequence[str] = ()
     shots: int = 0
-    code: tuple[str, str] | None = None
+    code: str | None = None
     data: str | None = None
     documents: str = UNKNOWN
     items: str = ""

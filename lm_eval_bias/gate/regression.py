@@ -13,7 +13,7 @@ from lm_eval_bias.comparing.findings import Choice, Finding, find
 from lm_eval_bias.comparing.pairing import beside_the_model, pairs, why_not_paired
 from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.gate.verdict import GateFinding
+from lm_eval_bias.gate.verdict import GateFinding, told
 
 
 def _worse(finding: Finding) -> tuple[float, float]:
@@ -94,8 +94,7 @@ def regressions(
             comparable.append(pair)
             note = beside_the_model(pair)
             if note:
-                about = (pair.subject, "base", True, "for information", note)
-                findings.append(GateFinding(*about))
+                findings.append(told(pair.subject, "base", note))
     compared = find(comparable, Choice())[0] if comparable else []
     for finding in compared:
         if finding.primary:

@@ -89,6 +89,11 @@ class GateFinding:
     why: str = ""
 
 
+def told(task: str, name: str, text: str) -> GateFinding:
+    """Make a finding that violates nothing."""
+    return GateFinding(task, name, True, "for information", text)
+
+
 def limits(bound: Bound, value: Value) -> tuple[float, float]:
     """Return the least and the largest value that a bound allows a score.
 
@@ -148,9 +153,9 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
     )
 
 
-def _requirements(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
+def _requirements(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     """Check what a task's run has to be like, apart from its scores."""
-    yield from _changes(run, task, policy)
+    yield from _changes(task, policy)
     yield from _unanswered(task, policy)
     if policy.share is not None:
         required = f"at least {policy.share * 100:.12g}% of the items"
@@ -163,7 +168,7 @@ def _requirements(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFindi
         yield GateFinding(task.task, "items", holds, required, problem)
 
 
-def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
+def _changes(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     """Yield findings for changed options and caveats.
 
     A policy that asks for a share of the items judges partial runs by that.
@@ -189,7 +194,7 @@ def _changes(run: Run, task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
     if there not in (None, here):
         hashes = f"{str(there)[:12]}, here {here[:12]}"
         said = f"made by other code ({hashes}): --strict tells whether the scores are the same"
-        yield GateFinding(task.task, "package_code", True, "for information", said)
+        yield told(task.task, "package_code", said)
 
 
 def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
@@ -218,12 +223,11 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
     judged = {task.task: task for bound in policy.bounds for task in tasks(run, bound)}
     findings: list[GateFinding] = []
     for task in judged.values():
-        findings += _requirements(run, task, policy)
+        findings += _requirements(task, policy)
     for task in judged.values():
         for remark in remarks.about_texts(task):
             if remark.kind not in _NEEDED:
-                about = (task.task, remark.kind, True, "for information", remark.text)
-                findings.append(GateFinding(*about))
+                findings.append(told(task.task, remark.kind, remark.text))
     for remark in remarks.about_origin(run):
         holds = remark.kind not in policy.refuse
         required = "for information" if holds else "refused by the policy"
@@ -231,7 +235,7 @@ def check(run: Run, policy: Policy) -> list[GateFinding]:
     for name in run.tasks if policy.bounds else ():
         if name not in judged:
             text = "measured, and no bound is about it"
-            findings.append(GateFinding(name, "bounds", True, "for information", text))
+            findings.append(told(name, "bounds", text))
     for bound in policy.bounds:
         required = f"{bound.task}: {bound.score}"
         for name in unmeasured(run, bound):
@@ -260,7 +264,7 @@ def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
         if moved:
             changed = f"other versions of {few(moved)}: the changelog says which numbers moved"
         text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
-        findings.append(GateFinding("", "version", True, "for information", text))
+        findings.append(told("", "version", text))
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
         otherwise = 0
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lm_eval_bias.core import Data, what_counts
@@ -12,35 +13,43 @@ from lm_eval_bias.core.run_record import RunRecord
 from lm_eval_bias.core.what_counts import shown
 from lm_eval_bias.runs import measurement
 
-_NOT_SHOWN = ("name", "file", "command")  # they stand elsewhere
+_NOT_SHOWN = ("file", "command")  # they stand elsewhere
+# how facts that aren't plain values are written, where there are any
+_WRITTEN: Mapping[str, Callable[[Any], object]] = {
+    "model_args": shown,
+    "weights": lambda proofs: "; ".join(map(" ".join, proofs.items())),
+    "served": lambda names: f"{', '.join(names)} (not proven)",
+    "cached": lambda cache: f"{cache.answers:,} of {cache.begun}",
+    "machine": ", ".join,
+    "border": "; ".join,
+    "sent": lambda options: "; ".join(map(json.dumps, options)),
+    "gen_kwargs": json.dumps,
+    "seeds": list,
+    "data": lambda files: "; ".join(
+        sorted({"/".join(f.split("/")[:2]) for f in files})
+    ),
+    "data_files": of_files,
+}
 
 
 def _of_record(record: RunRecord) -> Data:
     """Write the facts of a file; ``None`` for what it doesn't say."""
-    found: Data = {}
+    found: Data = {"data": record.files}
     for fact in what_counts.facts().values():
         if not fact.field.startswith("task.") and fact.name not in _NOT_SHOWN:
             found[fact.name] = fact.of(record)
-    arguments = {**found["model_args"], **found.pop("placement")}
-    arguments |= found.pop("template_arguments")
-    found["model_args"] = arguments and shown(arguments)
-    build = found.pop("torch_build")
+    placement, arguments, build = map(
+        found.pop, ("placement", "template_arguments", "torch_build")
+    )
+    found["model_args"] = {**found["model_args"], **placement, **arguments}
     if build:
         found["torch"] += f"+{build}"
-    found["weights"] = "; ".join(map(" ".join, found["weights"].items()))
-    if found["served"]:
-        found["served"] = f"{', '.join(found['served'])} (not proven)"
-    if found["cached"]:
-        found["cached"] = f"{found['cached'].answers:,} of {found['cached'].begun}"
-    found["machine"] = ", ".join(found["machine"])
-    found["border"] = "; ".join(found["border"])
-    found["sent"] = "; ".join(map(json.dumps, found["sent"]))
-    found["gen_kwargs"] = found["gen_kwargs"] and json.dumps(found["gen_kwargs"])
-    found["seeds"] = list(found["seeds"])
-    places = {"/".join(path.split("/")[:2]) for path in record.files}
-    found["data"] = "; ".join(sorted(places))
-    found["data_files"] = record.files and of_files(record.files)
-    return {name: value or None for name, value in found.items()}
+    for name, value in found.items():
+        if not value:
+            found[name] = None
+        elif name in _WRITTEN:
+            found[name] = _WRITTEN[name](value)
+    return found
 
 
 def _joined(values: list[Any]) -> Any:

@@ -231,7 +231,6 @@ def _model(config: Facts, told: Facts, arguments: Mapping[str, Facts]) -> ModelU
         str(config.get("model_dtype") or "").removeprefix("torch.") or None,
         config.get("model_num_parameters"),
         tuple(told.get("served") or ()),
-        told.get("name") or "",
     )
 
 
@@ -256,7 +255,7 @@ def _code(content: Facts, packages: Facts, ours: str | None) -> Code:
 
 def _files(tasks: Iterable[Facts]) -> dict[str, str]:
     """Collect the data files that tasks read, as ``lm-eval-bias run`` says."""
-    files = {}
+    files: dict[str, str] = {}
     for task in tasks:
         files |= task.get("data", {})
         if task.get("dataset"):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import PurePath
+from typing import Any
 
 from lm_eval_bias.core import catalog, content_hashes, registry, what_counts
 from lm_eval_bias.core.benchmark import folder_of, samples_texts
@@ -37,6 +38,9 @@ PART = ("limit", "samples", "suite")  # names by which a policy allows a part of
 _PROBLEMS = {
     "dataset": "its own data set, not the published one: {}",
     "system_instruction": "the prompts have a system instruction, which the papers' prompts don't ({})",
+    "task": "not the packaged task of this name: {}",
+    "inputs": "its file doesn't say which inputs were read and scored: run the task again",
+    "package_data": "the benchmark's own files differ from those here",
     "chat_template": "the prompts use a chat template, which the papers' prompts don't have",
 }
 
@@ -113,15 +117,22 @@ def _options(task: TaskRun) -> dict[str, OptionUsed]:
     return options
 
 
+def _changed(task: TaskRun) -> Sequence[str]:
+    """List in what a task isn't the packaged one of its name."""
+    if task.task not in catalog.entries() and "dataset_used" not in task.metadata:
+        return ["another version's, or the run's own"]
+    return task.inputs.get("changed", ())
+
+
 def _task_used(task: TaskRun) -> TaskUsed:
     inputs = task.inputs
     code = inputs.get("package_code")
     return TaskUsed(
         task.version,
         _options(task),
-        inputs.get("changed", ()),
+        _changed(task),
         inputs.get("num_fewshot") or 0,
-        (task.metadata.get("distribution", ""), code) if code else None,
+        f"{task.metadata.get('distribution')} {code[:8]}" if code else None,
         inputs.get("package_content"),
         inputs.get("scored") or inputs.get("documents") or UNKNOWN,
         items_run(task),
@@ -146,47 +157,92 @@ def takes_part(fact: Fact, task: TaskRun) -> bool:
     return writes or not fact.when
 
 
+def _departures(task: TaskRun) -> Iterator[tuple[Fact, ChangedOption]]:
+    """Yield in what a task of a run isn't as its benchmark defines it here and now, as far as that can move scores."""
+    record = of(task)
+    for fact in what_counts.facts().values():
+        value = fact.of(record)
+        if not value or not (fact.ranks or fact.gate) or not takes_part(fact, task):
+            continue
+        if fact.field == "task.options":
+            for name, used in value.items():
+                if used.departs:
+                    problem = _PROBLEMS.get(name, "").format(used)
+                    yield fact, ChangedOption(name, str(used), problem)
+        elif fact.field == "prompt.template_arguments":
+            for name, given in value.items():
+                if record.prompt.template:  # else they do nothing
+                    yield fact, ChangedOption(name, str(given))
+        elif fact.field == "task.items":
+            yield fact, _part(task, value)
+        elif value != SEEDS:
+            text, problem = _written(fact, value, task)
+            if text or problem:
+                yield fact, ChangedOption(fact.name, text, problem)
+
+
+def _written(fact: Fact, value: Any, task: TaskRun) -> tuple[str, str]:
+    """Write a fact for a policy and what is wrong with it; both empty where it is as it is here now."""
+    problem = _PROBLEMS.get(fact.name, "")
+    if fact.field == "task.version":
+        problem = old_version(task)
+        return value if problem else "", problem
+    if fact.field == "task.documents":
+        return "", problem if value == UNKNOWN else ""
+    if fact.field == "task.changed":
+        return "", problem.format(shown(value))
+    if fact.field == "task.data":
+        here = content_hashes.of_data_files(folder_of(task.definition))
+        distribution = registry.distribution(task.definition)
+        if value == here or task.metadata.get("distribution") != distribution:
+            return "", ""
+        return value[:12], problem
+    if fact.field == "sampling.generation":
+        return json.dumps(value), ""
+    if fact.field == "prompt.template":
+        return "" if value == UNKNOWN else value[:12], problem
+    if fact.field == "prompt.system_instruction":
+        digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()[:12]
+        return digest, problem.format(digest)
+    return shown(value), ""
+
+
+def _part(task: TaskRun, items: str) -> ChangedOption:
+    """Name the flag that chose a part of the items."""
+    suite = task.metadata.get("suite") or {}
+    if task.record.limit:
+        return ChangedOption("limit", f"{task.record.limit:.15g}", items)
+    if "documents" in suite:
+        return ChangedOption("suite", suite["name"], items)
+    return ChangedOption("samples", task.inputs.get("scored", "")[:12], items)
+
+
+def changed_options(task: TaskRun) -> Iterator[ChangedOption]:
+    """Yield everything in which a task of a run departs from its benchmark's, and that a policy has to allow."""
+    for fact, option in _departures(task):
+        if fact.gate == "allow":
+            yield option
+
+
 def choices(task: TaskRun) -> dict[str, str]:
     """Return what was chosen and not the default, of the facts that runs are ranked apart by."""
-    record = of(task)
-    facts = [fact for fact in what_counts.facts().values() if fact.ranks]
-    chosen = [_departures(fact, record) for fact in facts if takes_part(fact, task)]
-    return dict(chain.from_iterable(part.items() for part in chosen))
-
-
-def _departures(fact: Fact, record: RunRecord) -> dict[str, str]:
-    """Write in what a fact isn't the default, by name."""
-    value = fact.of(record)
-    if fact.field == "task.options":
-        return {name: str(used) for name, used in value.items() if used.departs}
-    if fact.field == "prompt.template_arguments":
-        # without a template they do nothing
-        return {name: str(v) for name, v in value.items() if record.prompt.template}
-    if not value or fact.field in _ALWAYS or value == SEEDS:
-        return {}
-    if fact.field == "sampling.generation":
-        return {fact.name: json.dumps(value)}
-    if fact.field == "prompt.template":
-        return {fact.name: "" if value == UNKNOWN else value[:12]}
-    if fact.field == "prompt.system_instruction":
-        digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
-        return {fact.name: digest[:12]}
-    return {fact.name: shown(value)}
+    chosen = {}
+    for fact, option in _departures(task):
+        if fact.ranks and fact.field not in _ALWAYS:
+            chosen[option.name] = option.value
+    return chosen
 
 
 def rank_group(task: TaskRun) -> tuple[str, ...]:
     """Return what runs share which measured the same thing, and so can be ranked; documents and items come last."""
     record = of(task)
     group = [task.benchmark]
+    for name, value in sorted(choices(task).items()):
+        used = record.task.options.get(name)  # a file is known by what it holds
+        group.append(f"{name}={used.content if used else value}")
     for fact in what_counts.facts().values():
-        if not fact.ranks or not takes_part(fact, task):
-            continue
-        if fact.field in _ALWAYS:
+        if fact.ranks and fact.field in _ALWAYS:
             group.append(f"{fact.name} {shown(fact.of(record))}")
-        for name, value in sorted(_departures(fact, record).items()):
-            # a file is known by what it holds
-            used = record.task.options.get(name)
-            group.append(f"{name}={used.content if used else value}")
     return tuple(group)
 
 
@@ -235,58 +291,3 @@ def old_version(task: TaskRun) -> str:
     if current in ("", task.version):
         return ""
     return f"task version {task.version}, now {current}"
-
-
-def _of_the_task(task: TaskRun) -> Iterator[tuple[str, ChangedOption]]:
-    """Yield in what a task isn't the one that is here now, with the fact that says it."""
-    changed = task.inputs.get("changed")
-    if task.task not in catalog.entries() and "dataset_used" not in task.metadata:
-        changed = ()
-    if changed is not None:
-        problem = (
-            "not a task of this version: the run used another version, or its own tasks"
-        )
-        if changed:
-            problem = f"not the packaged task of this name: {', '.join(changed)}"
-        yield "task.changed", ChangedOption("task", "", problem)
-    old = old_version(task)
-    if old:
-        yield "task.version", ChangedOption("version", task.version, old)
-    if documents_hash(task) == UNKNOWN:
-        problem = (
-            "its file doesn't say which inputs were read and scored: run the task again"
-        )
-        yield "task.documents", ChangedOption("inputs", "", problem)
-    benchmark = task.definition
-    here = content_hashes.of_data_files(folder_of(benchmark))
-    there = task.inputs.get("package_content", here)
-    distribution = registry.distribution(benchmark)
-    if there != here and task.metadata.get("distribution") == distribution:
-        problem = "the benchmark's own files differ from those here"
-        yield "task.data", ChangedOption("package_data", there[:12], problem)
-    items = items_run(task)
-    if items:
-        limit = task.record.limit
-        suite = task.metadata.get("suite") or {}
-        option = "samples", task.inputs.get("scored", "")[:12]
-        if limit:
-            option = "limit", f"{limit:.15g}"
-        elif "documents" in suite:
-            option = "suite", suite["name"]
-        yield "task.items", ChangedOption(*option, items)
-
-
-def changed_options(task: TaskRun) -> Iterator[ChangedOption]:
-    """Yield everything in which a task of a run departs from the task as its benchmark defines it, where it matters."""
-    record = of(task)
-    facts = what_counts.facts()
-    for fact in facts.values():
-        # what isn't as it is here now stands below
-        is_below = fact.field in ("task.changed", "task.data")
-        if fact.gate != "allow" or is_below or not takes_part(fact, task):
-            continue
-        for name, value in _departures(fact, record).items():
-            yield ChangedOption(name, value, _PROBLEMS.get(name, "").format(value))
-    for field, option in _of_the_task(task):
-        if facts[field].gate == "allow":
-            yield option

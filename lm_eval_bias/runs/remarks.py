@@ -57,7 +57,7 @@ _WIDE = 0.5
 _HABIT = 0.9  # share of the answers from which on a habit gives nearly all of them
 
 
-def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
+def about_answers(task: TaskRun) -> Iterator[Remark]:
     """Yield the benchmark's own cautions, and say if answers are too few, guesses or missing."""
     benchmark: Benchmark = task.definition
     cautions: Iterable[str | Remark] = call_plugin(
@@ -221,7 +221,7 @@ def _about_repetition(task: TaskRun) -> Iterator[Remark]:
         yield Remark("repeated_prompts", text)
 
 
-def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
+def _about_options(task: TaskRun) -> Iterator[Remark]:
     if _is_part_of_a_suite(task):
         yield Remark(
             "suite_part",
@@ -253,18 +253,18 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
 
 def about_origin(run: Run) -> Iterator[Remark]:
     """Say where nothing proves which weights answered, and how many answers came from a file."""
-    unproven = measurement.unproven_files(run)
+    unproven = "; ".join(measurement.unproven_files(run))
+    served = ", ".join(run.record.model.served)
+    text = ""
     if unproven:
         text = "joined from files that don't prove that the same weights answered: "
-        yield Remark(WEIGHTS, text + "; ".join(unproven))
+        text += unproven
     elif not measurement.are_proven(run.record):
-        served = run.record.model.served
-        more = (
-            f"; the server calls itself {', '.join(served)} (not proven)"
-            if served
-            else ""
-        )
-        yield Remark(WEIGHTS, f"nothing proves which weights answered{more}")
+        text = "nothing proves which weights answered"
+        if served:
+            text += f"; the server calls itself {served} (not proven)"
+    if text:
+        yield Remark(WEIGHTS, text)
     caches = [record.cache for record in run.records if record.cache]
     if caches:
         counts = "; ".join(f"{cache.answers:,} of {cache.begun}" for cache in caches)
@@ -275,10 +275,10 @@ def about_origin(run: Run) -> Iterator[Remark]:
 def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
     """Yield all remarks on a task of a run."""
     yield from about_origin(run)
-    yield from about_answers(run, task)
+    yield from about_answers(task)
     yield from _about_intervals(task)
     yield from _about_repetition(task)
-    yield from _about_options(run, task)
+    yield from _about_options(task)
     for value in task.scores.values():
         if value.note:
             yield Remark("score_note", value.note, scores=[value.name])
@@ -288,7 +288,7 @@ def applied(run: Run) -> Run:
     """Return the run with what stands in front of its tasks' scores, and which scores may not be spoken of."""
     tasks = {}
     for name, task in run.tasks.items():
-        found = [r for r in about_answers(run, task) if r.kind in BEFORE_SCORES]
+        found = [r for r in about_answers(task) if r.kind in BEFORE_SCORES]
         found.sort(key=lambda remark: BEFORE_SCORES.index(remark.kind))
         scores = dict(task.scores)
         for remark in found:

@@ -299,12 +299,12 @@ def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
         ("torch", "torch"), ("device", "device"), ("batch_size", "batch size"),
     )  # fmt: skip
     for name, label in named:
-        one, other = {name: "x"}, {name: "y" * 25}
+        one, other = {name: "x"}, {name: "y" * 41}
         assert noted(tmp_path, one, one, known, known) == ""
         said = f"the runs differ in {label}"
         assert noted(tmp_path, one, {name: "y"}, known, known) == f"{said} (x, y)"
         cut = noted(tmp_path, {}, other, known, known)
-        assert cut == f"{said} (none, {'y' * 24})"
+        assert cut == f"{said} (none, {'y' * 40})"
     shots = meta(inputs={"documents": "1" * 64, "num_fewshot": 2})
     said = noted(tmp_path, {}, {}, known, shots)
     assert said == "the runs differ in num fewshot (0, 2)"

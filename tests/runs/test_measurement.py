@@ -123,7 +123,7 @@ def test_the_same_key_where_the_same_was_measured():
         == ("gg_bbq", "version 3.0", f"inputs {'0' * 64}", "items none")
     )
     # in whatever order options were given
-    assert key(task(OCCUGENDER, words="x", instruction_position="y"))[2:4] == (
+    assert key(task(OCCUGENDER, words="x", instruction_position="y"))[1:3] == (
         "instruction_position=y",
         "words=x",
     )
