@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     from lm_eval_bias.comparing.findings import ways
     from lm_eval_bias.comparing.pairing import conditions
-    from lm_eval_bias.report.comparison_reports import CORRECTIONS, FORMATS
+    from lm_eval_bias.report.comparison_reports import CORRECTIONS
 
     within = "".join(f"{condition.help}, " for condition in conditions().values())
     parser.description = (
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="exit with status 1 if a primary score is shown to be worse than the base's: significantly further from "
         "neutral, or of lower ability. What can't be read or paired is an error then (2)",
     )
-    output.add_output(parser, (*FORMATS, "html"))
+    output.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_scores(
         parser, "scores in the first table (default: each task's primary score)"
     )
-    output.add_output(parser, (output.TEXT, *output.FORMATS))
+    output.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

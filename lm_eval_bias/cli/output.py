@@ -71,12 +71,18 @@ def add_scores(parser: argparse.ArgumentParser, help: str) -> None:
     parser.add_argument("--scores", type=names, default=(), metavar="A,B", help=help)
 
 
-def add_output(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
-    """Add ``-o`` and ``--format`` of a command that prints text by default."""
+def add_output(parser: argparse.ArgumentParser, html_alone: bool = False) -> None:
+    """Add ``-o`` and ``--format``, by default text on standard output.
+
+    Args:
+        parser: The command's.
+        html_alone: Whether the command writes a page unless another format is named, and no plain text.
+    """
+    usual = "html" if html_alone else TEXT
     parser.add_argument(
         "--format",
-        choices=formats,
-        help="output format (default: by FILE's ending, else text)",
+        choices=FORMATS if html_alone else (TEXT, *FORMATS),
+        help=f"output format (default: by FILE's ending, else {usual})",
     )
     parser.add_argument(
         "-o",

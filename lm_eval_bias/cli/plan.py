@@ -11,8 +11,6 @@ from lm_eval_bias.core.errors import BiasError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command to a parser."""
-    from lm_eval_bias.report.comparison_reports import FORMATS
-
     parser.description = (
         "Say which differences from another model a run's primary scores could find with 80% probability, alone and "
         "among all of them, and how many times the items would find a smaller one."
@@ -30,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="difference to be found, as a share of half the range (default: 0.1)",
     )
-    output.add_output(parser, FORMATS)
+    output.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -24,12 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the model",
     )
     parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="file to write; required for html, the other formats print to standard output by default",
-    )
-    parser.add_argument(
         "--figures",
         metavar="DIR",
         help="folder to write the benchmarks' figures into, as SVG and PDF; without -o and --format nothing else is "
@@ -39,11 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "scores in tables and pictures (default: each benchmark's main scores); tasks without them are left out",
     )
-    parser.add_argument(
-        "--format",
-        choices=output.FORMATS,
-        help="output format (default: by FILE's ending, else html)",
-    )
+    output.add_output(parser, html_alone=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -312,9 +312,7 @@ def record(content: Facts, ours: str | None = None) -> RunRecord:
             tuple(machine[kind] for kind in kinds if machine.get(kind)),
             machine.get("threads"),
         ),
-        cache=CacheUsed(cache["answers"], cache["begun"])
-        if cache.get("answers")
-        else None,
+        cache=CacheUsed(**cache) if cache.get("answers") else None,
         limit=config.get("limit"),
         files=_files((block.get("tasks") or {}).values()),
         date=date or None,
