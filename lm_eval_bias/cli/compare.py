@@ -21,7 +21,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     from lm_eval_bias.comparing.findings import ways
     from lm_eval_bias.comparing.pairing import conditions
     from lm_eval_bias.report.comparison_reports import CORRECTIONS

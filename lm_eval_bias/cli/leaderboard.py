@@ -12,7 +12,7 @@ from lm_eval_bias.runs import run_discovery
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     parser.description = (
         "List all runs beside the models in the published papers, with 95% intervals "
         "of their ranks: a table per task."

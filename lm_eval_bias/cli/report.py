@@ -11,7 +11,7 @@ from lm_eval_bias.core.errors import BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     parser.description = (
         "Write a report on runs: an HTML page that needs no network, or tables for papers and programs. Where the runs "
         "have sample logs, the page lists the items that move each task's main score most."

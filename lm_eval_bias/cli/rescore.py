@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     from lm_eval_bias.report.run_output import TABLES
     from lm_eval_bias.runs.rescoring import known_rewritings
 

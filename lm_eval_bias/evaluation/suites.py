@@ -90,8 +90,6 @@ class Suite:
             "version": VERSION,
             "tasks_left_out": sorted(self.left_out),
         }
-        if self.languages:
-            facts["languages"] = list(self.languages)
         indices = self.choose(task, docs)
         sampling = self.parts[task].sampling
         if sampling is not None and sampling.repeats:

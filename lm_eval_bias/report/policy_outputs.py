@@ -119,8 +119,11 @@ class JudgedRun:
     def origin(self) -> Data:
         """What the verdict is bound to, as the table of what counts says, and the SHA-256 of logs, read once."""
         found = made_by.facts(self.run)
-        rows = [fact for fact in what_counts.facts().values() if fact.gate == "said"]
-        said = {row.name: found[row.name] for row in rows if row.name in found}
+        said = {
+            fact.name: found[fact.name]
+            for fact in what_counts.facts().values()
+            if fact.gate == "said" and fact.name in found
+        }
         said["weights"] = said["weights"] or found["model_revision"]
         logs = [task.samples for task in self.run.tasks.values() if task.samples]
         said["logs"] = {

@@ -6,6 +6,7 @@ import datetime
 import math
 import shlex
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -263,30 +264,28 @@ def _files(tasks: Iterable[Facts]) -> dict[str, str]:
     return files
 
 
-def arguments_by_fact(given: Any) -> dict[str, Data]:
+def _arguments_by_fact(given: Any) -> Mapping[str, Data]:
     """Sort a model's arguments, without keys and tokens, by the fact that each belongs to."""
-    sorted_out: dict[str, Data] = {
-        name: {}
-        for name in ("model.arguments", "model.placement", "prompt.template_arguments")
-    }
+    by_fact: defaultdict[str, Data] = defaultdict(dict)
     for key, value in redaction.parsed(redaction.arguments(given or {})).items():
-        sorted_out[what_counts.fact_of_argument(key).field][key] = value
-    return sorted_out
+        by_fact[what_counts.fact_of_argument(key).field][key] = value
+    return by_fact
 
 
-def record(content: Facts, ours: str | None = None) -> RunRecord:
+def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord:
     """Make the record of a result file of the harness, plain ``lm_eval``'s or ours of any release.
 
     Args:
         content: The file's.
         ours: This package's release, as the tasks say it.
+        file: Its path.
     """
     config = content["config"]
     block = content.get("provenance") or {}
     told = block.get("model") or {}
     machine = block.get("machine") or {}
     cache = block.get("cache") or {}
-    arguments = arguments_by_fact(config.get("model_args"))
+    arguments = _arguments_by_fact(config.get("model_args"))
     date = content.get("date")
     if date:
         moment = datetime.datetime.fromtimestamp(date, datetime.timezone.utc)
@@ -317,6 +316,7 @@ def record(content: Facts, ours: str | None = None) -> RunRecord:
         files=_files((block.get("tasks") or {}).values()),
         date=date or None,
         command=shlex.join(block.get("command") or ()),
+        file=file,
     )
 
 
@@ -338,9 +338,7 @@ def read(path: Path, content: Facts) -> Run:
                 f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})"
             )
         ours = [task.metadata.get("lm_eval_bias") for task in tasks.values()]
-        made_by = replace(
-            record(content, next(filter(None, ours), None)), file=str(path)
-        )
+        made_by = record(content, next(filter(None, ours), None), str(path))
         for name, task in tasks.items():
             tasks[name] = replace(task, record=made_by)
         return remarks.applied(Run(_name(content), path, tasks))

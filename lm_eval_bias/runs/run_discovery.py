@@ -29,17 +29,16 @@ def is_same(run: Run, other: Run) -> bool:
 
 def _merged(runs: Sequence[Run]) -> list[Run]:
     """Join runs of one model if their tasks differ and nothing that changes numbers does; list what else differs."""
-    result: list[Run] = []
+    joined: list[Run] = []
     for run in runs:
-        for i, earlier in enumerate(result):
-            if run.name != earlier.name or run.tasks.keys() & earlier.tasks.keys():
-                continue
-            if is_same(earlier, run):
-                result[i] = replace(earlier, tasks={**earlier.tasks, **run.tasks})
+        for earlier in joined:
+            is_apart = run.name != earlier.name or run.tasks.keys() & earlier.tasks
+            if not is_apart and is_same(earlier, run):
+                earlier.tasks = {**earlier.tasks, **run.tasks}
                 break
         else:
-            result.append(run)
-    return result
+            joined.append(run)
+    return joined
 
 
 def _places(runs: Sequence[Run]) -> list[str]:
