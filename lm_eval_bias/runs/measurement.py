@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import PurePath
@@ -42,6 +42,17 @@ _PROBLEMS = {
     "inputs": "its file doesn't say which inputs were read and scored: run the task again",
     "package_data": "the benchmark's own files differ from those here",
     "chat_template": "the prompts use a chat template, which the papers' prompts don't have",
+}
+
+# how policies write facts; empty where the name says it all
+_WRITTEN: Mapping[str, Callable[[Any], str]] = {
+    "gen_kwargs": json.dumps,
+    "chat_template": lambda digest: "" if digest == UNKNOWN else digest[:12],
+    "system_instruction": lambda text: hashlib.sha256(
+        text.encode("utf-8", "replace")
+    ).hexdigest()[:12],
+    "package_data": lambda digest: digest[:12],
+    **dict.fromkeys(("task", "inputs"), lambda value: ""),
 }
 
 
@@ -175,36 +186,25 @@ def _departures(task: TaskRun) -> Iterator[tuple[Fact, ChangedOption]]:
                     yield fact, ChangedOption(name, str(given))
         elif fact.field == "task.items":
             yield fact, _part(task, value)
-        elif value != SEEDS:
-            text, problem = _written(fact, value, task)
-            if text or problem:
-                yield fact, ChangedOption(fact.name, text, problem)
+        elif _departs(fact, value, task):
+            text = _WRITTEN.get(fact.name, shown)(value)
+            problem = _PROBLEMS.get(fact.name, "").format(text or shown(value))
+            if fact.field == "task.version":
+                problem = old_version(task)
+            yield fact, ChangedOption(fact.name, text, problem)
 
 
-def _written(fact: Fact, value: Any, task: TaskRun) -> tuple[str, str]:
-    """Write a fact for a policy and what is wrong with it; both empty where it is as it is here now."""
-    problem = _PROBLEMS.get(fact.name, "")
+def _departs(fact: Fact, value: Any, task: TaskRun) -> bool:
+    """Tell whether a fact that a run has isn't as it is here now."""
     if fact.field == "task.version":
-        problem = old_version(task)
-        return value if problem else "", problem
+        return bool(old_version(task))
     if fact.field == "task.documents":
-        return "", problem if value == UNKNOWN else ""
-    if fact.field == "task.changed":
-        return "", problem.format(shown(value))
+        return bool(value == UNKNOWN)
     if fact.field == "task.data":
-        here = content_hashes.of_data_files(folder_of(task.definition))
         distribution = registry.distribution(task.definition)
-        if value == here or task.metadata.get("distribution") != distribution:
-            return "", ""
-        return value[:12], problem
-    if fact.field == "sampling.generation":
-        return json.dumps(value), ""
-    if fact.field == "prompt.template":
-        return "" if value == UNKNOWN else value[:12], problem
-    if fact.field == "prompt.system_instruction":
-        digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()[:12]
-        return digest, problem.format(digest)
-    return shown(value), ""
+        here = content_hashes.of_data_files(folder_of(task.definition))
+        return bool(value != here and task.metadata.get("distribution") == distribution)
+    return bool(value != SEEDS)
 
 
 def _part(task: TaskRun, items: str) -> ChangedOption:
