@@ -61,7 +61,10 @@ _COUNTS = {
     "said": "is said",
     "other": "another model's",
 }
-_WHEN = {"sampled": ", where texts are drawn", "generated": ", where texts are written"}
+_WHEN = {
+    "sampled": ", where texts or examples are drawn",
+    "generated": ", where texts are written",
+}
 
 
 def comparable_page() -> str:
