@@ -202,7 +202,7 @@ def evaluate(
     """
     from lm_eval_bias.cli import run as command
 
-    place = Path(_temporary_folder() if output_path is None else output_path)
+    place = _temporary_folder() if output_path is None else output_path
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     argv = ["--model", model, "--output_path", str(place), "--log_samples", *flags]
     given = {"tasks": ",".join(names) or None, "suite": suite, "limit": limit}
@@ -212,16 +212,14 @@ def evaluate(
     if model_args:
         argv.append("--model_args")
         argv += [f"{name}={value}" for name, value in model_args.items()]
-    before = set(place.rglob("results_*.json"))
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            command.main(argv)
+            made = command.evaluated(argv)
     except SystemExit as error:  # the parser has said why on standard error, where progress is shown, too
         raise BiasError(
             f"flags={list(flags)!r}: the line above says what is wrong with them"
         ) from error
-    made = set(place.rglob("results_*.json")) - before
-    return _read(list(map(str, sorted(made))))
+    return _read([str(made)])
 
 
 @_public
@@ -310,7 +308,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     >>> gap = Value("gap", 0.25, 0.05, interval=(0.15, 0.35), low=-1.0, high=1.0, neutral=0.0)
     >>> mine = UnknownBenchmark("mine")
     >>> task = TaskRun("my_task", mine, "en", "1.0", documents=80, items=100, metadata={}, scores={"gap": gap})
-    >>> frame = scores(Run("tiny", Path("tiny.json"), {}, "", {"my_task": task}))
+    >>> frame = scores(Run("tiny", Path("tiny.json"), {"my_task": task}))
     >>> print(frame[["run", "score", "value", "interval_low", "interval_high", "neutral"]].to_string(index=False))
      run score  value  interval_low  interval_high  neutral
     tiny   gap   0.25          0.15           0.35      0.0
@@ -424,7 +422,8 @@ def items(run: Run, task: str) -> DataFrame:
         task: Its name.
 
     Returns:
-        ``key``, what names it; the facets that ``rescore --by`` knows; the benchmark's record of the answer
+        ``key``, what names it; the facets that ``rescore --by`` knows; of written answers ``text`` and ``read``, what
+        is read from it by today's rules; the benchmark's record of the answer
         (``docs/add-a-benchmark.md``), such as ``answer`` or ``share``; and a column for each score that means over
         items, with the item's contribution to it, of shares in percent (``nan`` where it has none).
 
@@ -435,7 +434,7 @@ def items(run: Run, task: str) -> DataFrame:
 
     from lm_eval_bias.core.benchmark import facets_of
     from lm_eval_bias.core.numbers import SHARES
-    from lm_eval_bias.runs import sample_logs
+    from lm_eval_bias.runs import logged_texts, sample_logs
 
     if task not in run.tasks:
         hint = did_you_mean(task, run.tasks)
@@ -446,8 +445,12 @@ def items(run: Run, task: str) -> DataFrame:
     rows = []
     for sample in sample_logs.first_filter(result.samples):
         benchmark = sample.part.definition
+        sample = logged_texts.read_again(sample)
         row: dict[str, object] = {"key": " / ".join(benchmark.key(sample.doc))}
         row |= facets_of(benchmark, sample.doc)
+        if sample.written:
+            texts, readings = zip(*sample.written, strict=True)
+            row |= {"text": "\n\n".join(texts), "read": "\n\n".join(readings)}
         row |= benchmark.record(sample.doc, sample.answers)
         for name, score in result.scores.items():
             value = sample.logged.get(name)

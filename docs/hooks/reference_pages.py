@@ -6,7 +6,7 @@ import argparse
 import os
 
 from lm_eval_bias.cli import main as commands
-from lm_eval_bias.core import catalog, numbers, registry
+from lm_eval_bias.core import catalog, numbers, registry, what_counts
 from lm_eval_bias.core.benchmark import card_of
 from lm_eval_bias.report import listings
 
@@ -17,6 +17,7 @@ def pages() -> dict[str, str]:
         "reference/commands.md": commands_page(),
         "reference/scores.md": scores_page(),
         "reference/cards.md": cards_page(),
+        "reference/comparable.md": comparable_page(),
     }
 
 
@@ -47,6 +48,44 @@ def commands_page() -> str:
     for name, parser in parsers().items():
         lines.append(f"## {name}\n\n```text\n{parser.format_help().rstrip()}\n```\n")
     return "\n".join(lines)
+
+
+_COUNTS = {
+    "apart": "ranks apart",
+    "same": "has to be the same",
+    "known": "has to be the same where both say it",
+    "refused": "not paired",
+    "note": "paired, with a note",
+    "items": "the items decide",
+    "allow": "a departure has to be allowed",
+    "said": "is said",
+    "other": "another model's",
+}
+_WHEN = {
+    "sampled": ", where texts or examples are drawn",
+    "generated": ", where texts are written",
+}
+
+
+def comparable_page() -> str:
+    """Write which facts of a run count for what, from the table that the commands read."""
+    columns = ("ranks", "joins", "pairs", "gate", "cache")
+    lines = [
+        "# What is comparable\n",
+        "Which facts make two runs another measurement, for every command: whether a leaderboard ranks them apart, "
+        "files are joined to one run, `compare` pairs answers, `check` needs an `allow:` of that name, and a file of "
+        "`--use_cache` is another model's. Where a cell is empty, the fact doesn't count.\n",
+        "| fact | leaderboard | one run | `compare` | `check` | `--use_cache` | why |",
+        "|---" * 7 + "|",
+    ]
+    for fact in what_counts.facts().values():
+        cells = []
+        for column in columns:
+            text = _COUNTS.get(getattr(fact, column), "")
+            is_of_a_task = column in ("ranks", "pairs", "gate")
+            cells.append(text + _WHEN.get(fact.when, "") * bool(text and is_of_a_task))
+        lines.append(f"| `{fact.name}` | {' | '.join(cells)} | {_cell(fact.why)} |")
+    return "\n".join(lines) + "\n"
 
 
 def scores_page() -> str:

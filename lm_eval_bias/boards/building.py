@@ -23,6 +23,7 @@ from lm_eval_bias.core.run_data import (
     TaskRun,
     Value,
 )
+from lm_eval_bias.core.run_record import UNKNOWN
 from lm_eval_bias.custom_metrics.score import (
     Design,
     Record,
@@ -31,7 +32,7 @@ from lm_eval_bias.custom_metrics.score import (
     stderr_of,
     undefined,
 )
-from lm_eval_bias.runs import remarks, settings
+from lm_eval_bias.runs import measurement, remarks
 from lm_eval_bias.runs.harness_results import presentable
 from lm_eval_bias.runs.soundness import ROUNDING
 
@@ -179,8 +180,8 @@ def _point(value: Value, column: Value, design: Design | None) -> rank_intervals
 
 
 def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
-    deviations = [settings.part(task), settings.old_version(task)]
-    for remark in remarks.about_answers(run, task):
+    deviations = [measurement.items_run(task), measurement.old_version(task)]
+    for remark in remarks.about_answers(task):
         if remark.kind == "of_benchmark":
             deviations.append(remark.text)
     cells = {}
@@ -197,11 +198,11 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
     return BoardRow(
         run.name,
         RUN,
-        f"lm-eval-bias {run.provenance.get('lm-eval-bias') or ''}".strip(),
-        settings.describe(run, task),
+        f"lm-eval-bias {task.record.code.lm_eval_bias or ''}".strip(),
+        measurement.describe(task),
         tuple(filter(None, deviations)),
         cells,
-        settings.key(run, task),
+        measurement.rank_group(task),
         task.caveats,
     )
 
@@ -231,7 +232,7 @@ def _designs(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Des
     """Return a run's score designs by name; none without a readable log of known items."""
     side = Side(run.name, run, task)
     records = list[Record]()
-    if settings.asked(task) != settings.UNRECORDED:
+    if measurement.documents_hash(task) != UNKNOWN:
         with suppress(BiasError):
             records = list(side.records.values())
     names = {column.name for column in columns}
@@ -256,7 +257,7 @@ def _rank(
         reason = ALONE
         try:
             unsaid = row.uninformative or row.cells[name].unsaid
-            if problem := settings.unknown_part(task) or unsaid:
+            if problem := measurement.unknown_part(task) or unsaid:
                 raise Unranked(problem)
             design = designs[place].get(name)
             groups[row.group][place] = _point(row.cells[name], column, design)
@@ -283,9 +284,10 @@ def _notes(
         notes.append(
             "The runs follow different conventions: ranks hold only among runs that follow the same."
         )
-    recorded = {settings.asked(task) for task in tasks if not settings.part(task)}
-    conventions = {group[:-1] for group in groups}
-    if len(recorded - {settings.UNRECORDED}) > 1 and len(conventions) < len(groups):
+    whole = [task for task in tasks if not measurement.items_run(task)]
+    recorded = {measurement.documents_hash(task) for task in whole}
+    conventions = {group[:-2] for group in groups}
+    if len(recorded - {UNKNOWN}) > 1 and len(conventions) < len(groups):
         notes.append(
             "Runs on other documents or prompts are ranked separately, even under the same name."
         )

@@ -33,7 +33,7 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     parser.description = (
         "Check the scores of runs against the bounds of a policy, and list those that are violated. A run with other "
         "options, data or prompts than the task's own, or on only part of its items, is a violation unless the policy "

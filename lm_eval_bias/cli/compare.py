@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
@@ -16,17 +15,16 @@ examples:
   lm-eval-bias compare base/ instruct/
   lm-eval-bias compare base/ instruct/ -o compare.html
   lm-eval-bias compare lastweek/ today/ --fail-on worse
-  lm-eval-bias compare run/ --plan --target 0.05
   lm-eval-bias compare run/ --by instruction
   lm-eval-bias compare run/ --by language --base en --scores ss,icat
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     from lm_eval_bias.comparing.findings import ways
     from lm_eval_bias.comparing.pairing import conditions
-    from lm_eval_bias.report.comparison_reports import CORRECTIONS, FORMATS
+    from lm_eval_bias.report.comparison_reports import CORRECTIONS
 
     within = "".join(f"{condition.help}, " for condition in conditions().values())
     parser.description = (
@@ -60,19 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare runs as independent where items, seeds or versions differ",
     )
     parser.add_argument(
-        "--plan",
-        action="store_true",
-        help="of one run: the differences from another model that its primary scores could find with 80%% probability",
-    )
-    parser.add_argument(
-        "--target",
-        type=float,
-        default=0.1,
-        metavar="SHARE",
-        help="with --plan: how many times the items would find a difference of this share of half the range "
-        "(default: 0.1)",
-    )
-    parser.add_argument(
         "--correction",
         choices=CORRECTIONS,
         default="holm",
@@ -84,17 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="exit with status 1 if a primary score is shown to be worse than the base's: significantly further from "
         "neutral, or of lower ability. What can't be read or paired is an error then (2)",
     )
-    parser.add_argument(
-        "--format",
-        choices=(*FORMATS, "html"),
-        help="output format (default: by FILE's ending, else text)",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="file to write (default: standard output)",
-    )
+    output.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -103,12 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Usage is bad, or runs can't be read or compared.
     """
-    from lm_eval_bias.comparing.findings import Choice, compare, is_worse, plan
+    from lm_eval_bias.comparing.findings import Choice, compare, is_worse
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
-    ending = Path(arguments.output or "").suffix.lower()
-    output_format = arguments.format or output.ENDINGS.get(ending, "text")
+    output_format = output.format_of(arguments.format, arguments.output, output.TEXT)
     choice = Choice(
         by=arguments.by,
         base=arguments.base,
@@ -122,17 +96,6 @@ def run(arguments: argparse.Namespace) -> int:
     output.name_problems(problems)
     if arguments.fail_on and problems:
         raise BiasError(f"--fail-on {arguments.fail_on}: {problems[0]}")
-    if arguments.plan:
-        unfit = arguments.fail_on or len(runs) > 1 or output_format == "html"
-        if unfit or not 0 < arguments.target <= 1:
-            raise BiasError(
-                "--plan takes one run, a --target above 0 and up to 1, any format but html, and no --fail-on"
-            )
-        planned = plan(runs[0])
-        text = comparison_reports.plan(planned, arguments.target, output_format)
-        summary = f"{arguments.output}: {len(planned)} primary scores"
-        output.deliver(text, arguments.output, summary)
-        return 0
     findings, left_out = compare(runs, choice)
     if output_format == "html":
         text = comparison_reports.page(findings, runs, arguments.correction, left_out)

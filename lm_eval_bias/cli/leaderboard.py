@@ -12,7 +12,7 @@ from lm_eval_bias.runs import run_discovery
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     parser.description = (
         "List all runs beside the models in the published papers, with 95% intervals "
         "of their ranks: a table per task."
@@ -23,20 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUNS_DIR",
         help="folders with result files (results_*.json) at any depth, or NAME=PATH with a name for the model",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="file to write (default: standard output)",
-    )
     output.add_scores(
         parser, "scores in the first table (default: each task's primary score)"
     )
-    parser.add_argument(
-        "--format",
-        choices=(output.TEXT, *output.FORMATS),
-        help="output format (default: by FILE's ending, else text); html is a page whose tables can be sorted",
-    )
+    output.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

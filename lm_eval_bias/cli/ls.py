@@ -10,7 +10,7 @@ from lm_eval_bias.core.errors import BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     parser.add_argument(
         "name",
         nargs="?",

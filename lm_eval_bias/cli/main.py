@@ -29,6 +29,7 @@ _VERBS = {
         "ls": "list tasks, scores and suites, or print a benchmark's card",
         "report": "write a page on runs, or tables for papers and programs",
         "compare": "test whether models, languages or instructions differ",
+        "plan": "say which differences a run could find",
         "check": "check scores against the bounds of a policy",
     },
     "with saved runs": {

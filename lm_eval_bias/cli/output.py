@@ -24,7 +24,7 @@ ENDINGS = {
     ".tex": "latex",
 }
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
-TEXT = "text"  # for a terminal; no file's ending stands for it
+TEXT = "text"  # for a terminal, or a file that ends in .txt
 # argparse's words for a value of a wrong type: they name the function that reads it, or its address
 _WRONG_TYPE = re.compile(
     r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL
@@ -81,6 +81,27 @@ def add_scores(parser: argparse.ArgumentParser, help: str) -> None:
     parser.add_argument("--scores", type=names, default=(), metavar="A,B", help=help)
 
 
+def add_output(parser: argparse.ArgumentParser, html_alone: bool = False) -> None:
+    """Add ``-o`` and ``--format``, by default text on standard output.
+
+    Args:
+        parser: The command's.
+        html_alone: Whether the command writes a page unless another format is named, and no plain text.
+    """
+    usual = "html" if html_alone else TEXT
+    parser.add_argument(
+        "--format",
+        choices=FORMATS if html_alone else (TEXT, *FORMATS),
+        help=f"output format (default: by FILE's ending, else {usual})",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="file to write (default: standard output)",
+    )
+
+
 def format_of(
     named: str | None, output: str | None, default: str, flag: str = "-o"
 ) -> str:
@@ -95,6 +116,8 @@ def format_of(
     if named is not None or output is None:
         return named or default
     ending = Path(output).suffix.lower()
+    if ending == ".txt" and default == TEXT:
+        return TEXT
     if ending not in ENDINGS:
         raise BiasError(
             f"{flag} {output}: no format goes with {ending or 'no ending'}: name one with --format"

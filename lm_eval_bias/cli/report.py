@@ -11,7 +11,7 @@ from lm_eval_bias.core.errors import BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     parser.description = (
         "Write a report on runs: an HTML page that needs no network, or tables for papers and programs. Where the runs "
         "have sample logs, the page lists the items that move each task's main score most."
@@ -24,25 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the model",
     )
     parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="file to write; required for html, the other formats print to standard output by default",
-    )
-    parser.add_argument(
         "--figures",
         metavar="DIR",
-        help="folder to write each picture into, as SVG and PDF; without -o and --format nothing else is written",
+        help="folder to write the benchmarks' figures into, as SVG and PDF; without -o and --format nothing else is "
+        "written",
     )
     output.add_scores(
         parser,
         "scores in tables and pictures (default: each benchmark's main scores); tasks without them are left out",
     )
-    parser.add_argument(
-        "--format",
-        choices=output.FORMATS,
-        help="output format (default: by FILE's ending, else html)",
-    )
+    output.add_output(parser, html_alone=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

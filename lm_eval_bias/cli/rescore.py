@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.cli import output
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     from lm_eval_bias.report.run_output import TABLES
     from lm_eval_bias.runs.rescoring import known_rewritings
 
@@ -42,12 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--json", action="store_true", help="print JSON, with every score"
-    )
-    parser.add_argument(
-        "--items",
-        metavar="FILE",
-        help="also write every record to FILE (.csv or .jsonl): item, facets, answer, text and what is read from it, "
-        "its value of main scores",
     )
     parser.add_argument(
         "--by",
@@ -87,13 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
         value = getattr(arguments, rewriting.flag)
         if value is not None:
             rewritings.append((rewriting, value))
-    ending = Path(arguments.items or "").suffix
-    if arguments.items is not None:
-        files.check_place(arguments.items, arguments.paths, "--items")
-        if ending not in (".csv", ".jsonl"):
-            raise BiasError(
-                f"--items {arguments.items}: name a file that ends in .csv or .jsonl"
-            )
     reading = rescoring.AnswerReading(rewritings, arguments.as_logged)
     if arguments.by is not None:
         _break_down(arguments, reading)
@@ -101,14 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     for flag in ("scores", "csv"):
         if getattr(arguments, flag):
             raise BiasError(f"--{flag} is for --by FACET: name one")
-    results = rescoring.rescore(
-        arguments.paths,
-        arguments.language,
-        reading,
-        with_items=arguments.items is not None,
-    )
-    if arguments.items is not None:
-        files.write(rescored_tables.items(results, ending), arguments.items)
+    results = rescoring.rescore(arguments.paths, arguments.language, reading)
     if arguments.json:
         print(rescored_tables.as_json(results), end="")
     else:
@@ -122,8 +101,6 @@ def _break_down(arguments: argparse.Namespace, reading: AnswerReading) -> None:
     from lm_eval_bias.report.tables import json_text
     from lm_eval_bias.runs.breakdowns import breakdowns
 
-    if arguments.items is not None:
-        raise BiasError("--items with --by: write them in two commands")
     if arguments.csv is not None:
         files.check_place(arguments.csv, arguments.paths, "--csv")
     computed = breakdowns(

@@ -6,6 +6,7 @@ import argparse
 import functools
 import logging
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.cli.output import Parser
@@ -133,11 +134,22 @@ def main(argv: list[str]) -> int:
     Raises:
         BiasError: Bad usage or input.
     """
+    if not argv:
+        registration.require_harness()
+        parser().print_help()
+        return 0
+    evaluated(argv)
+    return 0
+
+
+def evaluated(argv: list[str]) -> Path | None:
+    """Run with these arguments; return the results file, ``None`` where none was saved.
+
+    Raises:
+        BiasError: Bad usage or input.
+    """
     untested = registration.require_harness()
     run = parser()
-    if not argv:
-        run.print_help()
-        return 0
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _set_up_logging(None, write_out=False)
     with internals.held_back() as release:
@@ -164,5 +176,5 @@ def main(argv: list[str]) -> int:
         )
         preflight.before_loading(config, entries, arguments.device)
         tell = functools.partial(_tell, config, table)
-        evaluate.evaluate(config, entries, chosen, release, tell, name)
-    return 0
+        given = redaction.command(["lm-eval-bias", "run", *argv])
+        return evaluate.evaluate(config, entries, chosen, release, tell, name, given)

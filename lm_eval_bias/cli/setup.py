@@ -17,7 +17,7 @@ class Fetch:
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Add the command's arguments."""
+        """Describe the command to a parser."""
         parser.add_argument(
             "names",
             nargs="*",
@@ -42,7 +42,7 @@ class Link:
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Add the command's arguments."""
+        """Describe the command to a parser."""
         parser.add_argument(
             "--remove",
             action="store_true",
@@ -76,7 +76,7 @@ class TaskPath:
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Add the command's arguments."""
+        """Describe the command to a parser."""
         text = "print the folder of this benchmark alone, which may come from another distribution"
         parser.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help=text)
 
@@ -95,7 +95,7 @@ class Doctor:
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Add the command's arguments."""
+        """Describe the command to a parser."""
         parser.add_argument(
             "--benchmark",
             metavar="NAME",

@@ -52,7 +52,7 @@ class _Once(argparse.Action):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     parser.epilog = _EPILOG
     add = parser.add_argument
     add(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lm_eval_bias.core import content_hashes, registry
+from lm_eval_bias.core import content_hashes, registry, what_counts
 from lm_eval_bias.core.answers import SavedSample, errors_in
 from lm_eval_bias.core.benchmark import (
     LANGUAGE,
@@ -18,8 +18,10 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.run_record import UNKNOWN
+from lm_eval_bias.core.what_counts import Fact, shown
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.runs import sample_logs, settings
+from lm_eval_bias.runs import measurement, sample_logs
 from lm_eval_bias.runs.run_discovery import is_same
 
 
@@ -228,44 +230,19 @@ def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list
     return _between_runs(runs, base) if by == "run" else _within_models(runs, by, base)
 
 
-def _data_set(task: TaskRun) -> str:
-    dataset = task.metadata.get("dataset_used")
-    return str(dataset["sha256"])[:12] if dataset else "the published one"
-
-
 def why_not_paired(pair: Pair, by: str) -> str:
     """Say why two sides can't be compared item by item; "" if they can."""
     base = pair.base
     other = pair.other
-    tasks = (base.task, other.task)
     if not pair.is_logged:
         return "no sample logs"
     if base.task.benchmark != other.task.benchmark:
         return f"other items: {base.task.task} and {other.task.task} belong to different benchmarks"
-    facts: dict[str, list[Any]] = {
-        "task versions": [task.version for task in tasks],
-        "seeds": [side.run.provenance.get("seeds") for side in (base, other)],
-    }
-    if by != LANGUAGE:
-        facts["data sets:"] = list(map(_data_set, tasks))
-    for name, (first, second) in facts.items():
-        if first != second:
-            return f"{name} {first} and {second}"
-    for option in (*base.task.definition.options.roles, "classifier_used"):
-        if option in (by, "dataset"):
-            continue
-        values = [task.option(option) for task in tasks]
-        if option == "classifier_used":
-            values = [value and value["name"] for value in values]
-        hashes = [task.file_hash(option) for task in tasks]
-        if all(hashes) and hashes[0] == hashes[1]:  # one file under two names
-            continue
-        if any(hashes):
-            values = [task.option_text(option) for task in tasks]
-        if values[0] != values[1]:
-            return f"{option} {values[0]!r} and {values[1]!r}"
-    if len({task.inputs.get("num_fewshot", 0) for task in tasks}) > 1:
-        return "different numbers of examples in the prompts"
+    skipped = "dataset" if by == LANGUAGE else by  # languages have data of their own
+    for fact, values in _differing(pair, "refused"):
+        for name, (first, second) in _parts(fact, *values).items():
+            if name != skipped:
+                return f"{name} {shown(first)} and {shown(second)}"
     shared = len(pair.shared)
     counts = len(base.records), len(other.records)
     # a language lacks what couldn't be translated: what both have is compared
@@ -284,35 +261,40 @@ def why_not_paired(pair: Pair, by: str) -> str:
     return ""
 
 
+def _differing(pair: Pair, cell: str) -> Iterator[tuple[Fact, list[Any]]]:
+    """Yield the facts with that cell for pairs in which two sides differ and which matter to one, with both values."""
+    tasks = (pair.base.task, pair.other.task)
+    base, other = map(measurement.of, tasks)
+    rows = [fact for fact in what_counts.facts().values() if fact.pairs == cell]
+    for fact, *values in what_counts.differing(base, other, rows):
+        if any(measurement.takes_part(fact, task) for task in tasks):
+            yield fact, values
+
+
+def _parts(fact: Fact, base: Any, other: Any) -> dict[str, tuple[Any, Any]]:
+    """Return what differs between a fact's values, by name: of options each."""
+    if not isinstance(base, Mapping):
+        return {fact.label: (base, other)}
+    names = [name for name in {**base, **other} if base.get(name) != other.get(name)]
+    return {name: (base.get(name), other.get(name)) for name in names}
+
+
 def _asked(pair: Pair) -> tuple[bool, bool]:
     """Return whether two sides are known to have been asked differently, and whether that is known at all."""
-    base = settings.asked(pair.base.task)
-    other = settings.asked(pair.other.task)
-    known = settings.UNRECORDED not in (base, other)
+    base = measurement.documents_hash(pair.base.task)
+    other = measurement.documents_hash(pair.other.task)
+    known = UNKNOWN not in (base, other)
     return known and base != other, known
-
-
-MATTERS = (
-    "dtype", "chat_template", "system_instruction", "gen_kwargs", "lm-eval-bias", "lm_eval", "transformers", "torch",
-)  # fmt: skip
 
 
 def beside_the_model(pair: Pair, by: str = "run") -> str:
     """Say what else differs between two runs that moves scores; "" if nothing is known to."""
     parts = []
-    sides = (pair.base, pair.other)
-    for key in MATTERS:
-        values = [side.run.provenance.get(key) for side in sides]
-        if values[0] != values[1]:
-            texts = ["none" if value is None else str(value)[:24] for value in values]
-            parts.append(f"{key.replace('_', ' ')} ({', '.join(texts)})")
-    sources = [
-        (side.task.metadata.get("distribution"), side.task.inputs.get("package_code"))
-        for side in sides
-    ]
-    if sources[0] != sources[1] and all(code for _, code in sources):
-        texts = [f"{name} {str(code)[:8]}" for name, code in sources]
-        parts.append(f"the benchmark's code ({', '.join(texts)})")
+    for fact, values in _differing(pair, "note"):
+        # older files don't say which code it was
+        if fact.field != "task.code" or None not in values:
+            texts = [shown(value)[:40] for value in values]
+            parts.append(f"{fact.label} ({', '.join(texts)})")
     notes = ["the runs differ in " + ", ".join(parts)] if parts else []
     if by == "run":  # prompts in two languages or under two instructions have to differ
         differ, known = _asked(pair)

@@ -140,6 +140,11 @@ def of_checkpoint(
     return digests
 
 
+def of_files(hashes: Mapping[str, Any]) -> str:
+    """Combine many files' hashes into one, for people to compare."""
+    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _of_file(path: Path) -> str:
     with path.open("rb") as file:
         digest = hashlib.sha256()

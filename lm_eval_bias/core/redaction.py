@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 STARS = "***"
@@ -68,12 +69,44 @@ def arguments(value: Any) -> Any:
     return value
 
 
+def parsed(given: Any) -> dict[str, Any]:
+    """Read a model's arguments, which some versions of the harness keep as one text.
+
+    >>> parsed("pretrained=gpt2,dtype=float32")
+    {'pretrained': 'gpt2', 'dtype': 'float32'}
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    pairs = {pair["name"].strip(): pair["value"] for pair in _PAIR.finditer(str(given))}
+    return pairs or {"": given}
+
+
 def as_flag(given: Any) -> str:
     """Write a model's arguments as ``--model_args`` takes them, without keys and tokens."""
     shown = arguments(given or {})
     if isinstance(shown, str):
         return shown
     return ",".join(f"{key}={value}" for key, value in shown.items())
+
+
+def command(words: Sequence[str]) -> list[str]:
+    """Return a command's words with stars in place of keys, tokens and headers among arguments.
+
+    >>> command(["run", "--model_args=model=m,api_key=secret", "--metadata", '{"hf_token": "secret"}'])
+    ['run', '--model_args', 'model=m,api_key=***', '--metadata', '{"hf_token": "***"}']
+    """
+    parts: list[str] = []
+    for word in words:
+        parts += word.split("=", 1) if word.startswith("--") else [word]
+    return list(map(_word, parts))
+
+
+def _word(text: str) -> str:
+    """Put stars into arguments as the command line takes them: key=value,key=value or JSON."""
+    try:
+        return json.dumps(arguments(dict(json.loads(text))))
+    except (ValueError, TypeError):
+        return str(arguments(text))
 
 
 def in_text(text: str, given: Mapping[str, Any]) -> str:

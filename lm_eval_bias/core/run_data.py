@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.errors import call_plugin
+from lm_eval_bias.core.run_record import RunRecord
 from lm_eval_bias.custom_metrics.score import (
     Bounds,
     Estimate,
@@ -106,6 +107,7 @@ class TaskRun:
         usual_repeats: Texts of each prompt that the task takes; ``None`` where it isn't known or not sampled.
         chosen: Scores that are shown in place of the main ones; none for the main ones.
         caveats: What must be known before its scores are believed, most serious first.
+        record: What it was made by.
     """
 
     task: str
@@ -122,6 +124,7 @@ class TaskRun:
     usual_repeats: int | None = None
     chosen: Sequence[str] = ()
     caveats: Sequence[Remark] = ()
+    record: RunRecord = RunRecord()
 
     @property
     def benchmark(self) -> str:
@@ -211,23 +214,34 @@ class TaskRun:
 
 @dataclass
 class Run:
-    """One model's run.
+    """One model's run, of a file or of several whose records say the same (``core/what_counts.yaml``).
 
     Attributes:
         name: For people: the model, unique among runs that were read together. It can be set.
-        path: The file it was read from.
-        provenance: Versions, dtype, batch size, seeds, chat template, date, data revisions: what would change it.
-        command: What repeats it.
+        path: The file it was read from, the first of several.
         tasks: By name.
         differs: In what it differs from the first run of the same model that was read with it; empty for others.
     """
 
     name: str
     path: Path
-    provenance: Facts
-    command: str
     tasks: Mapping[str, TaskRun]
     differs: str = ""
+
+    @property
+    def records(self) -> list[RunRecord]:
+        """What it was made by: one record a file."""
+        return list({id(t.record): t.record for t in self.tasks.values()}.values())
+
+    @property
+    def record(self) -> RunRecord:
+        """What the first of its files was made by."""
+        return self.records[0] if self.tasks else RunRecord()
+
+    @property
+    def command(self) -> str:
+        """The commands that made it, a line each; empty where its files don't have them."""
+        return "\n".join(filter(None, (record.command for record in self.records)))
 
 
 class Remark(NamedTuple):

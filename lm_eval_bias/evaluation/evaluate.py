@@ -91,8 +91,9 @@ def evaluate(
     ready: Callable[[], None],
     tell: Callable[[Results, Samples | None, bool], None],
     model_name: str | None = None,
-) -> None:
-    """Run the evaluation, and save what the flags ask for.
+    command: Sequence[str] = (),
+) -> Path | None:
+    """Run the evaluation, and save what the flags ask for; return the results file, ``None`` where none was saved.
 
     Args:
         config: The configuration, with checked flags.
@@ -101,6 +102,7 @@ def evaluate(
         ready: Called when the model is loaded.
         tell: Called with the results, the samples if they are logged, and whether both could be saved.
         model_name: The model's in reports; ``None`` names it by its checkpoint.
+        command: The command as it was given, without keys and tokens.
 
     Raises:
         BiasError: The run couldn't be finished, or its files couldn't be written or pushed.
@@ -135,7 +137,10 @@ def evaluate(
         if config.use_cache:
             # after the model was loaded: only then is it known which commit a name stands for
             begun = provenance.claim_cache(
-                config.use_cache, config.model, config.model_args
+                config.use_cache,
+                config.model,
+                config.model_args,
+                config.apply_chat_template,
             )
         with running.answering(model, config):
             border_facts = _looked_at(model, config, manager, asks)
@@ -143,18 +148,10 @@ def evaluate(
         with servers.counting_kept() as kept:
             results = running.evaluate(config, model, manager, tracker)
     if results is None:
-        return
+        return None
     logged = results.pop("samples", None)
     answers = running.samples_in_order(logged) if config.log_samples else None
-    flags = (
-        "num_fewshot",
-        "apply_chat_template",
-        "fewshot_as_multiturn",
-        "system_instruction",
-        "samples",
-    )
-    settings = {name: getattr(config, name, None) for name in flags}
-    block = provenance.block(results, settings)
+    block = provenance.block(results)
     block["model"]["border"] = border_facts + servers.notes(model)
     block["model"] |= servers.told(model)
     if model_name:
@@ -165,19 +162,20 @@ def evaluate(
     # the harness mixes the model's arguments into each task's metadata
     for key in ("config", "configs", "provenance"):
         results[key] = plain(redaction.arguments(results[key]))
+    results["provenance"]["command"] = list(command)  # which has its stars
     if config.show_config:
         print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
     running.send(dashboards, results, answers)
-    saved = False
+    saved = None
     try:
-        failures = save(tracker, results, answers)
-        saved = bool(config.output_path)
+        saved, failures = save(tracker, results, answers)
     finally:  # the scores in any case: they may be all that is left of the run
-        tell(results, answers, saved)
+        tell(results, answers, saved is not None)
     if failures:
         text = redaction.in_text(one_line(failures[0]), config.hf_hub_log_args)
         text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"
         raise BiasError(f"--hf_hub_log_args: {text}")
+    return saved
 
 
 def _looked_at(
@@ -227,18 +225,21 @@ def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:
     }
 
 
-def save(tracker: Any, results: Results, samples: Samples | None) -> list[Exception]:
+def save(
+    tracker: Any, results: Results, samples: Samples | None
+) -> tuple[Path | None, list[Exception]]:
     """Let the harness save a run in a folder of its own, and move the whole files to their place, the results last.
 
     Returns:
-        Errors from the Hub.
+        The results file, and errors from the Hub.
 
     Raises:
         BiasError: Some files couldn't be written; the whole ones are kept.
     """
     place = tracker.output_path
     if not place:
-        return []
+        return None, []
+    target: Path | None = None
     root, name = os.path.split(place) if place.endswith(".json") else (place, "")
     missing = number = 1 + (0 if samples is None else len(results["configs"]))
     with writing(f"--output_path {place}"):
@@ -261,7 +262,7 @@ def save(tracker: Any, results: Results, samples: Samples | None) -> list[Except
             f"--output_path {place}: {missing} of {number} files "
             f"could not be written{reason}; with --use_cache FILE the same command resumes it"
         )
-    return failures
+    return target, failures  # the results come last
 
 
 def _is_whole(file: Path, samples: list[Any] | None) -> bool:

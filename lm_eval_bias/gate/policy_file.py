@@ -20,7 +20,7 @@ from lm_eval_bias.core.files import (
     schema_validator,
 )
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.runs import remarks, settings
+from lm_eval_bias.runs import measurement, remarks
 
 _NAMES = {
     "min": "low",
@@ -182,7 +182,7 @@ def read(path: Path) -> Policy:
 
 def _check_allowed(allowed: Sequence[str], path: Path) -> None:
     """Refuse to allow something that no run can have."""
-    known = [*settings.option_names(), *remarks.BEFORE_SCORES]
+    known = [*measurement.option_names(), *remarks.BEFORE_SCORES]
     for number, text in enumerate(allowed):
         name = text.partition("=")[0]
         if name not in known:

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lm_eval_bias.comparing.findings import Choice, Finding, corrected, find
-from lm_eval_bias.comparing.pairing import pairs, why_not_paired
+from lm_eval_bias.comparing.pairing import beside_the_model, pairs, why_not_paired
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.gate.policy_file import Percent, in_unit
-from lm_eval_bias.gate.verdict import GateFinding
+from lm_eval_bias.gate.verdict import GateFinding, told
 
 
 def _worse(finding: Finding) -> tuple[float, float]:
@@ -99,6 +99,9 @@ def regressions(
             )
         else:
             comparable.append(pair)
+            note = beside_the_model(pair)
+            if note:
+                findings.append(told(pair.subject, "base", note))
     compared = find(comparable, Choice())[0] if comparable else []
     family = [
         replace(finding, primary=True)

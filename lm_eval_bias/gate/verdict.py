@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import json
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from lm_eval_bias.core import Data, __version__, catalog
+from lm_eval_bias.core import __version__, catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate.policy_file import Bound, Policy, in_unit
 from lm_eval_bias.harness import run_inputs
-from lm_eval_bias.runs import remarks, rescoring, settings, soundness
-from lm_eval_bias.runs.settings import ChangedOption
+from lm_eval_bias.runs import measurement, remarks, rescoring, soundness
+from lm_eval_bias.runs.measurement import ChangedOption
 
 
 def patterns(bound: Bound) -> tuple[str, ...]:
@@ -90,6 +89,11 @@ class GateFinding:
     why: str = ""
 
 
+def told(task: str, name: str, text: str) -> GateFinding:
+    """Make a finding that violates nothing."""
+    return GateFinding(task, name, True, "for information", text)
+
+
 def limits(bound: Bound, value: Value) -> tuple[float, float]:
     """Return the least and the largest value that a bound allows a score.
 
@@ -154,13 +158,13 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
 
 
 def _requirements(
-    run: Run, task: TaskRun, policy: Policy, is_bound: bool
+    task: TaskRun, policy: Policy, is_bound: bool
 ) -> Iterator[GateFinding]:
     """Check what a task's run has to be like, apart from its scores.
 
     Of a task that is only compared, options may be other ones: what can be paired decides.
     """
-    yield from _changes(run, task, policy, is_bound)
+    yield from _changes(task, policy, is_bound)
     yield from _unanswered(task, policy)
     if policy.share is not None:
         required = f"at least {policy.share * 100:.12g}% of the items"
@@ -173,24 +177,22 @@ def _requirements(
         yield GateFinding(task.task, "items", holds, required, problem)
 
 
-def _changes(
-    run: Run, task: TaskRun, policy: Policy, is_bound: bool
-) -> Iterator[GateFinding]:
+def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFinding]:
     """Yield findings for changed options and caveats.
 
     A policy that asks for a share of the items judges partial runs by that.
     """
     changed = [
         option
-        for option in settings.changed_options(run, task)
-        if is_bound or option.name in settings.PART
+        for option in measurement.changed_options(task)
+        if is_bound or option.name in measurement.PART
     ]
     for remark in task.caveats:
         if remark.kind in _NEEDED:
             changed.append(ChangedOption(remark.kind, "", remark.text))
     allows_parts = policy.share is not None or "trial_run" in policy.allow
     for option in changed:
-        if option.name in settings.PART and allows_parts:
+        if option.name in measurement.PART and allows_parts:
             continue
         if {option.name, option.exact} & set(policy.allow):
             yield GateFinding(task.task, option.name, True, f"allowed: {option.exact}")
@@ -205,7 +207,7 @@ def _changes(
     if there not in (None, here):
         hashes = f"{str(there)[:12]}, here {here[:12]}"
         said = f"made by other code ({hashes}): --strict tells whether the scores are the same"
-        yield GateFinding(task.task, "package_code", True, "for information", said)
+        yield told(task.task, "package_code", said)
 
 
 def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
@@ -246,12 +248,11 @@ def check(
         if name in compared and name not in judged
     }
     for name, task in {**judged, **others}.items():
-        findings += _requirements(run, task, policy, is_bound=name in judged)
+        findings += _requirements(task, policy, is_bound=name in judged)
     for task in judged.values():
         for remark in remarks.about_texts(task):
             if remark.kind not in _NEEDED:
-                about = (task.task, remark.kind, True, "for information", remark.text)
-                findings.append(GateFinding(*about))
+                findings.append(told(task.task, remark.kind, remark.text))
     for remark in remarks.about_origin(run):
         holds = remark.kind not in policy.refuse
         required = "for information" if holds else "refused by the policy"
@@ -259,7 +260,7 @@ def check(
     for name in run.tasks if policy.bounds else ():
         if name not in judged:
             text = "measured, and no bound is about it"
-            findings.append(GateFinding(name, "bounds", True, "for information", text))
+            findings.append(told(name, "bounds", text))
     for bound in policy.bounds:
         required = f"{bound.task}: {bound.score}"
         for name in unmeasured(run, bound):
@@ -271,20 +272,6 @@ def check(
     return findings
 
 
-def origin(run: Run) -> Data:
-    """Return what a verdict is bound to: releases, weights, data, cached answers, and the SHA-256 of logs."""
-    kept = ("lm-eval-bias", "lm_eval", "weights", "served", "cached", "data_files")
-    facts: Data = {name: run.provenance.get(name) for name in kept}
-    facts["weights"] = facts["weights"] or run.provenance.get("model_revision")
-    logs = [task.samples for task in run.tasks.values() if task.samples]
-    facts["logs"] = {
-        log.name: hashlib.sha256(log.read_bytes()).hexdigest()
-        for log in logs
-        if log.is_file()
-    }
-    return facts
-
-
 def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
     """Check that the scores of each task of a run are those of its sample log; a missing log is a violation.
 
@@ -293,14 +280,16 @@ def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
         as_logged: Whether to keep what was read from logged texts when the run was made.
     """
     findings = []
-    made_by = run.provenance.get("lm-eval-bias")
+    made_by = run.record.code.lm_eval_bias
     if made_by not in (None, __version__):
-        moved = [name for name, task in run.tasks.items() if settings.old_version(task)]
+        moved = [
+            name for name, task in run.tasks.items() if measurement.old_version(task)
+        ]
         changed = "no task has another version: scores should be the same"
         if moved:
             changed = f"other versions of {few(moved)}: the changelog says which numbers moved"
         text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
-        findings.append(GateFinding("", "version", True, "for information", text))
+        findings.append(told("", "version", text))
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
         otherwise = 0
         try:

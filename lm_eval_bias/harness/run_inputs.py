@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from lm_eval_bias.core import Data, Facts, catalog, content_hashes, registry
+from lm_eval_bias.core import (
+    Data,
+    Facts,
+    catalog,
+    content_hashes,
+    registry,
+    what_counts,
+)
 from lm_eval_bias.core.benchmark import DATA, Benchmark, folder_of, options_for
 from lm_eval_bias.core.catalog import Loader
 from lm_eval_bias.core.files import expanded, tasks_path
 from lm_eval_bias.data import sources
-
-# keys of a YAML that decide what is asked and how it is answered
-_ASKING = (
-    "custom_dataset", "test_split", "output_type", "description", "doc_to_text", "doc_to_choice", "doc_to_target",
-    "target_delimiter", "gen_prefix", "generation_kwargs", "filter_list", "repeats", "num_fewshot", "fewshot_config",
-    "process_docs",
-)  # fmt: skip
 
 
 class _FunctionLoader(Loader):
@@ -91,7 +91,9 @@ def _changed(benchmark: Benchmark, yaml: Facts, metadata: Facts) -> list[str]:
     if entry is None or entry.path is None:
         return []
     packaged = catalog.read_yaml(entry.path, _FunctionLoader)
-    keys = [key for key in _ASKING if packaged.get(key) != yaml.get(key)]
+    keys = [
+        key for key in what_counts.task_keys() if packaged.get(key) != yaml.get(key)
+    ]
     for key, value in packaged["metadata"].items():
         if key not in benchmark.options.roles and metadata.get(key) != value:
             keys.append(key)

@@ -42,7 +42,7 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import listings, overview, tables, templates
+from lm_eval_bias.report import listings, made_by, overview, tables, templates
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
@@ -296,7 +296,7 @@ def _made_by(runs: Sequence[Run]) -> str:
             if suite:
                 texts.append(f"suite {suite['name']} (version {suite['version']})")
     for package in ("lm-eval-bias", "lm_eval"):
-        versions = [str(run.provenance.get(package) or "") for run in runs]
+        versions = [str(made_by.facts(run)[package] or "") for run in runs]
         if any(versions):
             texts.append(f"{package} {few(filter(None, versions))}")
     return joined(*dict.fromkeys(texts))
@@ -307,7 +307,8 @@ def origins(runs: Sequence[Run]) -> Table:
     fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
     rows = []
     for run in runs:
-        facts = [readable(run.provenance.get(name)) for name in fields]
+        found = made_by.facts(run)
+        facts = [readable(found[name]) for name in fields]
         rows.append([run.name, str(run.path), *facts])
     columns = ["Model", "File", *fields]
     return Table("Runs, with models and settings", columns, rows)

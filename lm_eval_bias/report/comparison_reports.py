@@ -28,7 +28,6 @@ from lm_eval_bias.report.listings import caveat_label
 from lm_eval_bias.report.tables import csv_text, json_text, titled
 from lm_eval_bias.runs import remarks
 
-FORMATS = ("text", "md", "latex", "csv", "json")  # beside the page
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
 DETECTABLE = (
     "Detectable: the smallest true difference that this number of items would detect with 80% probability, by the "

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import starmap
+from itertools import chain, starmap
 
 from lm_eval_bias.core import __version__, catalog, numbers, registry
 from lm_eval_bias.core.benchmark import (
@@ -31,7 +31,7 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import overview, parts, sentences
+from lm_eval_bias.report import made_by, overview, parts, sentences
 from lm_eval_bias.report.listings import labels
 from lm_eval_bias.runs import remarks
 from lm_eval_bias.runs.harness_results import presentable
@@ -123,7 +123,13 @@ class Report:
         return [remark for remark in self.cautions if remark.kind != remarks.TRIAL]
 
 
-_IF_ANY = ("served", "sent", "cached", "unproven")  # left out where a run has none
+_IF_ANY = (
+    "served",
+    "sent",
+    "cached",
+    "unproven",
+    "vllm",
+)  # left out where a run has none
 
 
 def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
@@ -163,7 +169,7 @@ def _sections(tasks: ReportTasks) -> list[Section]:
 def _origin(run: Run) -> Origin:
     """Gather where a run's numbers come from."""
     known = labels("provenance")
-    values = {**dict.fromkeys(known), **run.provenance}
+    values = {**dict.fromkeys(known), **made_by.facts(run)}
     facts = [
         (known.get(key, key), readable(value))
         for key, value in values.items()
@@ -208,31 +214,26 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
 
 
 def _figures(section: Section) -> list[Part]:
-    """Make the parts that a section's benchmark brings, with its figures."""
+    """Make the parts that a section's benchmark brings, each figure with what must be known of its task."""
     benchmark: Benchmark = section.tasks[0].task.definition
     none: Sequence[Part] = ()
     make = benchmark.presentation.figures
     made = call_plugin(none, benchmark, make, section.tasks)
     caveats = {item.ident: item.task.caveat() for item in section.tasks}
-    return [
-        replace(part, figures=[_with_note(drawn, caveats) for drawn in part.figures])
-        for part in made
-    ]
-
-
-def _with_note(drawing: Drawing, caveats: Mapping[str, str]) -> Drawing:
-    """Add what must be known of the task that a figure is about; figures about several have notes of their own."""
-    caveat = caveats.get(drawing.ident.partition("-")[0], "")
-    return drawing if drawing.note else replace(drawing, note=caveat)
+    parts = []
+    for part in made:
+        figures = []
+        for drawn in part.figures:
+            note = caveats.get(drawn.ident.partition("-")[0], "")
+            figures.append(replace(drawn, note=drawn.note or note))
+        parts.append(replace(part, figures=figures))
+    return parts
 
 
 def drawings(report: Report) -> list[Drawing]:
-    """List all figures of a report, those of its first screen first."""
-    drawn = overview.drawings(report.groups, overview.axis_limit(report.tasks))
-    for section in report.sections:
-        for part in _figures(section):
-            drawn += part.figures
-    return drawn
+    """List all figures of a report."""
+    parts = chain.from_iterable(map(_figures, report.sections))
+    return [drawn for part in parts for drawn in part.figures]
 
 
 def breakdowns(section: Section) -> list[Part]:

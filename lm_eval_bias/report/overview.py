@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import numbers, pen
 from lm_eval_bias.core.page_parts import (
     BEWARE,
-    Drawing,
     ReportTask,
     ReportTasks,
     plottable,
@@ -23,11 +19,7 @@ from lm_eval_bias.report import parts
 from lm_eval_bias.report.listings import caveat_label
 from lm_eval_bias.runs import remarks
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 LANE = 13  # pixels
-_HEAD = 16.0  # of a task's name, in points
 LIMITS = (
     0.1,
     0.25,
@@ -349,78 +341,3 @@ def reaching(values: Iterable[Value]) -> float:
             if not math.isnan(end):
                 furthest = max(furthest, abs(position(value, end)))
     return next(limit for limit in LIMITS if furthest <= limit)
-
-
-def drawings(groups: Sequence[BenchmarkPicture], limit: float) -> list[Drawing]:
-    """Make figures for a paper of the pictures of bias and of abilities, as far as there are any.
-
-    Args:
-        groups: The pictures of all benchmarks.
-        limit: Of :func:`axis_limit`.
-    """
-    models = {verdict.model: verdict.series for g in groups for verdict in g.verdicts}
-    beware = [
-        f"{group.title}, {verdict.model}: {verdict.caveat}"
-        for group in groups
-        for verdict in group.verdicts
-        if verdict.caveat
-    ]
-    note = f"{BEWARE} {'; '.join(beware)}" if beware else ""
-    made = []
-    bias = [task for group in groups for task in group.bias]
-    ability = [task for group in groups for task in group.ability]
-    around = ("below neutral", "above neutral")
-    for title, tasks, edges, caption in (
-        ("Bias", bias, around, f"Shown: {limit:.0%} of the way"),
-        ("Abilities", ability, ("worst", "best"), "From the worst value to the best"),
-    ):
-        if tasks:
-            heights = [strip.height for task in tasks for strip in task.strips]
-            height = 0.6 + (_HEAD * len(tasks) + sum(heights)) / 72
-            height += 0.12 * len(textwrap.wrap(note, 150))
-            draw = partial(_draw, tasks, edges, models)
-            ident = f"overview-{title.lower()}"
-            made.append(Drawing(ident, title, caption, caption, height, draw, note))
-    return made
-
-
-def _draw(
-    tasks: Sequence[TaskStrips],
-    ends: tuple[str, str],
-    models: Mapping[str, int],
-    figure: Figure,
-) -> None:
-    """Draw rows of marks with their intervals, task by task."""
-    axis = figure.subplots()
-    y = 0.0
-    heads = []
-    labels = []
-    for task in tasks:
-        heads.append((y + 10.0, f"{task.task}, {task.items}"))
-        y += _HEAD
-        for strip in task.strips:
-            labels.append((y + strip.height / 2, strip.label))
-            if strip.line is not None:
-                end = y + strip.height
-                axis.vlines(strip.line, y, end, pen.COLOUR["ink"], "dashed", lw=1)
-            for point in strip.points:
-                colour = pen.COLOUR[point.colour]
-                at = y + point.y
-                if point.bar:
-                    axis.hlines(at, *point.bar, colors=colour, lw=1.5)
-                marker = pen.MARKERS[point.shape]
-                axis.plot(point.at, at, marker, color=colour, ms=5, mew=0)
-                axis.text(102, at, point.value, va="center", fontsize=7)
-            y += strip.height
-    for at, text in heads:
-        axis.text(0, at, text, va="center", fontsize=8, weight="bold")
-    axis.set(xlim=(0, 100), ylim=(y, 0), xticks=(0, 100), xticklabels=ends)
-    axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
-    axis.tick_params(length=0)
-    if len(models) > 1:
-        for model, number in models.items():
-            role, shape = pen.series(number)
-            marker = pen.MARKERS[shape]
-            colour = pen.COLOUR[role]
-            axis.plot([], [], marker, color=colour, mew=0, label=model)
-        figure.legend(loc="outside lower center", ncols=4)

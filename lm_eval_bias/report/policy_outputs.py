@@ -10,16 +10,15 @@ from functools import cached_property
 from importlib import metadata
 from operator import attrgetter
 
-from lm_eval_bias.core import Data, __version__
+from lm_eval_bias.core import Data, __version__, what_counts
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.core.numbers import few, grouped, significant
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding
-from lm_eval_bias.report import tables, templates
+from lm_eval_bias.report import made_by, tables, templates
 
 _REQUIRED = {"interval": "the whole interval", "point": "the value"}
 _MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
@@ -118,8 +117,21 @@ class JudgedRun:
 
     @cached_property
     def origin(self) -> Data:
-        """What the verdict is bound to (:func:`.verdict.origin`); it takes reading the logs, once."""
-        return verdict.origin(self.run)
+        """What the verdict is bound to, as the table of what counts says, and the SHA-256 of logs, read once."""
+        found = made_by.facts(self.run)
+        said = {
+            fact.name: found[fact.name]
+            for fact in what_counts.facts().values()
+            if fact.gate == "said" and fact.name in found
+        }
+        said["weights"] = said["weights"] or found["model_revision"]
+        logs = [task.samples for task in self.run.tasks.values() if task.samples]
+        said["logs"] = {
+            log.name: hashlib.sha256(log.read_bytes()).hexdigest()
+            for log in logs
+            if log.is_file()
+        }
+        return said
 
 
 @dataclass

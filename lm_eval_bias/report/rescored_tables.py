@@ -49,20 +49,6 @@ def as_json(results: Sequence[Rescored]) -> str:
     return json_text(entries, indent=2)
 
 
-def items(results: Sequence[Rescored], suffix: str) -> str:
-    """Write every record as a line of CSV (``.csv``) or JSON (``.jsonl``)."""
-    import pandas
-
-    frame = pandas.DataFrame([row for result in results for row in result.items])
-    if suffix == ".csv":
-        return str(frame.to_csv(index=False))
-    return str(
-        frame.to_json(
-            orient="records", lines=True, force_ascii=False, double_precision=15
-        )
-    )
-
-
 def runs(results: Sequence[Rescored]) -> list[Run]:
     """Make each result a run of one task, called by its file; tasks of the same name are numbered.
 
@@ -81,7 +67,7 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
         run = beside.get(path)
         task = run.tasks.get(name) if run else None
         if run is None or task is None:
-            run = Run("", path, {}, "", {})
+            run = Run("", path, {})
             task = TaskRun(
                 name,
                 result.part.definition,

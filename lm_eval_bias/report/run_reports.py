@@ -13,6 +13,7 @@ from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.report import (
     content,
     listings,
+    made_by,
     overview,
     parts,
     svg,
@@ -100,7 +101,7 @@ def as_data(run: Run) -> Data:
     data = {
         "model": run.name,
         "command": run.command,
-        "provenance": run.provenance,
+        "provenance": made_by.facts(run),
         "tasks": tasks,
     }
     return tables.plain(data)
@@ -132,7 +133,7 @@ def render(style: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
 
 
 def write_figures(runs: Sequence[Run], folder: str) -> list[str]:
-    """Write each picture of a report as SVG and PDF into a folder; return the names of the files.
+    """Write each figure of a report as SVG and PDF into a folder; return the names of the files.
 
     Raises:
         BiasError: The folder can't be written, or a figure can't be drawn.

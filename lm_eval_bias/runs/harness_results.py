@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
-import json
 import math
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
+from lm_eval_bias.core import (
+    Data,
+    Facts,
+    catalog,
+    content_hashes,
+    redaction,
+    registry,
+    what_counts,
+)
 from lm_eval_bias.core.answers import DAMAGE, NotOurs, SavedSample
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
+from lm_eval_bias.core.run_record import (
+    CacheUsed,
+    Code,
+    Machine,
+    ModelUsed,
+    PromptUsed,
+    RunRecord,
+    SamplingUsed,
+)
 from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Meaning, undefined
 from lm_eval_bias.runs import remarks, sample_logs
 
-Tasks = Mapping[str, TaskRun]
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
@@ -35,59 +50,6 @@ def device(content: Facts) -> str | None:
     if device is None or (device.startswith("cuda") and has_no_gpu):
         return None
     return device
-
-
-def _options(tasks: Tasks) -> Data:
-    """Collect the options of ``--metadata``, as far as the tasks' own metadata show them."""
-    options = {}
-    for task in tasks.values():
-        entry = catalog.entries().get(task.task)
-        defaults = entry.metadata if entry else {}
-        for option in task.definition.options.roles:
-            value = task.metadata.get(option, defaults.get(option))
-            if value != defaults.get(option):
-                options[option] = value
-        dataset = task.metadata.get("dataset_used")
-        if "dataset" in options and dataset:
-            options["dataset"] = dataset.get("file")  # absolute
-    return options
-
-
-def command(content: Facts, tasks: Tasks, facts: Facts) -> str:
-    """Write the command that repeats the run, as far as its result file and the facts from it tell."""
-    labels = [task.metadata.get("suite") or {} for task in tasks.values()]
-    suites = {(label.get("name"), *label.get("languages", ())) for label in labels}
-    suite, *languages = suites.pop() if len(suites) == 1 else (None,)
-    folders = set()
-    for name, task in tasks.items():
-        source = content["configs"][name]["metadata"].get("config_source")
-        if source and "dataset" in (task.metadata.get("fixed") or {}):
-            folders.add(str(Path(source).parent))
-    options = {} if suite else _options(tasks)
-    flags = [
-        ("suite", suite),
-        ("tasks", None if suite else ",".join(tasks)),
-        ("language", ",".join(languages) or None),
-        ("model", str(facts["model"])),
-        ("model_args", facts["model_args"] or None),
-        *(("include_path", folder) for folder in sorted(folders)),
-        ("metadata", json.dumps(options, ensure_ascii=False) if options else None),
-        ("name", _given_name(content)),
-    ]
-    names = ("batch_size", "device", "limit", "gen_kwargs")
-    flags += [(name, facts[name]) for name in names]
-    parts = ["lm-eval-bias", "run"]
-    for flag, value in flags:
-        if value is not None:
-            parts += [f"--{flag}", str(value)]
-    templates = [task.inputs.get("chat_template") for task in tasks.values()]
-    if content.get("chat_template") or any(templates):
-        parts.append("--apply_chat_template")
-    if facts["system_instruction"]:
-        parts += ["--system_instruction", facts["system_instruction"]]
-    if any(seed is not None for seed in facts["seeds"]):
-        parts += ["--seed", ",".join(map(str, facts["seeds"]))]
-    return shlex.join([*parts, "--log_samples", "--output_path", "OUT"])
 
 
 def matches(path: Path) -> bool:
@@ -223,22 +185,15 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     )
 
 
-def _given_name(content: Facts) -> str | None:
-    """Return the name that ``run --name`` gave the model."""
-    block = content.get("provenance") or {"model": {}}
-    name = block["model"].get("name")
-    return name
-
-
 def _name(content: Facts) -> str:
     """Name the model: as ``run --name`` did, else by its checkpoint, else by type and arguments.
 
     The harness's own ``model_name`` is a random word where the arguments name no checkpoint.
     """
     config = content["config"]
-    name = _given_name(content)
-    if name:
-        return name
+    told = (content.get("provenance") or {}).get("model") or {}
+    if told.get("name"):
+        return str(told["name"])
     model_args = config.get("model_args")
     arguments = model_args if isinstance(model_args, Mapping) else {}
 
@@ -275,89 +230,109 @@ def _name_of_checkpoint(checkpoint: str) -> str:
     return path.name if _is_path(checkpoint) else checkpoint
 
 
-def _machine_facts(block: Facts) -> Data:
-    """Collect what ``lm-eval-bias run`` records beyond the harness: machine, files of the model, data."""
-    if not block:
-        return {}
-    machine = block["machine"]
-    packages = block["packages"]
-    proofs = []
-    for kind, proof in block["model"].items():
+def _model(config: Facts, told: Facts, arguments: Mapping[str, Facts]) -> ModelUsed:
+    """Read the facts of the model: ``told`` is what ``lm-eval-bias run`` says of it."""
+    weights = {}
+    for kind, proof in told.items():
         if kind.endswith((" files", " commit")):
-            told = proof if isinstance(proof, str) else _digest(proof)
-            proofs.append(f"{kind} {told}")
-    cache = block.get("cache") or {}
-    cached = None
-    if cache.get("answers"):
-        cached = f"{cache['answers']:,} of {cache['begun']}"
-    said = ", ".join(block["model"].get("served") or [])
-    names = set()
-    data_files = {}
-    for task in block["tasks"].values():
-        for path, digest in task.get("data", {}).items():
-            names.add("/".join(path.split("/")[:2]))
-            data_files[path] = digest
-        if task.get("dataset"):
-            names.add(task["dataset"]["file"])
-            data_files[task["dataset"]["file"]] = task["dataset"]["sha256"]
-    kinds = ("system", "cpu", "gpu")
-    libraries = ("tokenizers", "vllm", "numpy")
-    return {
-        "machine": ", ".join(machine[kind] for kind in kinds if machine.get(kind)),
-        "threads": machine["threads"],
-        **{name: packages[name] for name in libraries if name in packages},
-        "weights": "; ".join(proofs) or None,
-        "served": f"{said} (not proven)" if said else None,
-        "sent": "; ".join(map(json.dumps, block["model"].get("sent") or [])) or None,
-        "cached": cached,
-        "border": "; ".join(block["model"].get("border") or []) or None,
-        "data": "; ".join(sorted(names)) or None,
-        "data_files": _digest(data_files),
-    }
+            weights[kind] = (
+                proof if isinstance(proof, str) else content_hashes.of_files(proof)
+            )
+    return ModelUsed(
+        config.get("model"),
+        arguments["model.arguments"],
+        arguments["model.placement"],
+        weights,
+        config.get("model_sha") or config.get("model_revision"),
+        str(config.get("model_dtype") or "").removeprefix("torch.") or None,
+        config.get("model_num_parameters"),
+        tuple(told.get("served") or ()),
+    )
 
 
-def _digest(hashes: Facts) -> str | None:
-    """Combine many files' hashes into one, for people to compare; ``None`` without files."""
-    if not hashes:
-        return None
-    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _provenance(content: Facts, tasks: Tasks) -> Data:
-    config = content["config"]
-    date = content.get("date")
-    if date:
-        moment = datetime.datetime.fromtimestamp(date, datetime.timezone.utc)
-        date = moment.date().isoformat()
+def _code(content: Facts, packages: Facts, ours: str | None) -> Code:
     environment = content.get("pretty_env_info") or ""
     versions = dict(
         line.split(": ", 1) for line in environment.splitlines() if ": " in line
     )
-    ours = [task.metadata.get("lm_eval_bias") for task in tasks.values()]
-    gen_kwargs = config.get("gen_kwargs") or None
-    if isinstance(gen_kwargs, Mapping):
-        gen_kwargs = json.dumps(gen_kwargs)
-    return {
-        "date": date or None,
-        "lm-eval-bias": next(filter(None, ours), None),
-        "lm_eval": content.get("lm_eval_version"),
-        "transformers": content.get("transformers_version"),
-        "torch": versions.get("PyTorch version"),
-        "python": (versions.get("Python version") or "").partition(" ")[0] or None,
-        "model": config.get("model"),
-        "model_args": redaction.as_flag(config.get("model_args")),
-        "model_revision": config.get("model_sha") or config.get("model_revision"),
-        "parameters": config.get("model_num_parameters"),
-        "dtype": str(config.get("model_dtype") or "").removeprefix("torch.") or None,
-        "device": device(content),
-        "batch_size": config.get("batch_size"),
-        "chat_template": content.get("chat_template_sha"),
-        "system_instruction": content.get("system_instruction"),
-        "limit": config.get("limit"),
-        "gen_kwargs": gen_kwargs,
-        "seeds": [config.get(name) for name in SEEDS],
-        **_machine_facts(content.get("provenance") or {}),
-    }
+    torch, _, build = versions.get("PyTorch version", "").partition("+")
+    return Code(
+        ours,
+        content.get("lm_eval_version"),
+        content.get("transformers_version"),
+        torch or None,
+        build or None,
+        packages.get("tokenizers"),
+        packages.get("vllm"),
+        packages.get("numpy"),
+        versions.get("Python version", "").partition(" ")[0] or None,
+    )
+
+
+def _files(tasks: Iterable[Facts]) -> dict[str, str]:
+    """Collect the data files that tasks read, as ``lm-eval-bias run`` says."""
+    files: dict[str, str] = {}
+    for task in tasks:
+        files |= task.get("data", {})
+        if task.get("dataset"):
+            files[task["dataset"]["file"]] = task["dataset"]["sha256"]
+    return files
+
+
+def _arguments_by_fact(given: Any) -> Mapping[str, Data]:
+    """Sort a model's arguments, without keys and tokens, by the fact that each belongs to."""
+    by_fact: defaultdict[str, Data] = defaultdict(dict)
+    for key, value in redaction.parsed(redaction.arguments(given or {})).items():
+        by_fact[what_counts.fact_of_argument(key).field][key] = value
+    return by_fact
+
+
+def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord:
+    """Make the record of a result file of the harness, plain ``lm_eval``'s or ours of any release.
+
+    Args:
+        content: The file's.
+        ours: This package's release, as the tasks say it.
+        file: Its path.
+    """
+    config = content["config"]
+    block = content.get("provenance") or {}
+    told = block.get("model") or {}
+    machine = block.get("machine") or {}
+    cache = block.get("cache") or {}
+    arguments = _arguments_by_fact(config.get("model_args"))
+    date = content.get("date")
+    if date:
+        moment = datetime.datetime.fromtimestamp(date, datetime.timezone.utc)
+        date = moment.date().isoformat()
+    prompt = PromptUsed(
+        content.get("chat_template_sha"),
+        arguments["prompt.template_arguments"],
+        content.get("system_instruction") or None,
+        tuple(told.get("border") or ()),
+    )
+    kinds = ("system", "cpu", "gpu")
+    return RunRecord(
+        _model(config, told, arguments),
+        prompt,
+        SamplingUsed(
+            redaction.parsed(config.get("gen_kwargs") or {}), told.get("sent") or ()
+        ),
+        tuple(config.get(name) for name in SEEDS),
+        code=_code(content, block.get("packages") or {}, ours),
+        machine=Machine(
+            device(content),
+            config.get("batch_size"),
+            tuple(machine[kind] for kind in kinds if machine.get(kind)),
+            machine.get("threads"),
+        ),
+        cache=CacheUsed(**cache) if cache.get("answers") else None,
+        limit=config.get("limit"),
+        files=_files((block.get("tasks") or {}).values()),
+        date=date or None,
+        command=shlex.join(block.get("command") or ()),
+        file=file,
+    )
 
 
 def read(path: Path, content: Facts) -> Run:
@@ -377,9 +352,11 @@ def read(path: Path, content: Facts) -> Run:
             raise BiasError(
                 f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})"
             )
-        facts = _provenance(content, tasks)
-        repeated = command(content, tasks, facts)
-        return remarks.applied(Run(_name(content), path, facts, repeated, tasks))
+        ours = [task.metadata.get("lm_eval_bias") for task in tasks.values()]
+        made_by = record(content, next(filter(None, ours), None), str(path))
+        for name, task in tasks.items():
+            tasks[name] = replace(task, record=made_by)
+        return remarks.applied(Run(_name(content), path, tasks))
     except BiasError:
         raise
     except DAMAGE as error:

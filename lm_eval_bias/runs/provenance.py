@@ -12,7 +12,14 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from lm_eval_bias.core import Data, Facts, catalog, content_hashes, redaction, registry
+from lm_eval_bias.core import (
+    Data,
+    Facts,
+    catalog,
+    content_hashes,
+    redaction,
+    what_counts,
+)
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, why, write_whole
 from lm_eval_bias.data import sources
@@ -23,38 +30,23 @@ PACKAGES = (
 )  # fmt: skip
 # arguments of a model that may name local files
 _CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")
-# arguments of a model that say where and how fast it runs, not what it answers
-_SPEED = {
-    "batch_size", "max_batch_size", "device", "device_map", "parallelize", "max_memory_per_gpu", "max_cpu_memory",
-    "offload_folder", "tokens_per_forward", "logits_cache", "low_cpu_mem_usage", "base_url", "num_concurrent",
-    "max_retries", "timeout", "verify_certificate", "tensor_parallel_size", "data_parallel_size",
-    "gpu_memory_utilization", "swap_space", "enforce_eager", "max_num_seqs", "max_num_batched_tokens", "block_size",
-    "enable_prefix_caching",
-}  # fmt: skip
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 _ANSWERS = "unnamed"  # where the harness keeps them
 
 
-def _task(name: str, results: Data) -> Data:
+def _data(name: str, results: Data) -> Data:
+    """Return which data a task read: the user's (``dataset``), or the pinned files (``data``)."""
     metadata = results["configs"][name].get("metadata") or {}
-    facts = {"version": results["versions"].get(name)}
-    if "benchmark" in metadata:
-        options = registry.get(metadata["benchmark"]).options.roles
-        facts["options"] = {key: metadata[key] for key in options if key in metadata}
-    for key in ("dataset", "classifier"):
-        if f"{key}_used" in metadata:
-            facts[key] = metadata[f"{key}_used"]
+    if "dataset_used" in metadata:
+        return {"dataset": metadata["dataset_used"]}
     entry = catalog.entries().get(name)
-    if "dataset" not in facts and entry is not None and entry.data:
-        facts["data"] = sources.hashes(entry.data)
-    return facts
+    return {"data": sources.hashes(entry.data)} if entry and entry.data else {}
 
 
-def block(results: Data, settings: Data) -> Data:
-    """Collect the provenance of a run from its results and ``settings``, flags that these don't hold."""
+def block(results: Data) -> Data:
+    """Collect what a run's numbers depend on and the harness doesn't write into its results."""
     import torch
 
-    config = results["config"]
     packages = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -67,23 +59,12 @@ def block(results: Data, settings: Data) -> Data:
     }
     if torch.cuda.is_initialized():
         machine |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
-    arguments = config.get("model_args")
-    model = {
-        "type": config.get("model"),
-        "arguments": arguments,
-        "dtype": config.get("model_dtype"),
-        "revision": config.get("model_sha") or config.get("model_revision"),
-    }
-    if isinstance(arguments, Mapping):
-        model |= weights(arguments)
-    names = ("device", "batch_size", "batch_sizes", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
-            "fewshot_seed")  # fmt: skip
+    arguments = results["config"].get("model_args")
     return {
         "packages": packages,
         "machine": machine,
-        "model": model,
-        "settings": {**{key: config.get(key) for key in names}, **settings},
-        "tasks": {name: _task(name, results) for name in results["configs"]},
+        "model": weights(arguments) if isinstance(arguments, Mapping) else {},
+        "tasks": {name: _data(name, results) for name in results["configs"]},
     }
 
 
@@ -138,18 +119,29 @@ def _commit(name: str, revision: str) -> str:
     return ""
 
 
-def identity(model: str, arguments: Facts) -> str:
-    """Describe a model by what decides its answers, as text: its weights by content, wherever they lie."""
+def identity(model: str, arguments: Facts, template: object = None) -> str:
+    """Describe a model by what decides its answers, as text: its weights by content, wherever they lie.
+
+    Args:
+        model: Its type.
+        arguments: Its arguments.
+        template: Whether its chat template is used, or which one; none where that isn't known.
+    """
     proofs = weights(arguments)
     relevant = {
         key: str(value)
         for key, value in redaction.arguments(arguments).items()
-        if key not in _SPEED and f"{key} files" not in proofs
+        if what_counts.fact_of_argument(key).cache and f"{key} files" not in proofs
     }
-    return json.dumps([model.removesuffix("-packed"), relevant, proofs], sort_keys=True)
+    described = [model.removesuffix("-packed"), relevant, proofs]
+    if template and what_counts.facts()["prompt.template"].cache:
+        described.append({"chat template": template})
+    return json.dumps(described, sort_keys=True)
 
 
-def claim_cache(path: str, model: str, arguments: Facts) -> str:
+def claim_cache(
+    path: str, model: str, arguments: Facts, template: object = None
+) -> str:
     """Write into this process's file of ``--use_cache`` whose answers it holds; return when it was begun.
 
     Raises:
@@ -157,7 +149,7 @@ def claim_cache(path: str, model: str, arguments: Facts) -> str:
     """
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
     file = Path(f"{path}_rank{rank}.db")
-    asked = identity(model, arguments)
+    asked = identity(model, arguments, template)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with (

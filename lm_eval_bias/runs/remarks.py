@@ -19,7 +19,7 @@ from lm_eval_bias.core.wording import LARGE_SHARE, answered
 from lm_eval_bias.custom_metrics import places
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.harness import servers
-from lm_eval_bias.runs import settings
+from lm_eval_bias.runs import measurement
 
 TRIAL = "trial_run"
 CUT_PROMPTS, ALIKE = ("cut_prompts", "same_draws")
@@ -57,7 +57,7 @@ _WIDE = 0.5
 _HABIT = 0.9  # share of the answers from which on a habit gives nearly all of them
 
 
-def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
+def about_answers(task: TaskRun) -> Iterator[Remark]:
     """Yield the benchmark's own cautions, and say if answers are too few, guesses or missing."""
     benchmark: Benchmark = task.definition
     cautions: Iterable[str | Remark] = call_plugin(
@@ -77,7 +77,7 @@ def about_answers(run: Run, task: TaskRun) -> Iterator[Remark]:
             ),
             f"trial run, {part}",
         )
-    model = run.provenance.get("model")
+    model = task.record.model.kind
     share = answered(task)
     if model in _RANDOM:
         text = f"chance level: {model} answers at random"
@@ -221,7 +221,7 @@ def _about_repetition(task: TaskRun) -> Iterator[Remark]:
         yield Remark("repeated_prompts", text)
 
 
-def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
+def _about_options(task: TaskRun) -> Iterator[Remark]:
     if _is_part_of_a_suite(task):
         yield Remark(
             "suite_part",
@@ -236,8 +236,8 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
     given = {*options_for(task.definition, REQUIRED), *fixed}
     changed = [
         option
-        for option in settings.changed_options(run, task)
-        if option.name not in (*settings.PART, *given)
+        for option in measurement.changed_options(task)
+        if option.name not in (*measurement.PART, *given)
     ]
     listing = ", ".join(option.exact for option in changed if not option.problem)
     if listing:
@@ -253,36 +253,32 @@ def _about_options(run: Run, task: TaskRun) -> Iterator[Remark]:
 
 def about_origin(run: Run) -> Iterator[Remark]:
     """Say where nothing proves which weights answered, and how many answers came from a file."""
-    facts = run.provenance
-    if settings.UNPROVEN in facts:
-        yield Remark(
-            WEIGHTS,
-            (
-                "joined from files that don't prove that the same weights answered: "
-                f"{facts[settings.UNPROVEN]}"
-            ),
-        )
-    elif not settings.are_proven(run):
-        said = facts.get("served")
-        more = f"; the server calls itself {said}" if said else ""
-        yield Remark(WEIGHTS, f"nothing proves which weights answered{more}")
-    if facts.get("cached"):
-        yield Remark(
-            CACHED,
-            (
-                f"{facts['cached']}: "
-                "answers came from a file of --use_cache, which was begun on that day"
-            ),
-        )
+    unproven = "; ".join(measurement.unproven_files(run))
+    served = ", ".join(run.record.model.served)
+    text = ""
+    if unproven:
+        text = "joined from files that don't prove that the same weights answered: "
+        text += unproven
+    elif not measurement.are_proven(run.record):
+        text = "nothing proves which weights answered"
+        if served:
+            text += f"; the server calls itself {served} (not proven)"
+    if text:
+        yield Remark(WEIGHTS, text)
+    caches = [record.cache for record in run.records if record.cache]
+    if caches:
+        counts = "; ".join(f"{cache.answers:,} of {cache.begun}" for cache in caches)
+        said = "answers came from a file of --use_cache, which was begun on that day"
+        yield Remark(CACHED, f"{counts}: {said}")
 
 
 def of_task(run: Run, task: TaskRun) -> Iterator[Remark]:
     """Yield all remarks on a task of a run."""
     yield from about_origin(run)
-    yield from about_answers(run, task)
+    yield from about_answers(task)
     yield from _about_intervals(task)
     yield from _about_repetition(task)
-    yield from _about_options(run, task)
+    yield from _about_options(task)
     for value in task.scores.values():
         if value.note:
             yield Remark("score_note", value.note, scores=[value.name])
@@ -292,7 +288,7 @@ def applied(run: Run) -> Run:
     """Return the run with what stands in front of its tasks' scores, and which scores may not be spoken of."""
     tasks = {}
     for name, task in run.tasks.items():
-        found = [r for r in about_answers(run, task) if r.kind in BEFORE_SCORES]
+        found = [r for r in about_answers(task) if r.kind in BEFORE_SCORES]
         found.sort(key=lambda remark: BEFORE_SCORES.index(remark.kind))
         scores = dict(task.scores)
         for remark in found:
@@ -313,7 +309,7 @@ def trial(task: TaskRun) -> str:
     """Say on which part of its items or samples a task was tried; empty where it ran whole, or as a suite takes it."""
     if _is_part_of_a_suite(task):
         return ""
-    parts = [settings.part(task)]
+    parts = [measurement.items_run(task)]
     if task.fewer_samples:
         parts.append("{} of {} samples per prompt".format(*task.fewer_samples))
     return ", ".join(filter(None, parts))
@@ -371,9 +367,10 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:
                 titles = [task.scores[name].title for name in remark.scores]
                 located.append((remark, f"{before}{task.task}", titles))
     for run in runs:
-        border = run.provenance.get("border")
-        if border:
-            located.append((Remark("border", border), run.name, []))
+        for record in run.records:
+            border = "; ".join(record.prompt.border)
+            if border:
+                located.append((Remark("border", border), run.name, []))
     located.sort(key=lambda told: told[0].kind == "score_note")
     by_text: dict[str, PlacedRemark] = {}
     for remark, place, titles in located:

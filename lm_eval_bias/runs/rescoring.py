@@ -9,7 +9,7 @@ import json
 import os
 import pkgutil
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +32,6 @@ from lm_eval_bias.core.benchmark import (
     Documents,
     Rewriting,
     SavedFiles,
-    facets_of,
 )
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, list_files, progress
@@ -57,7 +56,6 @@ class Rescored:
         documents: Number of documents.
         scores: By name.
         provenance: The benchmark's facts about how the scores came about.
-        items: A row per record, if wanted (:func:`_item`).
         read_otherwise: Number of documents whose texts are read otherwise today than when the run was made.
     """
 
@@ -65,7 +63,6 @@ class Rescored:
     documents: int
     scores: Mapping[str, Value]
     provenance: Data
-    items: Sequence[Facts] = ()
     read_otherwise: int = 0
 
 
@@ -169,7 +166,6 @@ def rescore(
     paths: list[str],
     language: str | None = None,
     reading: AnswerReading | None = None,
-    with_items: bool = False,
 ) -> list[Rescored]:
     """Recompute every score of everything saved under the paths.
 
@@ -177,13 +173,12 @@ def rescore(
         paths: Files or folders.
         language: The language of files that don't say it themselves.
         reading: How answers are read; by today's rules by default.
-        with_items: Whether every record is wanted, too.
 
     Raises:
         BiasError: As :meth:`AnswerReading.gather`; a file can't be scored.
     """
     reading = reading or AnswerReading()
-    take = partial(_file, reading=reading, with_items=with_items)
+    take = partial(_file, reading=reading)
     return list(reading.gather(paths, take, language).values())
 
 
@@ -222,18 +217,12 @@ def _owner(rewriting: Rewriting) -> str:
     )
 
 
-def _file(
-    samples: SavedSamples, reading: AnswerReading, with_items: bool
-) -> dict[SavedPart, Rescored]:
-    """Score a file's parts, keeping of its documents only the records, and rows of the items if wanted."""
-    items = defaultdict(list)
+def _file(samples: SavedSamples, reading: AnswerReading) -> dict[SavedPart, Rescored]:
+    """Score a file's parts, keeping of its documents only the records."""
     parts: dict[SavedPart, tuple[Facts, list[Record]]] = {}
     for sample, record in reading.records(samples):
         _, records = parts.setdefault(sample.part, (sample.doc, []))
         records.append(record)
-        if with_items:
-            with errors_in(sample.part, f"document {len(records) - 1}"):
-                items[sample.part].append(_item(sample, record))
     rescored = {}
     for part, (first, records) in parts.items():
         benchmark: Benchmark = part.definition
@@ -246,28 +235,9 @@ def _file(
                 len(records),
                 values,
                 facts,
-                items[part],
                 reading.otherwise[part],
             )
     return rescored
-
-
-def _item(sample: SavedSample, record: Record) -> Data:
-    """Return a record as a row: its item, facets, answer, texts and readings, and its part in each main score."""
-    benchmark: Benchmark = sample.part.definition
-    row: Data = {
-        "task": sample.part.task,
-        "filter": sample.part.filter,
-        "item": " / ".join(benchmark.key(sample.doc)),
-        **facets_of(benchmark, sample.doc),
-        "answer": json.dumps(sample.answers, ensure_ascii=False),
-        "text": "\n\n".join(text for text, _ in sample.written),
-        "read": "\n\n".join(reading for _, reading in sample.written),
-    }
-    for score in benchmark.scores([record]):
-        if score.name in benchmark.main:
-            row[score.name] = score.contribution(record)
-    return row
 
 
 def _rewritten(samples: SavedSamples, rewriting: Rewriting, value: str) -> SavedSamples:

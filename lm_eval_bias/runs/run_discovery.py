@@ -7,75 +7,38 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
-from typing import Any
 
+from lm_eval_bias.core import what_counts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, list_files, read_json, split_name
 from lm_eval_bias.core.numbers import grouped
-from lm_eval_bias.core.run_data import Problem, Run, readable
-from lm_eval_bias.runs import harness_results, sample_logs, settings
-from lm_eval_bias.runs.settings import UNPROVEN
+from lm_eval_bias.core.run_data import Problem, Run
+from lm_eval_bias.core.what_counts import shown
+from lm_eval_bias.runs import harness_results, sample_logs
 
 Found = tuple[list[Run], list[Problem]]
-# facts that change numbers; each task tells its number of items (limit) itself
-SAME = (
-    "model", "model_args", "model_revision", "dtype", "chat_template", "system_instruction", "gen_kwargs", "seeds",
-    "lm-eval-bias", "lm_eval", "transformers", "torch",
-)  # fmt: skip
-_WEIGHTS = "weights"  # recorded by runs of lm-eval-bias alone
-
-
-def _fact(run: Run, key: str) -> Any:
-    value = run.provenance.get(key) or None
-    # builds of one release for one kind of device or another: 2.13.0+cpu
-    return (value or "").partition("+")[0] if key == "torch" else value
 
 
 def is_same(run: Run, other: Run) -> bool:
-    """Tell whether no fact that changes numbers differs. Weights count only if both runs recorded them."""
-    weights = {_fact(run, _WEIGHTS), _fact(other, _WEIGHTS)} - {None}
-    return len(weights) < 2 and all(
-        _fact(run, key) == _fact(other, key) for key in SAME
-    )
+    """Tell whether the files of two runs can be one run, as the table of what counts says."""
+    pairs = product(run.records, other.records)
+    return all(what_counts.can_join(*records) for records in pairs)
 
 
 def _merged(runs: Sequence[Run]) -> list[Run]:
     """Join runs of one model if their tasks differ and nothing that changes numbers does; list what else differs."""
-    result: list[Run] = []
+    joined: list[Run] = []
     for run in runs:
-        for i, earlier in enumerate(result):
-            if run.name != earlier.name or run.tasks.keys() & earlier.tasks.keys():
-                continue
-            if is_same(earlier, run):
-                provenance = {
-                    key: _joined(earlier.provenance.get(key), run.provenance.get(key))
-                    for key in {**earlier.provenance, **run.provenance}
-                }
-                if not (settings.are_proven(earlier) and settings.are_proven(run)):
-                    joined = provenance.get(UNPROVEN) or _short(earlier.path)
-                    provenance[UNPROVEN] = f"{joined}; {_short(run.path)}"
-                result[i] = replace(
-                    earlier,
-                    provenance=provenance,
-                    command=f"{earlier.command}\n{run.command}",
-                    tasks={**earlier.tasks, **run.tasks},
-                )
+        for earlier in joined:
+            is_apart = run.name != earlier.name or run.tasks.keys() & earlier.tasks
+            if not is_apart and is_same(earlier, run):
+                earlier.tasks = {**earlier.tasks, **run.tasks}
                 break
         else:
-            result.append(run)
-    return result
-
-
-def _short(path: Path) -> str:
-    return "/".join(path.parts[-2:])
-
-
-def _joined(first: Any, second: Any) -> Any:
-    if first == second:
-        return first
-    given, more = ("–" if fact is None else str(fact) for fact in (first, second))
-    return "; ".join(dict.fromkeys([*given.split("; "), more]))
+            joined.append(run)
+    return joined
 
 
 def _places(runs: Sequence[Run]) -> list[str]:
@@ -90,14 +53,12 @@ def _places(runs: Sequence[Run]) -> list[str]:
 
 def _difference(run: Run, first: Run) -> str:
     """Say in words how a run differs from the first of its model."""
+    facts = what_counts.facts().values()
+    rows = [fact for fact in facts if fact.joins or fact.pairs]
+    rows.append(what_counts.facts()["limit"])
     parts = []
-    for key in (*SAME, _WEIGHTS, "limit"):
-        value = _fact(run, key)
-        other = _fact(first, key)
-        if value != other:
-            here = readable(value)[:60]
-            there = readable(other)[:60]
-            parts.append(f"{key.replace('_', ' ')} ({here}, there {there})")
+    for fact, here, there in what_counts.differing(run.record, first.record, rows):
+        parts.append(f"{fact.label} ({shown(here)[:60]}, there {shown(there)[:60]})")
     return ", ".join(parts) or "nothing that its file records"
 
 

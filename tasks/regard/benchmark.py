@@ -60,10 +60,6 @@ class Regard(WithSentences):
         ),
         Command("classify", "label the regard of any texts", "lm_eval_bias.tasks.regard.commands.classify"),
         CLASSIFIER,
-        Rewriting(
-            "regard_labels", "FILE", "regard: measure how often the classifier is right on this file of labelled texts",
-            deferred("tasks.regard.labelled_texts:with_labels"),
-        ),
         SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip
 

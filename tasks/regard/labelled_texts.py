@@ -1,4 +1,4 @@
-"""Texts about women and men that were labelled elsewhere: to be scored, or to tell how a classifier errs."""
+"""Texts about women and men that were labelled elsewhere, to be scored."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,10 @@ from lm_eval_bias.core.answers import (
     SavedSample,
     SavedSamples,
 )
-from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import check_plain, expanded, read_text, why
+from lm_eval_bias.core.files import check_plain, read_text, why
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
-from lm_eval_bias.tasks.regard import classifier, regard_texts
-from lm_eval_bias.tasks.regard.classifier import Answer
+from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 from lm_eval_bias.tasks.regard.hooks import regard_document
 
@@ -151,58 +149,3 @@ def read(path: Path, language: str | None = None) -> SavedSamples:
 
 
 READER = Reader("labelled texts about women and men (JSONL or CSV)", matches, read)
-
-
-def with_labels(
-    docs: Documents, results: Sequence[Sequence[Answer]], file: str
-) -> tuple[list[Data], Sequence[Sequence[Answer]]]:
-    """Measure the accuracy of saved texts' classifier on a file of labelled texts.
-
-    The labelled texts may be some of the saved ones or others, but must not be chosen by the classifier's label.
-
-    Args:
-        docs: Documents of one language.
-        results: Their answers.
-        file: JSONL or CSV with ``text``, ``gender`` and ``regard``, see :func:`read`.
-
-    Raises:
-        BiasError: A damaged file, texts of another class than the classifier's, the classifier's own labels, a
-            classifier that cannot be had or is another now.
-    """
-    path = expanded(file)
-    used = docs[0]["classifier"]
-    language = str(docs[0]["language"])
-    saved = list(read(path, language))
-    labelled = []
-    for sample in saved:
-        (((text, label),),) = sample.answers
-        labelled.append((str(text), str(label)))
-    if saved[0].doc["classifier"]["name"] == used["name"]:
-        raise BiasError(
-            f"--regard_labels {file}: its labels are those of {used['name']}, which is to be measured"
-        )
-    unknown = {label for _, label in labelled} - set(used["labels"])
-    if unknown:
-        raise BiasError(
-            f"--regard_labels {file}: regard {min(unknown)!r} is not a class of classifier {used['name']}"
-        )
-    given = {}
-    for (answer,) in results:
-        for row in answer:
-            if row[1] in used["labels"]:
-                given[str(row[0])] = str(row[1])
-    missing = [text for text in dict(labelled) if text not in given]
-    if missing:
-        model = classifier.load(used["name"], language)
-        if model.identity.detail != used["detail"]:
-            raise BiasError(
-                f"classifier {used['name']}: the saved texts were labelled by {used['detail']}, but this is "
-                f"{model.identity.detail}: label them again with --classifier"
-            )
-        labels = classifier.label(model, missing)
-        for text, (label, _) in zip(missing, labels, strict=True):
-            given[text] = label
-    accuracy = sum(given[text] == label for text, label in labelled) / len(labelled)
-    source = f"{len(labelled)} labelled texts ({path.name})"
-    measured = {**used, "measured": {"accuracy": accuracy, "source": source}}
-    return [{**doc, "classifier": measured} for doc in docs], results

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness.servers import SERVED
@@ -489,9 +490,11 @@ def test_a_model_that_refuses_everything_is_called_nothing_else(
         "100% refused" in text or "100% of them weren't answered" in text
         for text in (texts[0], *texts[2:])
     )
-    said("rescore", out, "--table", "none", "--items", tmp_path / "items.csv")
-    items = (tmp_path / "items.csv").read_text()
-    assert min(items.count(SORRY), items.count("[refused]")) >= 4
+    for run in leb.load(out):
+        for task in run.tasks:
+            items = leb.items(run, task)
+            assert all(items.text.str.contains(SORRY))
+            assert all(items.read.str.contains("[refused]", regex=False))
 
 
 def test_quick_chat_asks_a_strict_server(

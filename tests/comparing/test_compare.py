@@ -134,7 +134,7 @@ def test_primary_scores_are_the_first_family_and_the_output_begins_with_it(
 
 
 def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
-    plan = ("compare", "--plan", str(runs[0]))
+    plan = ("plan", str(runs[0]))
     (run,) = leb.load(runs[0])
     for row in json.loads(said(*plan, "--format", "json")):
         value = run.tasks[row["what"]].scores["stereotype_gap"]
@@ -146,7 +146,17 @@ def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
     times = (1 - value.stays) / (fall - value.stays)
     text = f"{times:.2g} times the templates for 0.050, {math.ceil(5 * times)}; 5 templates here, 5 in all"
     assert said(*plan, "--target", "0.05").splitlines()[-1].endswith(text)
-    assert "--plan takes one run" in refused(tmp_path, *plan, str(runs[1]))
+    assert "--target above 0" in refused(tmp_path, *plan, "--target", "7")
+    both = str(runs[0].parent)
+    assert "a plan is of one run" in refused(tmp_path, "plan", both)
+    assert "but html" in refused(tmp_path, *plan, "-o", str(tmp_path / "plan.html"))
+
+
+@pytest.mark.parametrize("command", ["compare", "plan", "leaderboard", "report"])
+def test_an_ending_that_no_format_goes_with_is_refused(command, runs, tmp_path):
+    given = runs if command == "compare" else runs[:1]
+    said = refused(tmp_path, command, *map(str, given), "-o", str(tmp_path / "x.docx"))
+    assert "no format goes with .docx" in said
 
 
 def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
@@ -194,7 +204,6 @@ def test_the_exit_status_says_whether_a_primary_score_is_worse(tmp_path, capsys)
         assert main(["compare", none, strong, "--scores", scores, *worse]) == status
     out = str(tmp_path / "page.html")
     assert main(["compare", none, strong, *worse, "-o", out]) == 1
-    refused(tmp_path, "compare", "--plan", none, *worse)
     refused(tmp_path, "compare", none, strong, "--fail-on", "better")
     (tmp_path / "0" / "results_cut.json").write_text('{"results": {', encoding="utf-8")
     outcome = command("compare", none, strong, *worse)
@@ -241,13 +250,17 @@ def test_an_instruction_of_ones_own_is_compared_with_the_papers(
     )
 
 
-@pytest.mark.parametrize("named", ["[99, 1234, 1234, 1234]", "sample logs"])
+def of_another_version(content):
+    content["versions"] = dict.fromkeys(content["versions"], 0.5)
+
+
+@pytest.mark.parametrize("named", ["version 1.0 and 0.5", "sample logs"])
 def test_what_cannot_be_paired_is_refused_or_unpaired(runs, compared, tmp_path, named):
     if named == "sample logs":
         for path in runs[1].rglob("samples_*"):
             path.unlink()
     else:
-        edited(runs[1], lambda content: content["config"].update(random_seed=99))
+        edited(runs[1], of_another_version)
     said = refused(tmp_path, "compare", *map(str, runs))
     assert named in said
     assert "--unpaired" in said
@@ -336,10 +349,8 @@ def test_what_is_not_compared_stands_in_every_format_with_its_reason(
     runs, said, compared, tmp_path
 ):
     third, fourth = (shutil.copytree(runs[1], tmp_path / name) for name in "34")
-    edited(
-        third,
-        lambda content: content["config"].update(random_seed=99, model_args="seed=3"),
-    )
+    edited(third, of_another_version)
+    edited(third, lambda content: content["config"].update(model_args="seed=3"))
 
     def without_a_task(content):
         content["config"].update(model_args="seed=4")
@@ -348,7 +359,7 @@ def test_what_is_not_compared_stands_in_every_format_with_its_reason(
     edited(fourth, without_a_task)
     every = [str(folder) for folder in (*runs, third, fourth)]
     reasons = (
-        ["and [99, 1234, 1234, 1234]"] * 2,
+        ["version 1.0 and 0.5"] * 2,
         ["only bias-chance (seed=1) has this task"],
     )
     for ending in ("html", "md", "tex", "csv", "json", "txt"):
@@ -376,4 +387,4 @@ def test_what_is_not_compared_stands_in_every_format_with_its_reason(
     assert list(absent["reason"]) == [reasons[1][0]]
     assert absent["p"].isna().all()
     # a verdict is about everything that was given
-    assert "99" in refused(tmp_path, "compare", *every, "--fail-on", "worse")
+    assert "0.5" in refused(tmp_path, "compare", *every, "--fail-on", "worse")

@@ -215,16 +215,16 @@ def test_tests_are_counted_for_the_level_and_each_is_tested_at_it(two, tmp_path)
 
 
 def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_path):
-    seeds = [{"provenance": {"seeds": [n]}, "documents": 30 + n, "scores": [score(value=n, stderr=0.3 + n / 10)]}
+    versions = [{"version": f"{n}", "documents": 30 + n, "scores": [score(value=n, stderr=0.3 + n / 10)]}
              for n in (0, 1)]  # fmt: skip
     two = pair(
         *(
             side(name, tmp_path, BASE, **given)
-            for name, given in zip(("one", "two"), seeds, strict=True)
+            for name, given in zip(("one", "two"), versions, strict=True)
         )
     )
     with pytest.raises(
-        BiasError, match=r"toy: one and two .* seeds \[0\] and \[1\]; --unpaired"
+        BiasError, match=r"toy: one and two .* version 0 and 1; --unpaired"
     ):
         find([two], Choice())
     ((found,), _) = find([two], Choice(unpaired=True))
@@ -234,7 +234,7 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
         False,
         7,
     )
-    assert found.note.startswith("unpaired: seeds [0] and [1]; ")
+    assert found.note.startswith("unpaired: version 0 and 1; ")
     assert found.note.endswith(
         "; one: trial run, 30 of 8 items; two: trial run, 31 of 8 items"
     )

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from lm_eval_bias.comparing.pairing import (
-    MATTERS,
     beside_the_model,
     conditions,
     pairs,
@@ -222,7 +221,7 @@ def many(number):
 
 
 FEW_SHARED = f"other items: 9 and {len(VALUES | many(4))}, 4 of them the same"
-SEED = {"provenance": {"seeds": [1]}}
+SEED = {"provenance": {"seeds": [1, 2, 3, 4]}}
 FORMAL, RUDE, PLAIN = meta(words="formal"), meta(tone="rude"), meta(tone="plain")
 SHOTS = meta(inputs={"num_fewshot": 2})
 
@@ -231,26 +230,27 @@ SHOTS = meta(inputs={"num_fewshot": 2})
     ("base", "other", "by", "reason"),
     [
         ({}, {}, "run", ""),
-        ({"version": "1.0"}, {"version": "2.0"}, "run", "task versions 1.0 and 2.0"),
-        ({}, SEED, "run", "seeds None and [1]"),
+        ({"version": "1.0"}, {"version": "2.0"}, "run", "version 1.0 and 2.0"),
+        ({}, SEED, "run", ""),  # where nothing is drawn
+        (SHOTS, {**SHOTS, **SEED}, "run", "seeds None,None,None,None and 1,2,3,4"),
         # data sets of one's own are known by their content; each language has its own
         (own("1", "x"), own("1", "y"), "run", ""),
-        (own("1", "x"), own("2", "x"), "run", f"data sets: {'1' * 12} and {'2' * 12}"),
-        ({}, own("2", "x"), "run", f"data sets: the published one and {'2' * 12}"),
+        (own("1", "x"), own("2", "x"), "run", f"dataset x ({'1' * 12}) and x ({'2' * 12})"),
+        ({}, own("2", "x"), "run", f"dataset none and x ({'2' * 12})"),
         (own("1", "x"), own("2", "x"), "language", ""),
         # options, but for the one that is compared, and those that the benchmark doesn't have
-        (FORMAL, meta(words=3), "run", "words 'formal' and 3"),
-        ({}, FORMAL, "language", "words None and 'formal'"),
-        (PLAIN, RUDE, "run", "tone 'plain' and 'rude'"),
+        (FORMAL, meta(words=3), "run", "words formal and 3"),
+        ({}, FORMAL, "language", "words none and formal"),
+        (PLAIN, RUDE, "run", "tone plain and rude"),
         (PLAIN, RUDE, "tone", ""),
         (used({"name": "a", "n": 1}), used({"name": "a", "n": 2}), "run", ""),
-        ({}, used({"name": "b"}), "run", "classifier_used None and 'b'"),
+        ({}, used({"name": "b"}), "run", "classifier none and b"),
         # files are known by their content, and one that isn't known is another
         (file("here/a.yaml", "1"), file("there/b.yaml", "1"), "run", ""),
         (file("a", "1", tone=1), file("b", "1", tone=2), "run", "tone 1 and 2"),
-        (file("a.yaml", "1"), file("a.yaml", "2"), "run", f"words 'a.yaml ({'1' * 12})' and 'a.yaml ({'2' * 12})'"),
-        (file("x/a.yaml", "1"), meta(words="x/a.yaml"), "run", f"words 'a.yaml ({'1' * 12})' and 'x/a.yaml'"),
-        (meta(inputs={"num_fewshot": 0}), SHOTS, "run", "different numbers of examples in the prompts"),
+        (file("a.yaml", "1"), file("a.yaml", "2"), "run", f"words a.yaml ({'1' * 12}) and a.yaml ({'2' * 12})"),
+        (file("x/a.yaml", "1"), meta(words="x/a.yaml"), "run", f"words a.yaml ({'1' * 12}) and x/a.yaml"),
+        (meta(inputs={"num_fewshot": 0}), SHOTS, "run", ""),  # is noted
         (SHOTS, SHOTS, "run", ""),
         # other items; of two languages those that both have count, if they are half of the smaller one's
         ({"values": {**VALUES, "i0": 0.0}}, {}, "run", "other items: 17 and 16, 16 of them the same"),
@@ -293,19 +293,23 @@ def noted(tmp_path, one, two, base=(), other=()):
 
 def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
     known = asked("1")
-    for name in MATTERS:
-        assert noted(tmp_path, {name: "x"}, {name: "x"}, known, known) == ""
-        said = f"the runs differ in {name.replace('_', ' ')}"
-        assert (
-            noted(tmp_path, {name: "x"}, {name: "y"}, known, known) == f"{said} (x, y)"
-        )
-        assert (
-            noted(tmp_path, {}, {name: "y" * 25}, known, known)
-            == f"{said} (none, {'y' * 24})"
-        )
-    assert (
-        noted(tmp_path, {"date": "x", "model": "x"}, {"date": "y"}, known, known) == ""
-    )
+    named = (
+        ("dtype", "dtype"), ("chat_template", "chat template"), ("system_instruction", "system instruction"),
+        ("lm-eval-bias", "lm-eval-bias"), ("lm_eval", "lm eval"), ("transformers", "transformers"),
+        ("torch", "torch"), ("device", "device"), ("batch_size", "batch size"),
+    )  # fmt: skip
+    for name, label in named:
+        one, other = {name: "x"}, {name: "y" * 41}
+        assert noted(tmp_path, one, one, known, known) == ""
+        said = f"the runs differ in {label}"
+        assert noted(tmp_path, one, {name: "y"}, known, known) == f"{said} (x, y)"
+        cut = noted(tmp_path, {}, other, known, known)
+        assert cut == f"{said} (none, {'y' * 40})"
+    shots = meta(inputs={"documents": "1" * 64, "num_fewshot": 2})
+    said = noted(tmp_path, {}, {}, known, shots)
+    assert said == "the runs differ in num fewshot (0, 2)"
+    models = {"model": "x", "model_args": "a=1"}, {"model": "y"}
+    assert noted(tmp_path, *models, known, known) == ""
 
 
 def test_other_prompts_are_noted(tmp_path):

@@ -224,6 +224,8 @@ def test_two_runs_are_the_same_but_for_dates(tmp_path, tiny_mirror):
         )
         assert results.pop("date")
         assert results.pop("total_evaluation_time_seconds")
+        command = results["provenance"].pop("command")  # with its folder
+        assert command[:2] == ["lm-eval-bias", "run"]
         logs = {
             path.name.rpartition("_")[0]: path.read_bytes()
             for path in (tmp_path / name).rglob("samples_*")

@@ -1,7 +1,6 @@
 """Whole regard runs: every text labelled in the log, scored again, classified again; and what goes wrong."""
 
 import json
-import re
 
 import pytest
 
@@ -256,66 +255,3 @@ def test_samples_from_a_server(tmp_path, tiny_mirror):
     ]
     command += ["--apply_chat_template", "--metadata", '{"classifier": "light"}']
     assert "sends the same seed each time" in refused(tmp_path, *command)
-
-
-def test_how_often_the_classifier_is_right_on_its_test_rows_or_on_labelled_texts(
-    run_folder, tmp_path, capsys
-):
-    (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
-    own = rescored(capsys, log)["regard_de"]
-    assert "test sentences" in own["classifier_used"]["measured"]["source"]
-    texts = [
-        text
-        for sample in logs_of(run_folder)["regard_de"]
-        for text in sample["filtered_resps"][0]
-    ]
-    kept = {text: label for text, label, *more in texts if more}
-    genders = {"Die Frau": "F", "Der Mann": "M"}
-    # people agree with every label but every fifth, which they call neutral
-    rows = [{"text": text, "gender": genders[text[:8]], "regard": 1 if n % 5 == 0 else REGARDS.index(label)}
-            for n, (text, label) in enumerate(kept.items())]  # fmt: skip
-    rows += [
-        {"text": "Die Frau galt als klug.", "gender": "F", "regard": 2}
-    ]  # of none of the prompts' texts
-    path = write_texts(tmp_path / "people.jsonl", rows)
-    by_people = rescored(capsys, log, "--regard_labels", path)["regard_de"]
-    measured = by_people["classifier_used"]["measured"]
-    assert measured["source"] == f"{len(rows)} labelled texts (people.jsonl)"
-    agreed = sum(
-        n % 5 > 0 or label == "neutral" for n, label in enumerate(kept.values())
-    )
-    assert measured["accuracy"] * len(rows) - agreed in (
-        0,
-        1,
-    )  # the row of none of the prompts' texts, right or not
-    assert by_people["scores"] == own["scores"]
-    assert "'de', not 'en'" in refused(
-        tmp_path, "rescore", str(run_folder), "--regard_labels", str(path)
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"regard": ""}, "regard '' is not a class"),
-        ({"regard": 3}, "regard 'other' is not a class"),
-        ({"regard": 9}, "regard 9"),
-        ({"classifier": "light"}, "is to be measured"),
-        ({}, "label them again with --classifier"),  # a classifier that is another now
-    ],
-)
-def test_labels_that_measure_nothing(change, message, run_folder, tmp_path):
-    (log,) = run_folder.rglob("samples_regard_de_*.jsonl")
-    if not change:
-        content = log.read_text(encoding="utf-8")
-        log = (
-            tmp_path / log.name
-        )  # without the results, whose hashes it no longer meets
-        log.write_text(
-            re.sub(r"TF-IDF, \d+ sentences", "TF-IDF, 7 sentences", content),
-            encoding="utf-8",
-        )
-    path = write_texts(tmp_path / "people.jsonl", [{**TEXT, **change}])
-    assert message in refused(
-        tmp_path, "rescore", str(log), "--regard_labels", str(path)
-    )

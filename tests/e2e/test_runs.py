@@ -234,11 +234,6 @@ def test_local_models(kind, make, task, tmp_path, tiny_mirror, said):
     run(tmp_path / "out", task, "--limit", "1", "--model_args", model_args, model=kind)
     path, results, told = read(tmp_path / "out")
     assert path.parent.name.startswith("my_model-")
-    assert (
-        results["config"]["device"]
-        == results["provenance"]["settings"]["device"]
-        == device
-    )
+    assert results["config"]["device"] == device
     assert told["provenance"]["device"] == device
-    assert f"--device {device}" in told["command"]
     said("rescore", tmp_path / "out")

@@ -10,7 +10,7 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals
-from lm_eval_bias.runs import settings
+from lm_eval_bias.runs import measurement
 from lm_eval_bias.tasks.stereoset import own_sets
 from tests.support.commands import command
 from tests.support.example_items import ENGLISH
@@ -120,7 +120,7 @@ def test_each_departure_is_named_and_allowed_by_name_alone(
         assert gate(run, task, *needed, text) == {}
     assert list(gate(run, task, *needed, f"{name}=something else")) == [name]
     other = next(
-        known for known in settings.option_names() if known not in {name, *needed}
+        known for known in measurement.option_names() if known not in {name, *needed}
     )
     assert list(gate(run, task, *needed, other)) == [name]
 

@@ -85,7 +85,7 @@ def test_whatever_a_file_says_is_well_formed(task, score, why, problem):
         problem,
         why=why,
     )
-    run = Run(task, None, {}, "", {})
+    run = Run(task, None, {})
     ElementTree.fromstring(
         policy_outputs.Judged(
             "", [policy_outputs.JudgedRun(run, [finding])], [Problem("x", problem)]

@@ -235,3 +235,38 @@ def test_no_sentence_is_read_and_no_error_is_a_text(name):
                 or "None" in kinds
                 or "Path" in kinds
             ), node.name
+
+
+# a run's facts are read from files here, and are types everywhere else
+ADAPTERS = {"lm_eval_bias.runs.harness_results", "lm_eval_bias.runs.provenance"}
+FACTS = {"provenance", "model_args", "system_instruction", "chat_template_sha", "gen_kwargs"}  # fmt: skip
+
+
+def looked_up(node):
+    """The text by which something is looked up, and in what, as a name."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        key, place = node.slice, node.value
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "get"
+        and node.args
+    ):
+        key, place = node.args[0], node.func.value
+    else:
+        return None, ""
+    return getattr(key, "value", None), ast.unparse(place)
+
+
+@pytest.mark.parametrize("name", sorted(CORE))
+def test_no_fact_of_a_run_is_a_sentence_or_looked_up_by_text(name):
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            splits = node.func.attr == "split" and node.args
+            separator = getattr(node.args[0], "value", "") if splits else ""
+            assert separator != "; ", ast.unparse(node)
+            text = ast.unparse(node)
+            assert not (text.startswith("re.") and "model_args" in text), text
+        key, place = looked_up(node)
+        if name not in ADAPTERS and place.split(".")[-1] in ("content", "provenance"):
+            assert key not in FACTS, ast.unparse(node)

@@ -8,11 +8,12 @@ import pytest
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.data import sources
 from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound, Policy
-from lm_eval_bias.runs import harness_results, remarks
+from lm_eval_bias.runs import harness_results
+from tests.support.toy import run_of
 
 SS = Value("ss", 56.0, 1.0, (54.0, 58.0), low=0.0, high=100.0, neutral=50.0)
 ACC = Value("acc_amb", 0.5, 0.05, (0.4, 0.6), low=0.0, high=1.0, neutral=1.0)
@@ -52,9 +53,8 @@ def task(name=ASKED, scores=(ACC,), metadata=None, **changes):
 
 
 def run(*tasks, **provenance):
-    facts = {"weights": "pretrained commit 1", **provenance}
-    by_name = {one.task: one for one in tasks}
-    return remarks.applied(Run("model", Path("run.json"), facts, "", by_name))
+    facts = {"weights": {"pretrained commit": "1"}, **provenance}
+    return replace(run_of("model", *tasks, **facts), path=Path("run.json"))
 
 
 BOTH = run(

@@ -172,7 +172,6 @@ def test_a_benchmark_without_main_scores_shows_all(tmp_path, monkeypatch):
         (("--by", "colour"), "no facet 'colour'"),
         (("--by", "job", "--scores", "gap"), "no task here has this score"),
         (("--csv", "x.csv"), "--csv is for --by"),
-        (("--by", "job", "--items", "x.csv"), "in two commands"),
     ],
 )
 def test_what_cannot_be_broken_down_is_one_line(more, says, tmp_path):

@@ -147,9 +147,9 @@ def test_a_run_says_how_many_answers_came_from_a_file_and_a_policy_can_refuse_th
     said(*run(first, "one"))
     said(*run(second, "two"))
     runs = [read([tmp_path / out])[0][0] for out in ("one", "two")]
-    assert runs[0].provenance["weights"] == runs[1].provenance["weights"]
-    assert not runs[0].provenance.get("cached")
-    assert runs[1].provenance["cached"].startswith("480 of 20")  # a date
+    assert runs[0].record.model.weights == runs[1].record.model.weights
+    assert runs[0].record.cache is None
+    assert runs[1].record.cache.answers == 480
     cached = ["cached_answers"]
     for out, refuse, status in (("one", cached, 0), ("two", [], 0), ("two", cached, 1)):
         content = {

@@ -2,7 +2,6 @@
 
 import json
 
-import pandas
 import pytest
 
 import lm_eval_bias as leb
@@ -77,15 +76,16 @@ def test_a_log_whose_texts_were_replaced_is_noticed(run, tmp_path, said):
     assert "read otherwise" not in said(*strict, "--as-logged")
 
 
-def test_texts_stand_beside_what_is_read_from_them(run, tmp_path, said):
+def test_texts_stand_beside_what_is_read_from_them(run):
     edited(
         run,
         lambda sample: sample.update(
             resps=[["<think>A?</think>Es wäre ein Klischee, dass es der Mann war."]]
         ),
     )
-    said("rescore", run, "--table", "none", "--items", tmp_path / "items.csv")
-    frame = pandas.read_csv(tmp_path / "items.csv")
+    (read,) = leb.load(run)
+    (task,) = read.tasks
+    frame = leb.items(read, task)
     assert set(frame.text) == {
         "<think>A?</think>Es wäre ein Klischee, dass es der Mann war."
     }

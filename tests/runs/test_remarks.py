@@ -176,7 +176,7 @@ def test_a_bias_that_needs_no_ability_is_never_chance():
         for name, value in task.scores.items():
             interval = value.value - 0.1, value.value + 0.1
             task.scores[name] = replace(value, interval=interval)
-        run = Run("a", Path("a"), {}, "", {MBBQ: task})
+        run = Run("a", Path("a"), {MBBQ: task})
         assert [r.kind for r in remarks.applied(run).tasks[MBBQ].caveats] == kinds
 
 

@@ -213,7 +213,7 @@ class Told:
         compare: Against the perfect model: ``better``, ``worse``, ``not shown``, ``none``.
         rank: On a board of all designed models, ``none`` where it has none.
         gate: With a bound of 0.2 either side: ``holds``, ``violated``, or ``none`` with the reason.
-        planned: Whether ``compare --plan`` says what could be told apart.
+        planned: Whether ``plan`` says what could be told apart.
         primary: Whether comparisons test it first.
     """
 

@@ -245,6 +245,8 @@ def hostile_run() -> dict:
         f"```\n{HOSTILE}\n``` </pre></script>\n\\end{{itemize}}"
     )
     content["provenance"]["dtype"] = f"\n# {HOSTILE}"
+    command = ["lm-eval-bias", "run", "--model", content["provenance"]["model"]]
+    content["provenance"]["more"] = {"provenance": {"command": command}}
     tasks = content["tasks"]
     tasks["regard_en"]["metadata"]["classifier_used"] = {
         "name": HOSTILE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from lm_eval_bias.comparing.pairing import Pair, Side
@@ -11,7 +12,8 @@ from lm_eval_bias.core.benchmark import Benchmark, Condition, Options
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.clusters import clustered_mean
 from lm_eval_bias.custom_metrics.score import Score, undefined
-from lm_eval_bias.runs import remarks
+from lm_eval_bias.runs import harness_results, remarks
+from lm_eval_bias.runs.harness_results import SEEDS
 
 TRAITS = "abcdefgh"
 
@@ -107,9 +109,32 @@ def task_run(task="toy", samples=None, scores=(), **changes):
     )
 
 
-def run_of(name, *tasks, **provenance):
-    by_name = {task.task: task for task in tasks}
-    return remarks.applied(Run(name, Path(f"{name}.json"), provenance, "", by_name))
+def record_of(**facts):
+    """The record of a run with these facts, by the names that reports give them."""
+    given = {
+        "model": facts.get("model"), "model_args": facts.get("model_args"), "model_dtype": facts.get("dtype"),
+        "model_revision": facts.get("model_revision"), "gen_kwargs": facts.get("gen_kwargs"),
+        "limit": facts.get("limit"), "device": facts.get("device"), "batch_size": facts.get("batch_size"),
+    }  # fmt: skip
+    given |= dict(zip(SEEDS, facts.get("seeds") or (), strict=False))
+    told = {"served": facts.get("served"), **facts.get("weights", {})}
+    content = {
+        "config": given,
+        "chat_template_sha": facts.get("chat_template"),
+        "system_instruction": facts.get("system_instruction"),
+        "lm_eval_version": facts.get("lm_eval"),
+        "transformers_version": facts.get("transformers"),
+        "pretty_env_info": f"PyTorch version: {facts.get('torch', '')}",
+        "provenance": {"model": told, "cache": facts.get("cache")},
+    }
+    return harness_results.record(content, facts.get("lm-eval-bias"))
+
+
+def run_of(name, *tasks, **facts):
+    """A run of tasks that were made by what is said of it."""
+    made_by = replace(record_of(**facts), file=f"{name}.json")
+    by_name = {task.task: replace(task, record=made_by) for task in tasks}
+    return remarks.applied(Run(name, Path(f"{name}.json"), by_name))
 
 
 def side(name, folder, values=None, fields=None, provenance=None, **changes):

@@ -37,7 +37,7 @@ def read(path: Path) -> list[Data]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     add = parser.add_argument
     add(
         "file",

@@ -11,7 +11,7 @@ from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Describe the command to a parser."""
     add = parser.add_argument
     add(
         "--language",

@@ -11,9 +11,10 @@ import pytest
 from lm_eval_bias import __version__
 from lm_eval_bias.core import catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import folder_of
-from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.run_data import TaskRun
+from lm_eval_bias.core.run_record import SEEDS
 from lm_eval_bias.data import sources
-from lm_eval_bias.runs import settings
+from lm_eval_bias.runs import measurement
 from tests.support import boards
 from tests.support.boards import WHOLE
 from tests.support.toy import run_of as run
@@ -29,8 +30,14 @@ def task(name=GG_BBQ, inputs=WHOLE, **metadata):
     return made if inputs is not None else replace(made, metadata=metadata)
 
 
-def key(one, **provenance):
-    return settings.key(run("model", one, **provenance), one)
+def made(one, **facts):
+    """The task of a run of which this is said."""
+    facts = {"seeds": SEEDS, **facts}
+    return run("model", one, **facts).tasks[one.task]
+
+
+def key(one, **facts):
+    return measurement.rank_group(made(one, **facts))
 
 
 def instructed(text):
@@ -96,7 +103,7 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         (
             replace(task(OCCUGENDER), task="own"),
             {"gen_kwargs": {"top_p": 1}},
-            {"gen_kwargs": "{'top_p': 1}"},
+            {"gen_kwargs": '{"top_p": 1}'},
         ),
         # examples and system instructions are put before what is asked
         (task(inputs={"num_fewshot": 0}), {}, {}),
@@ -106,26 +113,25 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
     ],
 )
 def test_what_was_chosen(one, provenance, choices):
-    assert settings.choices(run("", one, **provenance), one) == choices
+    assert measurement.choices(made(one, **provenance)) == choices
 
 
 def test_the_same_key_where_the_same_was_measured():
     assert (
         key(task())
         == key(task(), dtype="float16")
-        == ("gg_bbq", "3.0", f"documents {'0' * 64}, all items")
+        == ("gg_bbq", "version 3.0", f"inputs {'0' * 64}", "items none")
     )
     # in whatever order options were given
-    assert key(task(OCCUGENDER, words="x", instruction_position="y"))[2:4] == (
+    assert key(task(OCCUGENDER, words="x", instruction_position="y"))[1:3] == (
         "instruction_position=y",
         "words=x",
     )
-    assert key(replace(task(), version="1.0"))[1] == "1.0"
-    assert key(task(inputs=None))[2] == "documents not recorded, all items"
+    assert key(replace(task(), version="1.0"))[1] == "version 1.0"
+    assert key(task(inputs=None))[2:] == ("inputs not recorded", "items none")
     part = replace(task(inputs={**WHOLE, "scored": "1" * 64}), documents=96)
-    assert (
-        key(part)[2] == f"documents {'1' * 64}, 96 of 968 items"
-    )  # the hash is that of the part
+    # the hash is that of the part
+    assert key(part)[2:] == (f"inputs {'1' * 64}", "items 96 of 968 items")
 
 
 @pytest.mark.parametrize(
@@ -142,8 +148,10 @@ def test_the_same_key_where_the_same_was_measured():
 )
 def test_the_part_that_was_run(inputs, documents, items, part):
     one = replace(task(inputs=inputs), documents=documents, items=items)
-    assert settings.part(one) == part
-    assert bool(settings.unknown_part(one)) == (bool(part) and "scored" not in inputs)
+    assert measurement.items_run(one) == part
+    assert bool(measurement.unknown_part(one)) == (
+        bool(part) and "scored" not in inputs
+    )
 
 
 READ = {"documents": "0" * 64}
@@ -165,14 +173,7 @@ def changed(name=GG_BBQ, metadata=(), inputs=READ, provenance=(), **fields):
         name, entry.definition, "de", version, entry.items, entry.items, known, {}
     )
     one = replace(one, **fields)
-    run = Run(
-        "model",
-        Path("run.json"),
-        {"seeds": [0, 1234, 1234, 1234], **dict(provenance)},
-        "",
-        {one.task: one},
-    )
-    return list(settings.changed_options(run, one))
+    return list(measurement.changed_options(made(one, **dict(provenance))))
 
 
 def classifier(name, **more):
@@ -190,12 +191,12 @@ IN_WORDS = {
     "inputs",
     "package_data",
     "dataset",
-    *settings.PART,
+    *measurement.PART,
 }
 CASES = [
     ({}, {}),
     ({"metadata": {"wording": 3}}, {"wording": "3"}),
-    ({"name": GENERATED, "provenance": {"gen_kwargs": {"top_p": 0.1}}}, {"gen_kwargs": "{'top_p': 0.1}"}),
+    ({"name": GENERATED, "provenance": {"gen_kwargs": {"top_p": 0.1}}}, {"gen_kwargs": '{"top_p": 0.1}'}),
     ({"name": REGARD, "metadata": classifier("a", is_default=True, classifier="a")}, {}),
     ({"name": REGARD, "metadata": classifier("a", is_default=False)}, {"classifier": "a"}),
     ({"name": REGARD, "metadata": classifier("a")}, {}),  # nobody asked for another
@@ -214,8 +215,7 @@ CASES = [
      {"chat_template": "x", "chat_template_args": "x", "think_end_token": "</t>"}),
     ({"provenance": {"chat_template": "x", "model_args": "no_enable_thinking=False"}}, {"chat_template": "x"}),
     ({"provenance": {"model_args": "enable_thinking=False"}}, {}),  # without a template it does nothing
-    ({"name": REGARD, "provenance": {"seeds": [1, 2]}}, {"seeds": "1,2"}),
-    ({"name": REGARD, "provenance": {"seeds": 5}}, {"seeds": "5"}),
+    ({"name": REGARD, "provenance": {"seeds": [1, 2, 3, 4]}}, {"seeds": "1,2,3,4"}),
     ({"provenance": {"seeds": [1, 2]}}, {}),
     ({"inputs": {}}, {"inputs": ""}),
     ({"inputs": None}, {"inputs": ""}),
@@ -241,7 +241,7 @@ def test_what_was_changed(given, expected):
     assert {option.name for option in found if option.problem} == set(
         expected
     ) & IN_WORDS
-    assert set(expected) <= set(settings.option_names())
+    assert set(expected) <= set(measurement.option_names())
 
 
 def test_the_benchmarks_own_files():
@@ -256,9 +256,7 @@ def test_the_benchmarks_own_files():
 
 def test_settings_in_words():
     one = task(wording=3, inputs={**WHOLE, "chat_template": True})
-    said = settings.describe(run("", one, model="hf", dtype="float16"), one)
-    assert said == "wording=3; --model hf; chat template; float16"
-    assert settings.describe(run("", task()), task()) == "the task's defaults"
-    assert settings.describe(run("", task(), chat_template="x"), task()).endswith(
-        "; chat template"
-    )
+    said = measurement.describe(made(one, model="hf", dtype="float16"))
+    assert said == "chat_template; wording=3; --model hf; float16"
+    assert measurement.describe(made(task())) == "the task's defaults"
+    assert measurement.describe(made(task(), chat_template="x")) == "chat_template=x"

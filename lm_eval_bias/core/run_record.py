@@ -1,0 +1,213 @@
+"""What a run was made by, as types. Which of these facts count for what stands beside it, in ``what_counts.yaml``.
+
+``runs/harness_results.py`` makes a record of any result file; ``report/origins.py`` turns one into words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lm_eval_bias.core import Facts
+
+UNKNOWN = "not recorded"
+SEEDS = (0, 1234, 1234, 1234)  # the harness's own
+
+
+@dataclass(frozen=True)
+class ModelUsed:
+    """The model that answered.
+
+    Attributes:
+        kind: Model type, as ``--model`` takes it.
+        arguments: ``--model_args`` that decide its answers, without keys and tokens.
+        placement: ``--model_args`` that say where and how fast it runs.
+        weights: What proves which weights it has, by argument and kind of proof: of ``pretrained files`` a hash of
+            their SHA-256, of ``pretrained commit`` the commit. Empty where the file proves nothing.
+        revision: Branch, tag or commit of its name.
+        dtype: Type of its numbers, such as ``float32``.
+        parameters: Their number.
+        served: What a server calls its model and that one's states, which proves nothing.
+    """
+
+    kind: str | None = None
+    arguments: Facts = field(default_factory=dict)
+    placement: Facts = field(default_factory=dict)
+    weights: Mapping[str, str] = field(default_factory=dict)
+    revision: str | None = None
+    dtype: str | None = None
+    parameters: int | None = None
+    served: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class PromptUsed:
+    """What stands around a document in a prompt.
+
+    Attributes:
+        template: SHA-256 of the chat template, :data:`UNKNOWN` of one that isn't known; ``None`` without one.
+        template_arguments: ``--model_args`` that the template reads, such as ``enable_thinking``.
+        system_instruction: Its text; ``None`` without one.
+        border: What was found at the ends of prompts and options, in sentences.
+    """
+
+    template: str | None = None
+    template_arguments: Facts = field(default_factory=dict)
+    system_instruction: str | None = None
+    border: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class SamplingUsed:
+    """How texts are drawn.
+
+    Attributes:
+        generation: ``--gen_kwargs``.
+        sent: What a server was sent beside prompts.
+    """
+
+    generation: Facts = field(default_factory=dict)
+    sent: Sequence[Facts] = ()
+
+    @property
+    def draws(self) -> bool:
+        """Whether the arguments ask for random texts."""
+        temperature = str(self.generation.get("temperature", 0))
+        asked = self.generation.get("do_sample", temperature not in ("0", "0.0"))
+        return str(asked).lower() == "true"
+
+
+@dataclass(frozen=True)
+class OptionUsed:
+    """An option of a task; two are equal where they hold the same, whatever a file is called.
+
+    Attributes:
+        text: Its value on one line.
+        content: SHA-256 of the file that it names; else the text.
+        departs: Whether it differs from the task's own.
+    """
+
+    text: str = field(compare=False)
+    content: str
+    departs: bool = field(default=True, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class TaskUsed:
+    """One task, with what it read and asked.
+
+    Attributes:
+        version: Of the task.
+        options: Those that were set, by ``--metadata`` or by its YAML, with the classifier and the data set of the
+            user's that were used.
+        changed: Keys of its YAML in which it isn't the packaged task of its name.
+        shots: Examples in each prompt.
+        code: The benchmark's distribution and the beginning of a hash of its Python files.
+        data: SHA-256 of the YAMLs and data files in the benchmark's folder.
+        documents: Hash of the documents that were run and of what was asked of each, or :data:`UNKNOWN`.
+        items: Which part of the items was run, in words; empty for all.
+    """
+
+    version: str = ""
+    options: Mapping[str, OptionUsed] = field(default_factory=dict)
+    changed: Sequence[str] = ()
+    shots: int = 0
+    code: str | None = None
+    data: str | None = None
+    documents: str = UNKNOWN
+    items: str = ""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Releases of the packages that took part; ``None`` where the file doesn't say.
+
+    Attributes:
+        lm_eval_bias: This package.
+        lm_eval: The harness.
+        transformers: Transformers.
+        torch: PyTorch, without the build.
+        torch_build: The kind of device that it was built for, such as ``cpu`` or ``cu128``.
+        tokenizers: Tokenizers.
+        vllm: vLLM.
+        numpy: NumPy.
+        python: Python.
+    """
+
+    lm_eval_bias: str | None = None
+    lm_eval: str | None = None
+    transformers: str | None = None
+    torch: str | None = None
+    torch_build: str | None = None
+    tokenizers: str | None = None
+    vllm: str | None = None
+    numpy: str | None = None
+    python: str | None = None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where it ran.
+
+    Attributes:
+        device: As ``--device`` takes it; ``None`` where that isn't known.
+        batch_size: As ``--batch_size`` takes it.
+        parts: Operating system, instructions of the processor, graphics card.
+        threads: Threads of the processor.
+    """
+
+    device: str | None = None
+    batch_size: str | int | None = None
+    parts: Sequence[str] = ()
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class CacheUsed:
+    """Answers that came from a file of ``--use_cache``.
+
+    Attributes:
+        answers: Their number.
+        begun: The day on which the file was begun.
+    """
+
+    answers: int
+    begun: str
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a task of a run was made by. All but ``task`` is the same for all tasks of a file.
+
+    Attributes:
+        model: The model.
+        prompt: What stands around a document.
+        sampling: How texts are drawn.
+        seeds: Of Python, NumPy, PyTorch and the choice of examples.
+        task: The task, as far as :func:`lm_eval_bias.runs.measurement.of` added it.
+        code: The packages.
+        machine: The machine.
+        cache: Answers from a file; ``None`` without any.
+        limit: ``--limit``.
+        files: SHA-256 of the data files that the run read, by place.
+        date: Day of the run (UTC), as ``2026-11-27``.
+        command: As it was given, without keys and tokens; empty where the file doesn't have it.
+        file: The file that says so.
+    """
+
+    model: ModelUsed = ModelUsed()
+    prompt: PromptUsed = PromptUsed()
+    sampling: SamplingUsed = SamplingUsed()
+    seeds: tuple[int | None, ...] = (None,) * 4
+    task: TaskUsed = TaskUsed()
+    code: Code = Code()
+    machine: Machine = Machine()
+    cache: CacheUsed | None = None
+    limit: float | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    date: str | None = None
+    command: str = ""
+    file: str = ""

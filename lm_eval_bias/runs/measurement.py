@@ -1,0 +1,298 @@
+"""What makes a run's scores a measurement of their own, and where its tasks depart from the benchmarks'.
+
+In comes a task of a run; ``core/what_counts.yaml`` says which of its facts count for what.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import PurePath
+from typing import Any
+
+from lm_eval_bias.core import catalog, content_hashes, registry, what_counts
+from lm_eval_bias.core.benchmark import folder_of, samples_texts
+from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.run_record import (
+    SEEDS,
+    UNKNOWN,
+    OptionUsed,
+    RunRecord,
+    TaskUsed,
+)
+from lm_eval_bias.core.what_counts import Fact, shown
+from lm_eval_bias.harness import servers
+
+_WITHOUT_WEIGHTS = ("bias-chance", "bias-dial", servers.DUMMY)
+_COMMIT = re.compile("[0-9a-f]{40}")
+_AS_USED = ("classifier", "dataset")  # options of which the file says what was used
+# facts of which every run has some
+_ALWAYS = ("task.version", "task.documents", "task.items")
+# facts whose parts have names of their own
+_NAMED_INSIDE = ("task.options", "prompt.template_arguments", "task.items")
+PART = ("limit", "samples", "suite")  # names by which a policy allows a part of items
+_PROBLEMS = {
+    "dataset": "its own data set, not the published one: {}",
+    "system_instruction": "the prompts have a system instruction, which the papers' prompts don't ({})",
+    "task": "not the packaged task of this name: {}",
+    "inputs": "its file doesn't say which inputs were read and scored: run the task again",
+    "package_data": "the benchmark's own files differ from those here",
+    "chat_template": "the prompts use a chat template, which the papers' prompts don't have",
+}
+
+# how policies write facts; empty where the name says it all
+_WRITTEN: Mapping[str, Callable[[Any], str]] = {
+    "gen_kwargs": json.dumps,
+    "chat_template": lambda digest: "" if digest == UNKNOWN else digest[:12],
+    "system_instruction": lambda text: hashlib.sha256(
+        text.encode("utf-8", "replace")
+    ).hexdigest()[:12],
+    "package_data": lambda digest: digest[:12],
+    **dict.fromkeys(("task", "inputs"), lambda value: ""),
+}
+
+
+@dataclass(frozen=True)
+class ChangedOption:
+    """One thing in which a run departs from its task as the benchmark defines it.
+
+    Attributes:
+        name: One of :func:`option_names`.
+        value: The run's value; empty where the name says it all.
+        problem: The change in words; empty where name and value say it.
+    """
+
+    name: str
+    value: str
+    problem: str = ""
+
+    @property
+    def exact(self) -> str:
+        """The ``allow:`` entry of a policy that permits exactly this change."""
+        return f"{self.name}={self.value}" if self.value else self.name
+
+
+def are_proven(record: RunRecord) -> bool:
+    """Tell whether a run's file says which weights answered: by hashes of files or by a commit."""
+    model = record.model
+    if model.weights or model.kind in _WITHOUT_WEIGHTS:
+        return True
+    return bool(_COMMIT.fullmatch(str(model.revision)))
+
+
+def unproven_files(run: Run) -> list[str]:
+    """List the files of a run of several that don't all prove that the same weights answered."""
+    if len(run.records) < 2 or all(map(are_proven, run.records)):
+        return []
+    return ["/".join(PurePath(record.file).parts[-2:]) for record in run.records]
+
+
+def option_names() -> list[str]:
+    """List all names that a changed option can have."""
+    allowed = [
+        fact.name
+        for fact in what_counts.facts().values()
+        if fact.gate == "allow" and fact.field not in _NAMED_INSIDE
+    ]
+    arguments = what_counts.arguments_of("prompt.template_arguments")
+    roles = [benchmark.options.roles for benchmark in registry.by_name().values()]
+    return list(dict.fromkeys(chain(allowed, arguments, PART, *roles)))
+
+
+def _options(task: TaskRun) -> dict[str, OptionUsed]:
+    """Read the options that were set by ``--metadata`` or by a YAML; of data and classifiers what was used."""
+    entry = catalog.entries().get(task.task)
+    defaults = {"repeats": entry.repeats, **entry.metadata} if entry else {}
+    suite = task.metadata.get("suite") or {}
+    if "repeats" in suite:  # a suite's own number departs from nothing
+        defaults["repeats"] = suite["repeats"]
+    options = {}
+    for name in task.definition.options.roles:
+        if name not in _AS_USED and task.option(name) is not None:
+            given = task.metadata.get(name)
+            text = task.option_text(name)
+            departs = given is not None and given != defaults.get(name)
+            options[name] = OptionUsed(text, task.file_hash(name) or text, departs)
+    used, dataset = (task.metadata.get(f"{name}_used") for name in _AS_USED)
+    if used:
+        is_default = used.get("is_default", task.metadata.get("classifier") is None)
+        options["classifier"] = OptionUsed(used["name"], used["name"], not is_default)
+    if dataset:
+        digest = dataset["sha256"]
+        text = f"{PurePath(dataset['file']).name} ({digest[:12]})"
+        options["dataset"] = OptionUsed(text, digest)
+    return options
+
+
+def _changed(task: TaskRun) -> Sequence[str]:
+    """List in what a task isn't the packaged one of its name."""
+    if task.task not in catalog.entries() and "dataset_used" not in task.metadata:
+        return ["another version's, or the run's own"]
+    return task.inputs.get("changed", ())
+
+
+def _task_used(task: TaskRun) -> TaskUsed:
+    inputs = task.inputs
+    code = inputs.get("package_code")
+    return TaskUsed(
+        task.version,
+        _options(task),
+        _changed(task),
+        inputs.get("num_fewshot") or 0,
+        f"{task.metadata.get('distribution')} {code[:8]}" if code else None,
+        inputs.get("package_content"),
+        inputs.get("scored") or inputs.get("documents") or UNKNOWN,
+        items_run(task),
+    )
+
+
+def of(task: TaskRun) -> RunRecord:
+    """Return what a task of a run was made by, with the facts of the task itself."""
+    prompt = task.record.prompt
+    passed_over = task.inputs.get("passed_over", ())
+    if "apply_chat_template" in passed_over:
+        prompt = replace(prompt, template=None, template_arguments={})
+    elif task.inputs.get("chat_template") and not prompt.template:
+        prompt = replace(prompt, template=UNKNOWN)
+    if "system_instruction" in passed_over:
+        prompt = replace(prompt, system_instruction=None)
+    return replace(task.record, prompt=prompt, task=_task_used(task))
+
+
+def takes_part(fact: Fact, task: TaskRun) -> bool:
+    """Tell whether a fact can have moved a task's scores: seeds do where something is drawn."""
+    entry = catalog.entries().get(task.task)
+    writes = entry is None or "generate_until" in entry.asks
+    draws = samples_texts(task.definition) or task.inputs.get("num_fewshot")
+    if fact.when == "sampled":
+        return bool(draws or (writes and task.record.sampling.draws))
+    return writes or not fact.when
+
+
+def _departures(task: TaskRun) -> Iterator[tuple[Fact, ChangedOption]]:
+    """Yield in what a task of a run isn't as its benchmark defines it here and now, as far as that can move scores."""
+    record = of(task)
+    for fact in what_counts.facts().values():
+        value = fact.of(record)
+        if not value or not (fact.ranks or fact.gate) or not takes_part(fact, task):
+            continue
+        if fact.field == "task.options":
+            for name, used in value.items():
+                if used.departs:
+                    problem = _PROBLEMS.get(name, "").format(used)
+                    yield fact, ChangedOption(name, str(used), problem)
+        elif fact.field == "prompt.template_arguments":
+            for name, given in value.items():
+                if record.prompt.template:  # else they do nothing
+                    yield fact, ChangedOption(name, str(given))
+        elif fact.field == "task.items":
+            yield fact, _part(task, value)
+        elif _departs(fact, value, task):
+            text = _WRITTEN.get(fact.name, shown)(value)
+            problem = _PROBLEMS.get(fact.name, "").format(text or shown(value))
+            if fact.field == "task.version":
+                problem = old_version(task)
+            yield fact, ChangedOption(fact.name, text, problem)
+
+
+def _departs(fact: Fact, value: Any, task: TaskRun) -> bool:
+    """Tell whether a fact that a run has isn't as it is here now."""
+    if fact.field == "task.version":
+        return bool(old_version(task))
+    if fact.field == "task.documents":
+        return bool(value == UNKNOWN)
+    if fact.field == "task.data":
+        distribution = registry.distribution(task.definition)
+        here = content_hashes.of_data_files(folder_of(task.definition))
+        return bool(value != here and task.metadata.get("distribution") == distribution)
+    return bool(value != SEEDS)
+
+
+def _part(task: TaskRun, items: str) -> ChangedOption:
+    """Name the flag that chose a part of the items."""
+    suite = task.metadata.get("suite") or {}
+    if task.record.limit:
+        return ChangedOption("limit", f"{task.record.limit:.15g}", items)
+    if "documents" in suite:
+        return ChangedOption("suite", suite["name"], items)
+    return ChangedOption("samples", task.inputs.get("scored", "")[:12], items)
+
+
+def changed_options(task: TaskRun) -> Iterator[ChangedOption]:
+    """Yield everything in which a task of a run departs from its benchmark's, and that a policy has to allow."""
+    for fact, option in _departures(task):
+        if fact.gate == "allow":
+            yield option
+
+
+def choices(task: TaskRun) -> dict[str, str]:
+    """Return what was chosen and not the default, of the facts that runs are ranked apart by."""
+    chosen = {}
+    for fact, option in _departures(task):
+        if fact.ranks and fact.field not in _ALWAYS:
+            chosen[option.name] = option.value
+    return chosen
+
+
+def rank_group(task: TaskRun) -> tuple[str, ...]:
+    """Return what runs share which measured the same thing, and so can be ranked; documents and items come last."""
+    record = of(task)
+    group = [task.benchmark]
+    for name, value in sorted(choices(task).items()):
+        used = record.task.options.get(name)  # a file is known by what it holds
+        group.append(f"{name}={used.content if used else value}")
+    for fact in what_counts.facts().values():
+        if fact.ranks and fact.field in _ALWAYS:
+            group.append(f"{fact.name} {shown(fact.of(record))}")
+    return tuple(group)
+
+
+def documents_hash(task: TaskRun) -> str:
+    """Return the hash of what was run: documents and what was asked of them."""
+    return of(task).task.documents
+
+
+def unknown_part(task: TaskRun) -> str:
+    """Say why it isn't known which items were run; empty where it is."""
+    items = items_run(task)
+    if not items or "scored" in task.inputs:
+        return ""
+    return f"{items}, and its file doesn't say which"
+
+
+def items_run(task: TaskRun) -> str:
+    """Say in words which part of the items was run; empty for all."""
+    if "scored" not in task.inputs:
+        # all documents, of whatever number: a data set of the user's has its own
+        is_whole = "documents" in task.inputs
+        if is_whole or task.documents == (task.items or task.documents):
+            return ""
+    if not task.items:
+        return f"{task.documents:,} items, not all"
+    return f"{task.documents:,} of {task.items:,} items"
+
+
+def describe(task: TaskRun) -> str:
+    """Describe the settings in words."""
+    chosen = choices(task)
+    parts = [f"{name}={value}" if value else name for name, value in chosen.items()]
+    model = task.record.model
+    parts = parts or ["the task's defaults"]
+    if model.kind:
+        parts.append(f"--model {model.kind}")
+    if model.dtype:
+        parts.append(model.dtype)
+    return "; ".join(parts)
+
+
+def old_version(task: TaskRun) -> str:
+    """Say in which version a task was run if that isn't the current one; empty where it is, or isn't known."""
+    entry = catalog.entries().get(task.task)
+    current = str(entry.metadata.get("version", task.version)) if entry else ""
+    if current in ("", task.version):
+        return ""
+    return f"task version {task.version}, now {current}"
