@@ -9,8 +9,8 @@ import pytest
 from lm_eval_bias.custom_metrics.score import (
     NOTHING_VARIED,
     Estimate,
-    Meaning,
     Score,
+    ScoreSpec,
     Undefined,
     t_factor,
     undefined,
@@ -114,6 +114,6 @@ def test_what_reports_carry():
         "direction": "+ more", "favours": ["more", "less"], "pole": "", "unit": "difference", "source": "a paper",
         "higher_is_better": False,
     }  # fmt: skip
-    meaning = Meaning.described("mean", json.loads(json.dumps(WHOLE.describe())))
+    meaning = ScoreSpec.described("mean", json.loads(json.dumps(WHOLE.describe())))
     assert meaning.describe() == WHOLE.describe()
-    assert Meaning.described("mean", {}) == Meaning("mean")
+    assert ScoreSpec.described("mean", {}) == ScoreSpec("mean")

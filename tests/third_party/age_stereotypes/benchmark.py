@@ -7,12 +7,12 @@ from age_stereotypes import documents
 from lm_eval_bias.authoring import (
     Asking,
     Benchmark,
+    BiasPlan,
     Cell,
     Column,
     HarnessTasks,
     NextSentence,
     Part,
-    Planting,
     Presentation,
     Published,
     PublishedCell,
@@ -60,7 +60,7 @@ class AgeStereotypes(Benchmark):
     name = "age_stereotypes"
     title = "Age stereotypes"
     main = ("old_share",)
-    planting = Planting(documents.planted, documents.expected)
+    planting = BiasPlan(documents.planted, documents.expected)
     extensions = (
         HarnessTasks(
             {
