@@ -8,9 +8,7 @@ Errors are :class:`lm_eval_bias.BiasError`: one line that says what was wrong, w
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 import os
 import string
 import tempfile
@@ -183,7 +181,7 @@ def evaluate(
     suite: str | None = None,
     limit: float | None = None,
     output_path: str | os.PathLike[str] | None = None,
-    flags: Sequence[str] = (),
+    options: Mapping[str, object] = MappingProxyType({}),
     **model_args: object,
 ) -> Runs:
     """Run a model as ``lm-eval-bias run`` does, and read the run.
@@ -194,32 +192,26 @@ def evaluate(
         suite: ``quick``, ``standard``, ...
         limit: The first so many documents of each task.
         output_path: Where results and sample logs stay; by default in a folder that goes when Python ends.
-        flags: Further flags of the command, such as ``["--apply_chat_template"]``.
+        options: Further options of the harness, by the names of its flags: ``{"apply_chat_template": True}``.
         **model_args: Of the model, such as ``pretrained="gpt2"``.
 
     Raises:
         BiasError: Bad usage, or a run that failed.
     """
-    from lm_eval_bias.cli import run as command
+    from lm_eval_bias.evaluation import steps
 
-    place = _temporary_folder() if output_path is None else output_path
-    names = [tasks] if isinstance(tasks, str) else list(tasks)
-    argv = ["--model", model, "--output_path", str(place), "--log_samples", *flags]
-    given = {"tasks": ",".join(names) or None, "suite": suite, "limit": limit}
-    for flag, value in given.items():
-        if value is not None:
-            argv += [f"--{flag}", str(value)]
-    if model_args:
-        argv.append("--model_args")
-        argv += [f"{name}={value}" for name, value in model_args.items()]
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            made = command.evaluated(argv)
-    except SystemExit as error:  # the parser has said why on standard error, where progress is shown, too
-        raise BiasError(
-            f"flags={list(flags)!r}: the line above says what is wrong with them"
-        ) from error
-    return _read([str(made)])
+    place = _temporary_folder() if output_path is None else os.fspath(output_path)
+    named = [tasks] if isinstance(tasks, str) else list(tasks)
+    flags = {
+        **options,
+        "model": model,
+        "model_args": model_args,
+        "tasks": named,
+        "limit": limit,
+        "output_path": place,
+        "log_samples": True,
+    }
+    return _read([str(steps.evaluate(steps.Order(flags, suite)))])
 
 
 @_public
