@@ -633,15 +633,14 @@ def leaderboard(
     Raises:
         BiasError: There is no run, or an unknown score.
     """
-    from lm_eval_bias.boards import building
+    from lm_eval_bias.boards import building, models
     from lm_eval_bias.report import board_reports
     from lm_eval_bias.runs import run_discovery
 
     named = [os.fspath(path) for path in paths]
-    runs, problems = run_discovery.read(named, by_task=True)
-    boards = building.boards(runs)
+    runs, problems = run_discovery.read(named, by_file=True)
     problems += building.foreign(runs)
-    return board_reports.BoardReport(boards, runs, problems, _names(scores))
+    return board_reports.BoardReport(models.models(runs), problems, _names(scores))
 
 
 @_public

@@ -121,6 +121,10 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     return out.getvalue()
 
 
-def json_text(data: object, indent: int) -> str:
-    """Write JSON that any reader accepts: no NaN."""
-    return json.dumps(plain(data), indent=indent, ensure_ascii=False) + "\n"
+def json_text(data: object, indent: int | None) -> str:
+    """Write JSON that any reader accepts: no NaN; on one line without an indent."""
+    ends = None if indent else (",", ":")
+    written = json.dumps(
+        plain(data), indent=indent, separators=ends, ensure_ascii=False
+    )
+    return written + "\n"
