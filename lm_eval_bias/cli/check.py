@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from lm_eval_bias.core.files import expanded, read_text, writing
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Run
+    from lm_eval_bias.gate.verdict import GateFinding
     from lm_eval_bias.report.policy_outputs import Judged
 
 _COMMAND = Path("lm-eval-bias check")  # in the place of a run where none is named
@@ -189,6 +191,10 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             raise BiasError(
                 f"--base {arguments.base}: holds {len(bases)} runs: name one"
             )
+    of_base: list[GateFinding] = []
+    for base in bases if arguments.strict else ():
+        for finding in verdict.recomputed(base, arguments.as_logged):
+            of_base.append(replace(finding, score=f"base: {finding.score}"))
     for run in runs:
         compared = {name for base in bases for name in base.tasks}
         findings = verdict.check(run, policy, compared)
@@ -197,7 +203,8 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             findings += regression.regressions(run, base, margin, policy.margins)
         if arguments.strict:
             findings += verdict.recomputed(run, arguments.as_logged)
-        judged.runs.append(JudgedRun(run, findings))
+        earlier = bases[0] if bases else None
+        judged.runs.append(JudgedRun(run, findings + of_base, earlier))
 
 
 def _tell(arguments: argparse.Namespace, judged: Judged) -> None:

@@ -13,7 +13,7 @@ from lm_eval_bias.core.run_record import RunRecord
 from lm_eval_bias.core.what_counts import shown
 from lm_eval_bias.runs import measurement
 
-_NOT_SHOWN = ("file", "command")  # they stand elsewhere
+_NOT_SHOWN = ("file", "command", "made", "weight_files")  # they stand elsewhere
 # how facts that aren't plain values are written, where there are any
 _WRITTEN: Mapping[str, Callable[[Any], object]] = {
     "model_args": shown,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+import os
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
-from operator import attrgetter
+from pathlib import Path
 
 from lm_eval_bias.core import Data, __version__, what_counts
 from lm_eval_bias.core.files import expanded
@@ -61,30 +63,30 @@ def _value(finding: GateFinding) -> str:
     if finding.interval is not None:
         low, high = finding.interval
         ends = f"[{significant(low)}, {significant(high)}]"
-    return f"{significant(finding.value)} {ends}"
+    return f"{significant(finding.value)} {ends}".rstrip()
 
 
-def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
-    """Make a row per bound, one for all tasks of which the same is said; ``status`` puts in front whether it holds."""
+def _rows(findings: Iterable[GateFinding]) -> list[list[str]]:
+    """Write a row per bound, one for all tasks of which the same is said."""
     said = []
     for finding in findings:
         texts = (
-            "holds" if finding.holds else "VIOLATED",
             finding.score,
             _value(finding),
             required(finding),
             says(finding),
             finding.why,
         )
-        said.append((texts, finding.task))
-    labels = ["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
-    first = 0 if status else 1
-    rows = []
-    for (holds, *others), tasks in grouped(said).items():
-        rows.append([holds, few(tasks, 3), *others][first:])
-    return Table("", labels[first:], rows)
+        said.append((texts, finding.task or "the run"))
+    return [[few(tasks, 3), *texts] for texts, tasks in grouped(said).items()]
 
 
+def _table(findings: Sequence[GateFinding]) -> Table:
+    labels = ["Task", "Score", "Value [95%]", "Required", "Found", "Why"]
+    return Table("", labels, _rows(findings))
+
+
+_WIDTH = 120  # of a terminal
 _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 
@@ -95,6 +97,27 @@ def _whole(finding: GateFinding) -> str:
         parts.append(f"why: {finding.why}")
     text = joined(_value(finding), *parts)
     return f"{finding.task or 'the run'}, {finding.score}: {text}"
+
+
+def _listed(word: str, findings: Iterable[GateFinding]) -> list[str]:
+    """Write findings on lines of a terminal, what each asks below what it is about."""
+    lines = []
+    for tasks, score, value, asked, found, why in _rows(findings):
+        about = f"{word:8}  {tasks}, {score}{value and f': {value}'}"
+        more = joined(asked, found and f"found: {found}", why and f"why: {why}")
+        lines += [about, _wrapped(more, " " * 10)]
+    return lines
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def case(finding: GateFinding) -> str:
@@ -108,30 +131,109 @@ def case(finding: GateFinding) -> str:
     return f"{finding.score}, {kind}, {bound.on}"
 
 
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def origin(run: Run) -> Data:
+    """Collect what a verdict on a run is bound to: what the table of what counts says, and the SHA-256 of its files.
+
+    Raises:
+        OSError: A file can't be read any more.
+    """
+    found = made_by.facts(run)
+    said = {
+        fact.name: found[fact.name]
+        for fact in what_counts.facts().values()
+        if fact.gate == "said" and fact.name in found
+    }
+    said["weights"] = said["weights"] or found["model_revision"]
+    said["weight_files"] = run.record.model.files
+    said["made"] = ", ".join(record.made for record in run.records if record.made)
+    said["items"] = {
+        name: f"{task.documents:,} of {task.items or task.documents:,} items"
+        for name, task in run.tasks.items()
+    }
+    results = [Path(record.file) for record in run.records]
+    logs = [task.samples for task in run.tasks.values() if task.samples]
+    for kind, paths in (("results", results), ("logs", logs)):
+        said[kind] = {path.name: _sha256(path) for path in paths if path.is_file()}
+    return said
+
+
 @dataclass
 class JudgedRun:
-    """A run with what was found."""
+    """A run with what was found, beside the earlier one that it was compared with, if any."""
 
     run: Run
     findings: Sequence[GateFinding]
+    base: Run | None = None
 
     @cached_property
     def origin(self) -> Data:
-        """What the verdict is bound to, as the table of what counts says, and the SHA-256 of logs, read once."""
-        found = made_by.facts(self.run)
-        said = {
-            fact.name: found[fact.name]
-            for fact in what_counts.facts().values()
-            if fact.gate == "said" and fact.name in found
-        }
-        said["weights"] = said["weights"] or found["model_revision"]
-        logs = [task.samples for task in self.run.tasks.values() if task.samples]
-        said["logs"] = {
-            log.name: hashlib.sha256(log.read_bytes()).hexdigest()
-            for log in logs
-            if log.is_file()
-        }
+        """What the verdict is bound to, read once."""
+        said = origin(self.run)
+        if self.base:
+            path = str(self.base.path)
+            said["base"] = {
+                "run": self.base.name,
+                "path": path,
+                **origin(self.base),
+            }
         return said
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The same as texts by name, of each file its own."""
+        return dict(_flat(self.origin))
+
+    @property
+    def head(self) -> list[str]:
+        """What stands first in every output: when the run was made, its weights, its base, and in what they are one."""
+        lines = [_introduced("Run", self.run, self.origin)]
+        if self.base:
+            there = self.origin["base"]
+            lines.append(_introduced("Base", self.base, there))
+            model, other = self.run.record.model, self.base.record.model
+            if os.path.realpath(self.run.path) == os.path.realpath(self.base.path):
+                lines.append("The base is the run itself: nothing is compared")
+            elif sorted(self.origin["logs"].values()) == sorted(there["logs"].values()):
+                lines.append(
+                    "The run and its base have the same logs: nothing is compared"
+                )
+            elif model.weights and model.weights == other.weights:
+                lines.append(
+                    "The same weights on both sides: no change of the model is compared"
+                )
+        return lines
+
+    def verdict(self) -> str:
+        """Say in one line how many findings are violated, and which is the first."""
+        violated = [finding for finding in self.findings if not finding.holds]
+        if not violated:
+            return f"all {len(self.findings)} hold"
+        return f"{len(violated)} of {len(self.findings)} violated, first {_whole(violated[0])}"
+
+
+def _flat(said: Data, before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield all values of nested facts, with the names that lead to them."""
+    for name, value in said.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}, ")
+        elif value:
+            yield f"{before}{name}", str(value)
+
+
+def _introduced(word: str, run: Run, said: Data) -> str:
+    """Name a run: its path, when it was made, its model and weights."""
+    hashes = [digest[:12] for digest in said["results"].values()]
+    parts = [
+        f"{word}: {run.name} ({run.path})",
+        f"made {said['made'] or 'at a time that its file does not say'}",
+        f"weights {said['weights'] or 'not proven'}",
+        f"results SHA-256 {few(hashes)}",
+    ]
+    return joined(*parts)
 
 
 @dataclass
@@ -193,6 +295,7 @@ class Judged:
                     "run": run.name,
                     "path": str(run.path),
                     "holds": all(finding.holds for finding in findings),
+                    "says": judged.head,
                     "origin": judged.origin,
                     "findings": entries,
                 }
@@ -208,22 +311,19 @@ class Judged:
         return tables.json_text(data, indent=2)
 
     def as_text(self) -> str:
-        """Write a table per run, what is violated first."""
+        """Write the findings of each run, what is violated first."""
         blocks = []
         for judged in self.runs:
             run = judged.run
             findings = judged.findings
-            violated = sum(not finding.holds for finding in findings)
-            told = f"all {len(findings)} hold"
-            if violated:
-                told = f"{violated} of {len(findings)} violated"
-            # what is violated first, and bounds before what is asked of a run
-            listed = sorted(findings, key=lambda f: isinstance(f.required, str))
-            listed.sort(key=attrgetter("holds"))
-            table = _table(listed, status=True)
-            blocks.append(
-                f"{run.name} ({run.path}): {told}\n{tables.text_table(table)}\n"
-            )
+            told = [f"{run.name}: {judged.verdict()}", *judged.head]
+            # bounds before what is asked of a run
+            findings = sorted(findings, key=lambda f: isinstance(f.required, str))
+            violated = [finding for finding in findings if not finding.holds]
+            holding = [finding for finding in findings if finding.holds]
+            rows = [*map(_wrapped, told), "", *_listed("VIOLATED", violated)]
+            rows += _listed("holds", holding)
+            blocks.append("\n".join(rows) + "\n")
         return "\n".join(blocks)
 
     def junit(self) -> str:

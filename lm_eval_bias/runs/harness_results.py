@@ -233,16 +233,20 @@ def _name_of_checkpoint(checkpoint: str) -> str:
 def _model(config: Facts, told: Facts, arguments: Mapping[str, Facts]) -> ModelUsed:
     """Read the facts of the model: ``told`` is what ``lm-eval-bias run`` says of it."""
     weights = {}
+    files = {}
     for kind, proof in told.items():
-        if kind.endswith((" files", " commit")):
-            weights[kind] = (
-                proof if isinstance(proof, str) else content_hashes.of_files(proof)
-            )
+        if kind.endswith(" commit"):
+            weights[kind] = proof
+        elif kind.endswith(" files"):
+            weights[kind] = content_hashes.of_files(proof)
+            argument = kind.removesuffix(" files")
+            files |= {f"{argument}: {name}": digest for name, digest in proof.items()}
     return ModelUsed(
         config.get("model"),
         arguments["model.arguments"],
         arguments["model.placement"],
         weights,
+        files,
         config.get("model_sha") or config.get("model_revision"),
         str(config.get("model_dtype") or "").removeprefix("torch.") or None,
         config.get("model_num_parameters"),
@@ -302,9 +306,11 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
     cache = block.get("cache") or {}
     arguments = _arguments_by_fact(config.get("model_args"))
     date = content.get("date")
+    made = None
     if date:
         moment = datetime.datetime.fromtimestamp(date, datetime.timezone.utc)
         date = moment.date().isoformat()
+        made = moment.strftime("%Y-%m-%d %H:%M:%S")
     prompt = PromptUsed(
         content.get("chat_template_sha"),
         arguments["prompt.template_arguments"],
@@ -330,6 +336,7 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
         limit=config.get("limit"),
         files=_files((block.get("tasks") or {}).values()),
         date=date or None,
+        made=made,
         command=shlex.join(block.get("command") or ()),
         file=file,
     )

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -179,3 +181,42 @@ def test_a_margin_is_a_share_and_bad_usage_leaves_no_older_verdict(
     assert (outcome.status, outcome.out) == (2, "")
     assert f"--margin: {margin}: give a share" in outcome.err
     assert "no verdict" in comment.read_text()
+
+
+def test_the_base_is_named_and_what_is_the_same_is_said(dialled, tmp_path):
+    base, again = dialled(0.2), dialled(0.2, 7)
+    outcome = command("check", again, "--base", base, "--json")
+    (about,) = json.loads(outcome.out)["runs"]
+    there = about["origin"]["base"]
+    assert there["path"].startswith(base)
+    assert len(there["results"]) == len(there["logs"]) == 1
+    for flag in ("--markdown", "--junit"):
+        out = tmp_path / "out"
+        text = command("check", again, "--base", base, flag, str(out)).out
+        assert base in text
+        assert base in out.read_text()
+    assert "The base is the run itself" in command("check", base, "--base", base).out
+    copied = shutil.copytree(base, tmp_path / "copied")
+    outcome = command("check", str(copied), "--base", base)
+    assert "have the same logs: nothing is compared" in outcome.out
+
+
+def test_strict_checks_the_base_as_the_run(dialled, tmp_path):
+    other = shutil.copytree(dialled(0.2), tmp_path / "base")
+    (log,) = other.rglob("samples_*.jsonl")
+    (swapped,) = Path(dialled(0.28)).rglob("samples_*.jsonl")
+    log.write_bytes(swapped.read_bytes())
+    outcome = command("check", dialled(0.28), "--base", str(other), "--strict")
+    assert outcome.status == 1
+    assert f"VIOLATED  {TASK}, base: samples" in outcome.out
+
+
+def test_a_seed_that_nothing_uses_violates_nothing(dialled, tmp_path):
+    run(tmp_path / "99", TASK, "--seed", "99", "--model_args", "strength=0.2,seed=0", model="bias-dial")  # fmt: skip
+    assert command("check", str(tmp_path / "99"), "--base", dialled(0.2)).status == 0
+
+
+def test_lines_fit_a_terminal_and_the_first_names_what_is_violated(dialled):
+    lines = command("check", dialled(0.28), "--base", dialled(0.2)).out.splitlines()
+    assert f"1 of 1 violated, first {TASK}, stereotype_gap: 0.08" in lines[0]
+    assert all(len(line) <= 120 for line in lines if "/" not in line)
