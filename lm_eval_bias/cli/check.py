@@ -193,7 +193,7 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             )
     of_base: list[GateFinding] = []
     for base in bases if arguments.strict else ():
-        for finding in verdict.recomputed(base, arguments.as_logged):
+        for finding in verdict.recomputed(base, policy, arguments.as_logged):
             of_base.append(replace(finding, score=f"base: {finding.score}"))
     for run in runs:
         compared = {name for base in bases for name in base.tasks}
@@ -202,7 +202,7 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             margin = arguments.margin or 0.0
             findings += regression.regressions(run, base, margin, policy.margins)
         if arguments.strict:
-            findings += verdict.recomputed(run, arguments.as_logged)
+            findings += verdict.recomputed(run, policy, arguments.as_logged)
         earlier = bases[0] if bases else None
         judged.runs.append(JudgedRun(run, findings + of_base, earlier))
 

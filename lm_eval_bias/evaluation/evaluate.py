@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import json
 import logging
@@ -250,6 +251,7 @@ def save(
             tracker.output_path = os.path.join(folder, name)
             failures = running.save(tracker, results, samples)
             files = list(Path(folder).rglob("*.json*"))
+            _vouch(files)
             for file in sorted(files, key=lambda file: file.suffix == ".json"):
                 if _is_whole(file, (samples or {}).get(sample_logs.task_of(file))):
                     target = Path(root, file.relative_to(folder))
@@ -263,6 +265,19 @@ def save(
             f"could not be written{reason}; with --use_cache FILE the same command resumes it"
         )
     return target, failures  # the results come last
+
+
+def _vouch(files: Sequence[Path]) -> None:
+    """Write into a run's results what its logs hold, so that a log that was changed can be told."""
+    logs = sorted(file for file in files if file.suffix == ".jsonl")
+    hashes = {sample_logs.task_of(log): sample_logs.content_hash(log) for log in logs}
+    for file in files:
+        if file.suffix == ".json":
+            with contextlib.suppress(ValueError):  # cut: it isn't kept
+                results = json.loads(file.read_text(encoding="utf-8"))
+                results["provenance"]["logs"] = hashes
+                text = json.dumps(results, indent=2, ensure_ascii=False)
+                file.write_text(text, encoding="utf-8")
 
 
 def _is_whole(file: Path, samples: list[Any] | None) -> bool:

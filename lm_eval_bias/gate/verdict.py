@@ -5,17 +5,19 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from lm_eval_bias.core import __version__, catalog
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import progress
+from lm_eval_bias.core.files import progress, read_json
 from lm_eval_bias.core.numbers import few
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound, Policy, in_unit
 from lm_eval_bias.harness import run_inputs
-from lm_eval_bias.runs import measurement, remarks, rescoring, soundness
+from lm_eval_bias.runs import measurement, provenance, remarks, rescoring, soundness
 from lm_eval_bias.runs.measurement import ChangedOption
 
 
@@ -48,6 +50,7 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
 
 
 _MOST_LINES = 3
+PROVENANCE = "provenance"  # a policy may allow that a file has none
 # requirements where a remark would forbid a verdict; parts of the items and unanswered ones have limits instead
 _NEEDED = {
     "chance_level": "better than by guessing",
@@ -185,7 +188,7 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
     changed = [
         option
         for option in measurement.changed_options(task)
-        if is_bound or option.name in measurement.PART
+        if is_bound or option.name in (*measurement.PART, "package_data", "inputs")
     ]
     for remark in task.caveats:
         if remark.kind in _NEEDED:
@@ -272,11 +275,14 @@ def check(
     return findings
 
 
-def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
-    """Check that the scores of each task of a run are those of its sample log; a missing log is a violation.
+def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFinding]:
+    """Check that each task's scores are those of its sample log, and that the files agree with the hashes in them.
+
+    A missing log is a violation.
 
     Args:
         run: The run.
+        policy: The policy, which may allow that there is no provenance.
         as_logged: Whether to keep what was read from logged texts when the run was made.
     """
     findings = []
@@ -290,21 +296,42 @@ def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
             changed = f"other versions of {few(moved)}: the changelog says which numbers moved"
         text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
         findings.append(told("", "version", text))
-    for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
-        otherwise = 0
-        try:
-            values, otherwise = rescoring.recompute(task, as_logged)
-            lines = soundness.differences(task.scores, values)
-        except BiasError as error:
-            lines = [f"they can't be recomputed: {error}"]
-        shown = lines[:_MOST_LINES]
-        if len(lines) > _MOST_LINES:
-            shown.append(f"and {len(lines) - _MOST_LINES} more")
-        if otherwise:
-            shown.append(rescoring.said_otherwise(otherwise))
-        required = "the same scores as its sample log"
-        finding = GateFinding(
-            task.task, "samples", not lines, required, "; ".join(shown)
-        )
-        findings.append(finding)
+    by_file: dict[str, dict[str, TaskRun]] = {}
+    for name, task in run.tasks.items():
+        by_file.setdefault(task.record.file, {})[name] = task
+    for file, of_file in by_file.items():
+        content = read_json(Path(file)) if Path(file).is_file() else {}
+        if content:
+            required = "files that agree with each other"
+            may_lack = PROVENANCE in policy.allow
+            lines = list(provenance.contradictions(content, of_file, may_lack))
+            findings.append(_proof("", PROVENANCE, required, lines))
+        for task in progress(list(of_file.values()), f"Recomputing {run.name}"):
+            otherwise = 0
+            try:
+                values, otherwise = rescoring.recompute(task, as_logged)
+                written = content.get("task_hashes", {}).get(task.task)
+                lines = (
+                    list(soundness.log_faults(task.samples, written))
+                    if task.samples
+                    else []
+                )
+                lines += soundness.differences(task.scores, values)
+            except BiasError as error:
+                lines = [f"they can't be recomputed: {error}"]
+            items = f"{task.documents:,} of {task.items or task.documents:,} items"
+            required = f"the same scores as its sample log ({items})"
+            found = _proof(task.task, "samples", required, lines)
+            if otherwise:
+                said = rescoring.said_otherwise(otherwise)
+                found = replace(found, problem=joined(found.problem, said))
+            findings.append(found)
     return findings
+
+
+def _proof(task: str, name: str, required: str, lines: Sequence[str]) -> GateFinding:
+    """Make a finding of the lines that say what is wrong."""
+    shown = list(lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        shown.append(f"and {len(lines) - _MOST_LINES} more")
+    return GateFinding(task, name, not lines, required, "; ".join(shown))

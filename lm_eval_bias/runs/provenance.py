@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -20,9 +20,13 @@ from lm_eval_bias.core import (
     redaction,
     what_counts,
 )
+from lm_eval_bias.core.benchmark import DATA, options_for
+from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, why, write_whole
+from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.data import sources
+from lm_eval_bias.runs import sample_logs
 
 PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
@@ -175,3 +179,86 @@ def claim_cache(
             f"holds answers of another model, or of other files of this model ({row[0]}): name another file"
         )
     return row[1]
+
+
+def contradictions(
+    content: Facts, tasks: Mapping[str, TaskRun], may_lack: bool = False
+) -> Iterator[str]:
+    """Yield in what a results file contradicts itself, the logs beside it, the packaged tasks or the pinned data.
+
+    Args:
+        content: The file's.
+        tasks: Its tasks of this package, by name.
+        may_lack: Whether it may have no provenance.
+    """
+    block = content.get("provenance")
+    if block:
+        yield from _beside_the_command(content["config"], block.get("command") or ())
+        ours = [task.metadata.get("lm_eval_bias") for task in tasks.values()]
+        packages = block["packages"]
+        versions = [("lm_eval", content.get("lm_eval_version"))]
+        versions += [("lm-eval-bias", version) for version in ours]
+        for name, version in versions:
+            if version not in (None, packages.get(name)):
+                yield f"{name} is {packages.get(name)} in its provenance, {version} in the rest"
+    elif not may_lack:
+        yield (
+            "it has no provenance, which lm-eval-bias run writes, and plain lm_eval doesn't; to allow it, add to the "
+            "policy: allow: [provenance]"
+        )
+    for name, task in tasks.items():
+        written = block and block.get("logs", {}).get(name)
+        log = task.samples
+        if written and log and written != sample_logs.content_hash(log):
+            yield f"{name}: its log's lines aren't those that the run wrote"
+        counts = content["n-samples"][name]
+        is_whole = "documents" in task.inputs
+        if is_whole and counts["effective"] != counts["original"]:
+            yield f"{name}: all items were run, it says, but {counts['effective']:,} of {counts['original']:,}"
+        entry = catalog.packaged().get(name)
+        if entry and entry.path and "dataset_used" not in task.metadata:
+            data = block and block["tasks"].get(name, {}).get("data", {})
+            for fault in _beside_the_package(
+                task, content["configs"][name], entry, data
+            ):
+                yield f"{name}: {fault}"
+
+
+def _beside_the_command(config: Facts, command: Sequence[str]) -> Iterator[str]:
+    """Yield what a configuration has otherwise than the command says."""
+    for flag, text in zip(command, command[1:], strict=False):
+        if flag in ("--model", "--model_args", "--limit"):
+            is_json = text.startswith("{")
+            given = json.loads(text) if is_json else redaction.parsed(text)
+            found = config.get(flag[2:])
+            found = redaction.parsed({} if found is None else found)
+            for name, value in given.items():
+                if _plain(value) != _plain(found.get(name)):
+                    yield f"{flag} {name} is {found.get(name)} in its config, {value} in its command"
+
+
+def _plain(value: object) -> object:
+    try:
+        return float(str(value))
+    except ValueError:
+        return str(value).casefold()
+
+
+def _beside_the_package(
+    task: TaskRun, config: Facts, entry: Entry, data: Facts | None
+) -> Iterator[str]:
+    """Yield in what a task isn't the packaged one, or its data aren't the pinned ones, though it says neither."""
+    packaged = {"target_delimiter": " ", **catalog.read_yaml(entry.path)}
+    for key in set(what_counts.task_keys()).difference(task.inputs.get("changed", ())):
+        used = config.get(key) or ""
+        is_text = isinstance(used, str)
+        if is_text and used != (packaged.get(key) or ""):
+            yield f"{key} is {used:.80}, of the packaged task {packaged.get(key)}"
+    options = options_for(task.definition, DATA)
+    pins = sources.hashes(entry.data)
+    if any(map(task.metadata.get, options)):
+        pins = {}
+    for place, files in (("inputs", task.inputs.get("files")), ("provenance", data)):
+        for name, pin in pins.items():
+            if files is not None and files.get(name) != pin:
+                yield f"{place} has SHA-256 {files.get(name)} of {name}, pinned is {pin}"

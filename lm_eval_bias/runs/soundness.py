@@ -1,14 +1,22 @@
-"""Comparison of a results file's scores with those of its samples, for ``check --strict``.
+"""What ``check --strict`` compares in a log: the scores that it gives, and its lines with the hashes in them.
 
-Files are believed as far as their form goes; their numbers can be recomputed.
+Files are believed as far as their form goes; their numbers can be recomputed, and what they say twice can be compared.
+Who changes all places in the same way isn't found.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+from lm_eval_bias.core import Data
+from lm_eval_bias.core.answers import requests_of
+from lm_eval_bias.core.catalog import TAKE_FIRST
 from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.runs import sample_logs
 
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
 
@@ -60,3 +68,43 @@ def differences(given: Mapping[str, Value], computed: Mapping[str, Value]) -> li
     ]
     lines += [f"{name} is not in the file" for name in computed if name not in given]
     return list(filter(None, lines))
+
+
+_HASHED = ("doc", "prompt", "target")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _hashed(sample: Data) -> list[str]:
+    """Return the hashes of a line of a log anew, as the harness makes them."""
+    prompt = requests_of(sample)[0][0]
+    if isinstance(prompt, list):  # the messages of a chat, as one text
+        prompt = prompt[0]
+    document = json.dumps(sample["doc"], indent=2, ensure_ascii=False)
+    return [_hash(document), _hash(prompt), _hash(str(sample.get("target")))]
+
+
+def log_faults(path: Path, written: str | None) -> Iterator[str]:
+    """Yield in what the lines of a sample log aren't as their hashes and raw answers say.
+
+    Args:
+        path: The log.
+        written: The hash of all its hashes that the results have (``task_hashes``), if any.
+    """
+    rows = []
+    for _, sample in sample_logs.lines(path):
+        number = sample["doc_id"]
+        said = [str(sample.get(f"{name}_hash")) for name in _HASHED]
+        rows.append((number, "".join(said)))
+        for name, ours, theirs in zip(_HASHED, _hashed(sample), said, strict=True):
+            if ours != theirs:
+                yield f"document {number}: its {name} isn't what its {name}_hash says"
+        raw = [one[0] for one in sample["resps"]]
+        if sample["filter"] == TAKE_FIRST and raw != sample["filtered_resps"]:
+            yield f"document {number}: its raw answers (resps) aren't the scored ones (filtered_resps)"
+    # several processes of plain lm_eval write another order
+    ways = [_hash("".join(said for _, said in way)) for way in (rows, sorted(rows))]
+    if written not in (None, *ways):
+        yield "its documents, prompts and targets aren't those of the results' task_hashes"
