@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from lm_eval_bias.report.policy_outputs import Judged
 
 _COMMAND = Path("lm-eval-bias check")  # in the place of a run where none is named
-_EPILOG = """exit status: 0 all bounds hold, 1 a bound is violated or a run can't be read, 2 bad usage or input;
-the files of --junit and --markdown are written whatever happens
+_EPILOG = """exit status: 0 all bounds hold; 1 a bound is violated, or one of several runs can't be read; 2 bad usage or
+input, or nothing could be read: there is no verdict; the files of --junit and --markdown are written whatever happens
 
 example:
   lm-eval-bias check --example > policy.yaml
   lm-eval-bias run --suite quick --model hf --model_args pretrained=... --output_path OUT --log_samples
-  lm-eval-bias check OUT --policy policy.yaml --strict
+  lm-eval-bias check OUT --policy policy.yaml --strict --weights ./model
   lm-eval-bias check OUT --base LASTWEEK --margin 0.05
 """
 
@@ -63,6 +64,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="with --base: by how much a score may be worse (default 0; 0.05 or 5%% is five points of a score in "
         "percent); the policy's margins go before",
+    )
+    parser.add_argument(
+        "--weights",
+        action="append",
+        default=[],
+        metavar="PLACE",
+        help="a run that these weights didn't make is a violation: a checkpoint's folder or file, by content, or a "
+        "model of the Hub in the cache, NAME or NAME@REVISION, by commit; again for an adapter",
+    )
+    parser.add_argument(
+        "--newer-than",
+        type=_moment,
+        metavar="TIME",
+        help="a run that was begun earlier is a violation: a time in UTC, such as 2026-11-27T23:59, or a file, whose "
+        "last change counts",
     )
     parser.add_argument(
         "--strict",
@@ -104,6 +120,22 @@ def _margin(text: str) -> float:
             f"{text}: give a share from 0 to below 1, such as 0.05, or 5%"
         )
     return number
+
+
+def _moment(text: str) -> str:
+    try:
+        path = expanded(text)
+        if path.exists():
+            moment = datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
+        else:
+            moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text}: give a time, such as 2026-11-27T23:59, or a file"
+        ) from error
+    if moment.tzinfo:
+        moment = moment.astimezone(timezone.utc)
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -201,6 +233,10 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
         for base in bases:
             margin = arguments.margin or 0.0
             findings += regression.regressions(run, base, margin, policy.margins)
+        if arguments.newer_than:
+            findings.append(verdict.made_after(run, arguments.newer_than))
+        if arguments.weights:
+            findings.append(verdict.made_by(run, arguments.weights))
         if arguments.strict:
             findings += verdict.recomputed(run, policy, arguments.as_logged)
         earlier = bases[0] if bases else None

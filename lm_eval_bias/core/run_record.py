@@ -172,12 +172,16 @@ class CacheUsed:
     """Answers that came from a file of ``--use_cache``.
 
     Attributes:
-        answers: Their number.
+        answers: Their number, 0 where there was no such file.
         begun: The day on which the file was begun.
     """
 
     answers: int
     begun: str
+
+    def __bool__(self) -> bool:
+        """Tell whether there are any."""
+        return self.answers > 0
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,7 @@ class RunRecord:
         task: The task, as far as :func:`lm_eval_bias.runs.measurement.of` added it.
         code: The packages.
         machine: The machine.
-        cache: Answers from a file; ``None`` without any.
+        cache: Answers from a file; ``None`` where that isn't known.
         limit: ``--limit``.
         files: SHA-256 of the data files that the run read, by place.
         date: Day of the run (UTC), as ``2026-11-27``.
@@ -212,6 +216,6 @@ class RunRecord:
     limit: float | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     date: str | None = None
-    made: str | None = None
+    made: str | None = field(default=None, compare=False)
     command: str = ""
     file: str = ""

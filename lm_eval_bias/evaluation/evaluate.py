@@ -157,8 +157,7 @@ def evaluate(
     block["model"] |= servers.told(model)
     if model_name:
         block["model"]["name"] = model_name
-    if begun:
-        block["cache"] = {"answers": len(kept), "begun": begun}
+    block["cache"] = {"answers": len(kept), "begun": begun} if begun else "none"
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
     for key in ("config", "configs", "provenance"):
@@ -273,7 +272,7 @@ def _vouch(files: Sequence[Path]) -> None:
     hashes = {sample_logs.task_of(log): sample_logs.content_hash(log) for log in logs}
     for file in files:
         if file.suffix == ".json":
-            with contextlib.suppress(ValueError):  # cut: it isn't kept
+            with contextlib.suppress(ValueError, OSError):  # cut: it isn't kept
                 results = json.loads(file.read_text(encoding="utf-8"))
                 results["provenance"]["logs"] = hashes
                 text = json.dumps(results, indent=2, ensure_ascii=False)

@@ -260,6 +260,10 @@ def check(
         holds = remark.kind not in policy.refuse
         required = "for information" if holds else "refused by the policy"
         findings.append(GateFinding("", remark.kind, holds, required, remark.text))
+    if remarks.CACHED in policy.refuse and None in [r.cache for r in run.records]:
+        text = "its file doesn't say whether answers came from a file: run it again"
+        required = "refused by the policy"
+        findings.append(GateFinding("", remarks.CACHED, False, required, text))
     for name in run.tasks if policy.bounds else ():
         if name not in judged:
             text = "measured, and no bound is about it"
@@ -327,6 +331,53 @@ def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFi
                 found = replace(found, problem=joined(found.problem, said))
             findings.append(found)
     return findings
+
+
+def made_after(run: Run, moment: str) -> GateFinding:
+    """Check that a run was made after a moment (UTC), as ``2026-11-27 23:59:01``."""
+    made = min((record.made or "" for record in run.records), default="")
+    required = f"made after {moment} (UTC)"
+    problem = "" if made > moment else f"made {made or 'at an unknown time'}"
+    return GateFinding("", "made", not problem, required, problem)
+
+
+def made_by(run: Run, places: Sequence[str]) -> GateFinding:
+    """Check that the weights at some places, and no others, made a run: by content, or by commit.
+
+    Args:
+        run: The run.
+        places: Folders or files of checkpoints, or models of the Hub in the cache, as ``NAME`` or ``NAME@REVISION``.
+
+    Raises:
+        BiasError: There are no weights at a place.
+    """
+    there: dict[str, str] = {}
+    for place in places:
+        name, _, revision = place.partition("@")
+        found = provenance.weights({"pretrained": place})
+        found = found or provenance.weights({"pretrained": name, "revision": revision})
+        if not any(found.values()):
+            raise BiasError(
+                f"--weights {place}: no folder or file of a checkpoint, and no model of the Hub in the cache"
+            )
+        for kind, proof in found.items():
+            there |= {kind: proof} if isinstance(proof, str) else proof
+    lines = []
+    for record in run.records:
+        used = dict(record.model.files)
+        for kind, proof in record.model.weights.items():
+            if kind.endswith(" commit"):
+                used[f"{kind}: {kind}"] = proof
+        names = {name.partition(": ")[2] for name in used}
+        if not used:
+            lines.append("nothing proves which weights answered")
+        elif names != there.keys():
+            lines.append(f"one of both lacks {few(sorted(names ^ there.keys()))}")
+        for name, digest in used.items():
+            kept = there.get(name.partition(": ")[2], digest)
+            if kept != digest:
+                lines.append(f"{name} was {digest}, now {kept}")
+    return _proof("", "weights", f"made by the weights at {few(places)}", lines)
 
 
 def _proof(task: str, name: str, required: str, lines: Sequence[str]) -> GateFinding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import shlex
 import sys
 from collections import defaultdict
@@ -37,6 +38,7 @@ from lm_eval_bias.core.run_record import (
 from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Meaning, undefined
 from lm_eval_bias.runs import remarks, sample_logs
 
+_COMMIT, _SHA256 = (re.compile(f"[0-9a-f]{{{n}}}") for n in (40, 64))
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
@@ -235,11 +237,14 @@ def _model(config: Facts, told: Facts, arguments: Mapping[str, Facts]) -> ModelU
     weights = {}
     files = {}
     for kind, proof in told.items():
-        if kind.endswith(" commit"):
+        argument, _, form = kind.partition(" ")
+        # of what the record names, and in the form of a proof
+        if argument not in arguments["model.arguments"] or not proof:
+            continue
+        if form == "commit" and _COMMIT.fullmatch(str(proof)):
             weights[kind] = proof
-        elif kind.endswith(" files"):
+        elif form == "files" and all(map(_SHA256.fullmatch, proof.values())):
             weights[kind] = content_hashes.of_files(proof)
-            argument = kind.removesuffix(" files")
             files |= {f"{argument}: {name}": digest for name, digest in proof.items()}
     return ModelUsed(
         config.get("model"),
@@ -303,7 +308,9 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
     block = content.get("provenance") or {}
     told = block.get("model") or {}
     machine = block.get("machine") or {}
-    cache = block.get("cache") or {}
+    cache = block.get("cache")
+    if cache == "none":
+        cache = {"answers": 0, "begun": ""}
     arguments = _arguments_by_fact(config.get("model_args"))
     date = content.get("date")
     made = None
@@ -332,7 +339,7 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
             tuple(machine[kind] for kind in kinds if machine.get(kind)),
             machine.get("threads"),
         ),
-        cache=CacheUsed(**cache) if cache.get("answers") else None,
+        cache=CacheUsed(**cache) if cache else None,
         limit=config.get("limit"),
         files=_files((block.get("tasks") or {}).values()),
         date=date or None,

@@ -53,7 +53,11 @@ def task(name=ASKED, scores=(ACC,), metadata=None, **changes):
 
 
 def run(*tasks, **provenance):
-    facts = {"weights": {"pretrained commit": "1"}, **provenance}
+    facts = {
+        "model_args": {"pretrained": "model"},
+        "weights": {"pretrained commit": "1" * 40},
+        **provenance,
+    }
     return replace(run_of("model", *tasks, **facts), path=Path("run.json"))
 
 
