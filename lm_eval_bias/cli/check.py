@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core import files
+from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, read_text, writing
 
@@ -91,6 +92,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --strict: keep what was read from logged texts when the run was made, instead of reading them by "
         "today's rules",
+    )
+    parser.add_argument(
+        "--evidence",
+        metavar="FILE",
+        help="an earlier verdict (--json): a run whose files, weights, base or policy are other ones than there is a "
+        "violation",
     )
     parser.add_argument(
         "--json", action="store_true", help="print the findings as JSON"
@@ -191,7 +198,10 @@ def _check_places(arguments: argparse.Namespace) -> None:
         raise BiasError(
             f"--junit and --markdown name the same file, {arguments.junit}: name two different files"
         )
-    inputs = [*arguments.runs, *filter(None, (arguments.policy, arguments.base))]
+    inputs = [
+        *arguments.runs,
+        *filter(None, (arguments.policy, arguments.base, arguments.evidence)),
+    ]
     files.check_place(arguments.junit, inputs, "--junit")
     files.check_place(arguments.markdown, inputs, "--markdown")
 
@@ -241,6 +251,13 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             findings += verdict.recomputed(run, policy, arguments.as_logged)
         earlier = bases[0] if bases else None
         judged.runs.append(JudgedRun(run, findings + of_base, earlier))
+    if arguments.evidence:
+        try:
+            judged.verify(files.read_json(expanded(arguments.evidence)))
+        except DAMAGE as error:
+            raise BiasError(
+                f"--evidence {arguments.evidence}: no verdict of check --json"
+            ) from error
 
 
 def _tell(arguments: argparse.Namespace, judged: Judged) -> None:

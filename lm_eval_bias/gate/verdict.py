@@ -309,7 +309,7 @@ def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFi
             required = "files that agree with each other"
             may_lack = PROVENANCE in policy.allow
             lines = list(provenance.contradictions(content, of_file, may_lack))
-            findings.append(_proof("", PROVENANCE, required, lines))
+            findings.append(proof("", PROVENANCE, required, lines))
         for task in progress(list(of_file.values()), f"Recomputing {run.name}"):
             otherwise = 0
             try:
@@ -325,7 +325,7 @@ def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFi
                 lines = [f"they can't be recomputed: {error}"]
             items = f"{task.documents:,} of {task.items or task.documents:,} items"
             required = f"the same scores as its sample log ({items})"
-            found = _proof(task.task, "samples", required, lines)
+            found = proof(task.task, "samples", required, lines)
             if otherwise:
                 said = rescoring.said_otherwise(otherwise)
                 found = replace(found, problem=joined(found.problem, said))
@@ -349,7 +349,7 @@ def made_by(run: Run, places: Sequence[str]) -> GateFinding:
         places: Folders or files of checkpoints, or models of the Hub in the cache, as ``NAME`` or ``NAME@REVISION``.
 
     Raises:
-        BiasError: There are no weights at a place.
+        BiasError: Nothing at a place proves weights.
     """
     there: dict[str, str] = {}
     for place in places:
@@ -360,14 +360,14 @@ def made_by(run: Run, places: Sequence[str]) -> GateFinding:
             raise BiasError(
                 f"--weights {place}: no folder or file of a checkpoint, and no model of the Hub in the cache"
             )
-        for kind, proof in found.items():
-            there |= {kind: proof} if isinstance(proof, str) else proof
+        for kind, shown in found.items():
+            there |= {kind: shown} if isinstance(shown, str) else shown
     lines = []
     for record in run.records:
         used = dict(record.model.files)
-        for kind, proof in record.model.weights.items():
+        for kind, commit in record.model.weights.items():
             if kind.endswith(" commit"):
-                used[f"{kind}: {kind}"] = proof
+                used[f"{kind}: {kind}"] = commit
         names = {name.partition(": ")[2] for name in used}
         if not used:
             lines.append("nothing proves which weights answered")
@@ -377,10 +377,10 @@ def made_by(run: Run, places: Sequence[str]) -> GateFinding:
             kept = there.get(name.partition(": ")[2], digest)
             if kept != digest:
                 lines.append(f"{name} was {digest}, now {kept}")
-    return _proof("", "weights", f"made by the weights at {few(places)}", lines)
+    return proof("", "weights", f"made by the weights at {few(places)}", lines)
 
 
-def _proof(task: str, name: str, required: str, lines: Sequence[str]) -> GateFinding:
+def proof(task: str, name: str, required: str, lines: Sequence[str]) -> GateFinding:
     """Make a finding of the lines that say what is wrong."""
     shown = list(lines[:_MOST_LINES])
     if len(lines) > _MOST_LINES:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import math
 import os
 import textwrap
@@ -19,7 +21,7 @@ from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
-from lm_eval_bias.gate.verdict import GateFinding
+from lm_eval_bias.gate.verdict import GateFinding, proof
 from lm_eval_bias.report import made_by, tables, templates
 
 _REQUIRED = {"interval": "the whole interval", "point": "the value"}
@@ -215,6 +217,18 @@ class JudgedRun:
         return f"{len(violated)} of {len(self.findings)} violated, first {_whole(violated[0])}"
 
 
+def _installed_from() -> str:
+    """Return the commit, or the archive's or installed files' hash, that this package is; empty where none is kept."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        package = metadata.distribution("lm-eval-bias")
+        told = json.loads(package.read_text("direct_url.json") or "{}")
+        commit = told.get("vcs_info", {}).get("commit_id")
+        archive = told.get("archive_info", {}).get("hash")
+        listing = (package.read_text("RECORD") or "").encode()
+        return commit or archive or f"RECORD {hashlib.sha256(listing).hexdigest()}"
+    return ""
+
+
 def _flat(said: Data, before: str = "") -> Iterator[tuple[str, str]]:
     """Yield all values of nested facts, with the names that lead to them."""
     for name, value in said.items():
@@ -265,10 +279,35 @@ class Judged:
             "lm-eval-bias": __version__,
             "lm_eval": metadata.version("lm_eval"),
         }
+        installed = _installed_from()
+        if installed:
+            made["installed_from"] = installed
         path = expanded(self.policy or "-")
         if path.is_file():
             made["policy_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
         return made
+
+    def verify(self, evidence: Data) -> None:
+        """Add to each run whether an earlier verdict, as JSON, was about the same files, facts and policy."""
+        for judged in self.runs:
+            ours = {**judged.facts, "policy": self.made_by.get("policy_sha256")}
+            told = [
+                dict(_flat(run["origin"]))
+                for run in evidence["runs"]
+                if run["origin"]["results"].keys() == judged.origin["results"].keys()
+            ]
+            theirs = (
+                {**told[0], "policy": evidence["made_by"].get("policy_sha256")}
+                if told
+                else {}
+            )
+            lines = [
+                f"{name} was {theirs.get(name)}, now {ours.get(name)}"
+                for name in {**theirs, **ours}
+                if theirs.get(name) != ours.get(name) and name != "base, path"
+            ]
+            required = "the files of the earlier verdict"
+            judged.findings = [*judged.findings, proof("", "evidence", required, lines)]
 
     def as_json(self) -> str:
         """Write all findings as JSON; ``null`` for what isn't there."""

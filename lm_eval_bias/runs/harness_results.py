@@ -234,8 +234,8 @@ def _name_of_checkpoint(checkpoint: str) -> str:
 
 def _model(config: Facts, told: Facts, arguments: Mapping[str, Facts]) -> ModelUsed:
     """Read the facts of the model: ``told`` is what ``lm-eval-bias run`` says of it."""
-    weights = {}
-    files = {}
+    weights: dict[str, str] = {}
+    files: dict[str, str] = {}
     for kind, proof in told.items():
         argument, _, form = kind.partition(" ")
         # of what the record names, and in the form of a proof

@@ -1,6 +1,7 @@
 """A run against an earlier one: what is shown to be worse, and what nothing shows."""
 
 import json
+import random
 import re
 import shutil
 from pathlib import Path
@@ -220,3 +221,75 @@ def test_lines_fit_a_terminal_and_the_first_names_what_is_violated(dialled):
     lines = command("check", dialled(0.28), "--base", dialled(0.2)).out.splitlines()
     assert f"1 of 1 violated, first {TASK}, stereotype_gap: 0.08" in lines[0]
     assert all(len(line) <= 120 for line in lines if "/" not in line)
+
+
+def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
+    folder = shutil.copytree(dialled(0.28), tmp_path / "run")
+    arguments = ["check", str(folder), "--base", dialled(0.2)]
+    told = command(*arguments, "--json")
+    evidence = tmp_path / "evidence.json"
+    evidence.write_text(told.out)
+    assert len(json.loads(told.out)["made_by"]["installed_from"]) >= 40
+    outcome = command(*arguments, "--evidence", str(evidence))
+    assert "holds     the run, evidence" in outcome.out
+    (log,) = folder.rglob("samples_*.jsonl")
+    log.write_bytes(log.read_bytes() + b"\n")
+    outcome = command(*arguments, "--evidence", str(evidence))
+    assert "VIOLATED  the run, evidence" in outcome.out
+    assert f"logs, {log.name} was" in " ".join(outcome.out.split())
+    evidence.write_text("{}")
+    outcome = command(*arguments, "--evidence", str(evidence))
+    assert outcome.status == 2
+    assert "no verdict of check --json" in outcome.err
+
+
+@pytest.mark.parametrize("pair", range(20))
+def test_equal_runs_give_no_false_alarm(pair, dialled, tmp_path):
+    """Another seed, batch size, folder, or log-likelihoods that are 1e-4 apart: the same model."""
+    strength = (0.0, 0.2, 0.4, -0.3, 0.6)[pair % 5]
+    kind = pair // 5
+    base = dialled(strength)
+    flags = (["--seed", "99"], ["--batch_size", "7"], [], [])[kind]
+    arguments = f"strength={strength},seed=0"
+    other = tmp_path / "other"
+    if kind < 2:
+        run(other, TASK, *flags, "--model_args", arguments, model="bias-dial")
+    else:
+        shutil.copytree(base, other)
+    if kind == 3:
+        _shaken(other)
+    outcome = command("check", str(other), "--base", base, "--margin", "1%")
+    assert outcome.status == 0, outcome.out
+
+
+def _shaken(folder):
+    """Move every log-likelihood of a run by up to 1e-4."""
+    (log,) = folder.rglob("samples_*.jsonl")
+    draw = random.Random(0)
+    lines = []
+    for line in log.read_text(encoding="utf-8").splitlines():
+        sample = json.loads(line)
+        for answer in sample["filtered_resps"]:
+            answer[0] = str(float(answer[0]) + draw.uniform(-1e-4, 1e-4))
+        lines.append(f"{json.dumps(sample)}\n")
+    log.write_text("".join(lines), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("model", "status"),
+    [
+        ("strength=0,competence=0.9,seed=1", 0),  # equal
+        ("strength=0,competence=0.88,seed=2", 0),  # slightly noisy
+        ("strength=0,competence=0.4,seed=3", 1),  # strongly noisy
+        ("strength=0,competence=0", 1),  # broken: every answer alike
+        ("", 1),  # at chance
+        ("strength=0,competence=0.9,refusals=1", 1),  # silent
+    ],
+)
+def test_six_models_against_one_base(model, status, answering, tmp_path):
+    base = answering("strength=0,competence=0.9")
+    other = answering(model, "bias-dial" if model else "bias-chance")
+    arguments = ["check", other, "--base", base, "--margin", "5%", "--strict"]
+    outcome = command(*arguments)
+    assert outcome.status == status, outcome.out
+    assert "base: provenance" in outcome.out
