@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lm_eval_bias.core import __version__, catalog
+from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress, read_json
 from lm_eval_bias.core.numbers import few
@@ -308,7 +309,10 @@ def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFi
         if content:
             required = "files that agree with each other"
             may_lack = PROVENANCE in policy.allow
-            lines = list(provenance.contradictions(content, of_file, may_lack))
+            try:
+                lines = list(provenance.contradictions(content, of_file, may_lack))
+            except DAMAGE as error:
+                lines = [f"parts of it are missing or damaged ({error})"]
             findings.append(proof("", PROVENANCE, required, lines))
         for task in progress(list(of_file.values()), f"Recomputing {run.name}"):
             otherwise = 0
@@ -321,7 +325,7 @@ def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFi
                     else []
                 )
                 lines += soundness.differences(task.scores, values)
-            except BiasError as error:
+            except (BiasError, *DAMAGE) as error:
                 lines = [f"they can't be recomputed: {error}"]
             items = f"{task.documents:,} of {task.items or task.documents:,} items"
             required = f"the same scores as its sample log ({items})"

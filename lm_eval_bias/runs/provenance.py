@@ -21,7 +21,6 @@ from lm_eval_bias.core import (
     what_counts,
 )
 from lm_eval_bias.core.benchmark import DATA, options_for
-from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, why, write_whole
 from lm_eval_bias.core.run_data import TaskRun
@@ -218,10 +217,9 @@ def contradictions(
         entry = catalog.packaged().get(name)
         if entry and entry.path and "dataset_used" not in task.metadata:
             data = block and block["tasks"].get(name, {}).get("data", {})
-            for fault in _beside_the_package(
-                task, content["configs"][name], entry, data
-            ):
-                yield f"{name}: {fault}"
+            packaged = {"target_delimiter": " ", **catalog.read_yaml(entry.path)}
+            faults = _beside_the_package(task, content["configs"][name], packaged, data)
+            yield from (f"{name}: {fault}" for fault in faults)
 
 
 def _beside_the_command(config: Facts, command: Sequence[str]) -> Iterator[str]:
@@ -245,17 +243,16 @@ def _plain(value: object) -> object:
 
 
 def _beside_the_package(
-    task: TaskRun, config: Facts, entry: Entry, data: Facts | None
+    task: TaskRun, config: Facts, packaged: Facts, data: Facts | None
 ) -> Iterator[str]:
     """Yield in what a task isn't the packaged one, or its data aren't the pinned ones, though it says neither."""
-    packaged = {"target_delimiter": " ", **catalog.read_yaml(entry.path)}
-    for key in set(what_counts.task_keys()).difference(task.inputs.get("changed", ())):
+    for key in what_counts.task_keys():
         used = config.get(key) or ""
-        is_text = isinstance(used, str)
-        if is_text and used != (packaged.get(key) or ""):
+        is_said = key in task.inputs.get("changed", ()) or not isinstance(used, str)
+        if not is_said and used != (packaged.get(key) or ""):
             yield f"{key} is {used:.80}, of the packaged task {packaged.get(key)}"
     options = options_for(task.definition, DATA)
-    pins = sources.hashes(entry.data)
+    pins = sources.hashes(packaged["metadata"].get("data"))
     if any(map(task.metadata.get, options)):
         pins = {}
     for place, files in (("inputs", task.inputs.get("files")), ("provenance", data)):
