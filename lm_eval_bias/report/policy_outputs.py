@@ -149,7 +149,8 @@ def origin(run: Run) -> Data:
         for fact in what_counts.facts().values()
         if fact.gate == "said" and fact.name in found
     }
-    said["weights"] = said["weights"] or found["model_revision"]
+    if found["model_revision"] and not said["weights"]:
+        said["weights"] = f"{found['model_revision']} (not proven)"
     said["weight_files"] = run.record.model.files
     said["made"] = ", ".join(record.made for record in run.records if record.made)
     said["items"] = {
