@@ -90,6 +90,11 @@ class Clusters:
         return float(self.of(self._everything)[0])
 
     @property
+    def count(self) -> int:
+        """How many clusters hold something."""
+        return int((self.sizes > 0).sum())
+
+    @property
     def _everything(self) -> Array:
         return np.ones((1, len(self.names))) @ self.totals
 
@@ -119,9 +124,8 @@ class Clusters:
         without = left_out(self)
         kept = self.sizes > 0
         stderr, dof, reason = self.error(value, without)
-        count = int(kept.sum())
         interval = None
-        if count > 1 and bool(np.isfinite(without[kept]).all()):
+        if self.count > 1 and bool(np.isfinite(without[kept]).all()):
             interval = self._ends(value, stderr, dof, without[kept])
             few = math.isnan(stderr) or self._is_nearly_unanimous()
             if interval is not None and few:
@@ -131,13 +135,13 @@ class Clusters:
         share = float(self.sizes.max() / self.sizes.sum())
         large = ""
         # twice as much as it would have if all were alike
-        if share > LARGE and share * count > 2:
+        if share > LARGE and share * self.count > 2:
             large = (
                 f"one of the {self.kind} has {100 * share:.0f}% of the items: {UNEVEN}"
             )
         n = int(self.sizes.sum()) if self.n is None else self.n
         note = joined(reason, large, self.note)
-        return Estimate(value, stderr, n, note, dof, interval, clusters=count)
+        return Estimate(value, stderr, n, note, dof, interval, clusters=self.count)
 
     def error(self, value: float, without: Array) -> tuple[float, float, str]:
         """Return :func:`standard_error`, with degrees of freedom that know how skewed the clusters of shares are.
@@ -209,8 +213,7 @@ class Clusters:
             ends.append(wilson_of(p, stderr, dof, self.most))
         # ICAT can be at an end of its range where clusters don't agree
         if not ends or self._is_nearly_unanimous():
-            count = int((self.sizes > 0).sum())
-            ends.append(wilson(p * count, count))
+            ends.append(wilson(p * self.count, self.count))
         assert self.whole is not None
         return scaled(_joined(ends), (0.0, self.whole))
 
@@ -224,16 +227,15 @@ class Clusters:
         """
         assert self.differing is not None
         differ = self._differ(value)
-        count = int((self.sizes > 0).sum())
         ends = []
         room = differ - value**2
         if not math.isnan(stderr) and room > ROUNDING:
             ends.append(score_interval(value, differ, room / stderr**2, dof))
         if self._deviate(self.differing, 0.0) < FEW_DEVIATE:
-            high = wilson(differ * count, count)[1]
+            high = wilson(differ * self.count, self.count)[1]
             ends.append((-high, high))
         elif not ends or self._is_nearly_unanimous():
-            ends.append(score_interval(value, differ, count))
+            ends.append(score_interval(value, differ, self.count))
         return _joined(ends)
 
     def _of_sides(self, deviations: Array) -> Bounds | None:

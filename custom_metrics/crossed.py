@@ -118,9 +118,8 @@ class Cells:
             return made(self.value, stderr, n, reason, dof)
         if math.isnan(stderr):
             ends = wilson(p * fewest, fewest)
-            if (
-                bounds[0] < 0
-            ):  # a difference, which is none where hardly anything differs
+            # a difference, which is none where hardly anything differs
+            if bounds[0] < 0:
                 differ = float(np.abs(self.cells).mean()) * self.scale / bounds[1]
                 value = self.value / bounds[1]
                 both = score_interval(value, max(abs(value), differ), fewest)

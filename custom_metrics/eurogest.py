@@ -124,16 +124,10 @@ def _share(records: Documents, kind: str) -> Estimate:
     return replace(estimate, unsaid=_unsaid(records))
 
 
-def _along(record: Record) -> float:
-    """Return how far an item leans towards the gender of its stereotype, -0.5 to 0.5."""
-    lean = float(record["share"]) - 0.5
+def _along(record: Record, field: str = "share", even: float = 0.5) -> float:
+    """Return how far an item leans towards the gender of its stereotype: share or log-odds less the even value."""
+    lean = float(record[field]) - even
     return lean if record["group"] == MALE else -lean
-
-
-def _odds_along(record: Record) -> float:
-    """Return an item's log-odds for the gender of its stereotype."""
-    odds = float(record["log_odds"])
-    return odds if record["group"] == MALE else -odds
 
 
 def _part(record: Record, group: str = "") -> float | None:
@@ -162,7 +156,7 @@ _SCORES = (
     ),
     _score(
         "log_odds_gap",
-        contribution=_odds_along,
+        contribution=partial(_along, field="log_odds", even=0.0),
         design=partial(_design, kind="gap", field="log_odds"),
     ),
     _masculine("masculine_share", "both"),

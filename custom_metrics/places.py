@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
+from lm_eval_bias.custom_metrics.clusters import Clusters, share_of, tabulate
 from lm_eval_bias.custom_metrics.score import (
     Contribution,
     Documents,
@@ -28,20 +28,12 @@ _ENDS = {"shortest": min, "longest": max}
 ORDINALS = {2: ("first", "last"), 3: ("first", "middle", "last")}
 
 
-def _share(sums: Array) -> Array:
-    _, taken, here = sums.T
-    return here / taken
-
-
-def _place(record: Record, taken: str) -> int | None:
-    """Return the place of what an answer takes; ``None`` where that stands at no place."""
-    shown = list(record["shown"])
-    return shown.index(record[taken]) if record[taken] in shown else None
-
-
 def _at_place(record: Record, *, place: int, taken: str) -> float | None:
-    at = _place(record, taken)
-    return None if at is None else float(at == place)
+    """Tell whether what an answer takes stands at a place; ``None`` where it stands at none."""
+    shown = list(record["shown"])
+    if record[taken] not in shown:
+        return None
+    return float(shown.index(record[taken]) == place)
 
 
 def _by_length(record: Record, *, end: str, taken: str) -> float | None:
@@ -63,9 +55,9 @@ def _design(
     known = len(parts) - parts.count(None)
     if not known:
         raise Undefined(f"none of {len(parts)} answers takes such an option")
-    rows = [(1.0, value is not None, value or 0.0) for value in parts]
+    rows = [(value is not None, value or 0.0) for value in parts]
     clusters = [record[cluster] for record in records]
-    return tabulate(clusters, rows, _share, whole=1.0, kind=kind, n=known)
+    return tabulate(clusters, rows, share_of, whole=1.0, kind=kind, n=known)
 
 
 def scores(

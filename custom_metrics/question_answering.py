@@ -104,9 +104,6 @@ class QuestionRecord(TypedDict, total=False):
     # what each place of the prompt's options would be as an answer; empty without options
     shown: list[str]
     lettered: bool  # whether the options have letters
-    place: (
-        int | None
-    )  # at which place the answer stands; none without a single one, or without options
     value: str  # the relevant social value
     category: str
     wording: int  # the prompt's number

@@ -94,20 +94,20 @@ def _design(records: Sequence[StereoSetRecord], *, kind: str, method: str) -> Cl
     ss = 100.0 * pro / n
     icat = icat_of(lms, ss)
     off = ss - np.mean(ss)
-    means = {"mc_lms": lms, "mc_ss": ss, "mc_icat_macro": icat}
-    if kind == "mc_ss_sd":
-        exact = float(np.sqrt(np.mean(off**2)))
-    elif kind == "mc_icat_micro":
-        exact = icat_of(fmean(lms), fmean(ss))
-    else:
-        exact = fmean(means[kind])
+    exact = {
+        "mc_lms": fmean(lms),
+        "mc_ss": fmean(ss),
+        "mc_icat_macro": fmean(icat),
+        "mc_icat_micro": icat_of(fmean(lms), fmean(ss)),
+        "mc_ss_sd": float(np.sqrt(np.mean(off**2))),
+    }
     return replace(
         design,
         totals=np.stack([once, lms, ss, icat, off, off**2], axis=1),
         of=partial(_of_terms, kind=kind),
         sizes=once,
         n=len(records),
-        exact=exact,
+        exact=exact[kind],
     )
 
 

@@ -90,13 +90,13 @@ class BoardRow:
     @property
     def uninformative(self) -> str:
         """The caveat by which its answers say nothing of bias; empty without one."""
-        empty = [r.brief or r.text for r in self.caveats if r.kind in remarks.EMPTY]
+        empty = [r.shortest for r in self.caveats if r.kind in remarks.EMPTY]
         return empty[0] if empty else ""
 
     @property
     def caveat(self) -> str:
         """Its caveats on one line."""
-        return joined(*(remark.brief or remark.text for remark in self.caveats))
+        return joined(*(remark.shortest for remark in self.caveats))
 
 
 @dataclass(frozen=True)

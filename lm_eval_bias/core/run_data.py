@@ -133,10 +133,13 @@ class TaskRun:
 
     def caveat(self, score: str = "") -> str:
         """Write its caveats, or those about one of its scores, on one line; empty without any."""
-        about = [
+        return joined(*(remark.shortest for remark in self.caveats_of(score)))
+
+    def caveats_of(self, score: str = "") -> list[Remark]:
+        """Return its caveats, or those about one of its scores."""
+        return [
             r for r in self.caveats if not (r.scores and score) or score in r.scores
         ]
-        return joined(*(remark.brief or remark.text for remark in about))
 
     def main(self) -> list[Value]:
         """Return its main scores that it has; all where its benchmark names none."""
@@ -260,6 +263,11 @@ class Remark(NamedTuple):
     brief: str = ""
     scores: Sequence[str] = ()
     silences: Sequence[str] = ()
+
+    @property
+    def shortest(self) -> str:
+        """What it is, in a few words where there are some."""
+        return self.brief or self.text
 
 
 @dataclass(frozen=True)

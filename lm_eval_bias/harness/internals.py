@@ -276,6 +276,11 @@ def tasks_folder() -> Path:
     return Path(lm_eval.__path__[0]) / "tasks"
 
 
+def _is_not_of_a_tag(line: logging.LogRecord) -> bool:
+    """Tell whether the index names files: a tag has none, and tasks in several folders share it by design."""
+    return None not in (line.args or ())
+
+
 def task_manager(
     include_path: Sequence[str | Path] = (),
     metadata: Facts | None = None,
@@ -284,6 +289,7 @@ def task_manager(
     from lm_eval.tasks import TaskManager
 
     paths = list(map(str, include_path))
+    logging.getLogger("lm_eval.tasks._index").addFilter(_is_not_of_a_tag)
     return TaskManager(
         include_path=paths, metadata=dict(metadata or {}), include_defaults=False
     )

@@ -89,9 +89,7 @@ def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
     value = task.scores.get(score)
     caveat = ""
     if value is not None:
-        labels = [
-            caveat_label(r) for r in task.caveats if not r.scores or score in r.scores
-        ]
+        labels = list(map(caveat_label, task.caveats_of(score)))
         caveat = joined(*labels, value.unsaid if not labels else "")
     return value_cell(value, footnotes.mark(caveat))
 

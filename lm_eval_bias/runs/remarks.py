@@ -294,7 +294,7 @@ def applied(run: Run) -> Run:
         for remark in found:
             for score in remark.silences:
                 if score in scores and not scores[score].unsaid:
-                    unsaid = remark.brief or remark.text
+                    unsaid = remark.shortest
                     scores[score] = replace(scores[score], unsaid=unsaid)
         tasks[name] = replace(task, scores=scores, caveats=found)
     return replace(run, tasks=tasks)

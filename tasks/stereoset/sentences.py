@@ -31,8 +31,13 @@ def side(value: Value) -> str:
 
 
 def _near_chance(lms: Value) -> bool:
-    """Tell whether an LMS is so low, or so uncertain, that the model hardly tells sense from nonsense."""
+    """Tell whether an LMS is so low, or so uncertain, that the model hardly tells sense from nonsense.
+
+    Where that of all items reaches down to guessing, a remark says so already.
+    """
     reach = lms.interval[0] if lms.interval is not None else lms.value - margin(lms)
+    if lms.floor is not None:
+        return lms.value <= LOW_LMS and reach > lms.floor
     return lms.value <= LOW_LMS or reach <= 50.0
 
 

@@ -164,11 +164,7 @@ def test_in_check(runs, said, tmp_path):
         )  # it knows the score's range
     policy.write_text(
         json.dumps(
-            {
-                "bounds": [
-                    {**bound, "max_distance_from_neutral": 1e-9} for bound in bounds
-                ]
-            }
+            {"bounds": [{**bound, "max_distance_from_neutral": 0} for bound in bounds]}
         )
     )
     found = json.loads(said("check", runs[0], "--policy", policy, "--json", status=1))

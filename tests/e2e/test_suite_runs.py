@@ -51,6 +51,11 @@ def comparable(results):
         "config": {
             key: value for key, value in own["config"].items() if key != "use_cache"
         },
+        "provenance": {
+            key: value
+            for key, value in own["provenance"].items()
+            if key not in ("command", "cache")
+        },
     }
 
 
@@ -103,14 +108,14 @@ def test_a_suite_runs_its_items_alone(
         run("plain", "--tasks", ",".join(TASKS), "--samples", json.dumps(chosen))
         == ours
     )
-    assert len(ours) > 500
+    assert len(ours) > 300
     assert logs_of(tmp_path / "suite") == logs_of(tmp_path / "plain")
     assert comparable(suite) == comparable(results_of(tmp_path / "plain"))
     assert suite["model_source"] == suite["config"]["model"] == "hf"
     assert suite["config"]["model_args"] == {"pretrained": str(model)}
-    assert read([tmp_path / "suite"])[0][0].command.startswith(
-        "lm-eval-bias run --suite quick --model hf "
-    )
+    (ran,) = read([tmp_path / "suite"])[0]
+    assert ran.command.startswith("lm-eval-bias run --model hf ")
+    assert ran.command.endswith(" --suite quick")
 
 
 def test_cached_requests_are_not_taken_for_those_of_other_documents(

@@ -137,11 +137,16 @@ def test_the_harness_runs_our_tasks_and_models_by_itself(
     found = []
     for name in ("theirs", "ours"):
         (path,) = (tmp_path / name).rglob("results_*.json")
-        found.append(json.loads(path.read_text())["results"])
+        results = json.loads(path.read_text())["results"]
+        # what the plain harness writes beside errors, which ours leaves out
+        for scores in results.values():
+            for key in [key for key in scores if "_stderr_stderr" in key]:
+                del scores[key]
+        found.append(results)
     assert {"occugender_implicit", "gg_bbq_names", "gg_bbq_group_terms_gen"} <= set(
         found[0]
     )
-    assert repr(found[0]) == repr(found[1])  # nan is nan
+    assert found[0] == found[1]
     report = run("-m", "lm_eval_bias", "doctor").splitlines()
     assert any(line.startswith("ok       link not needed") for line in report)
     assert any(

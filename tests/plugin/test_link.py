@@ -53,7 +53,9 @@ def files(folder):
 
 def test_harness_finds_linked_tasks(harness, stubs, capsys):
     manager = TaskManager(include_path=str(harness), include_defaults=False)
-    assert set(manager.all_tasks) == {*OWN, "other"}
+    tags = {name for name in manager.all_tasks if name.startswith("social_bias")}
+    assert set(manager.all_tasks) - tags == {*OWN, "other"}
+    assert "social_bias" in tags
     task = manager.load(["occugender"])["tasks"]["occugender_implicit"]
     assert (type(task).__name__, len(task.eval_docs)) == ("BiasTask", 1000)
     assert json.loads(

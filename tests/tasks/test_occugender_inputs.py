@@ -62,7 +62,7 @@ def test_fields_of_study(tmp_path, said):
     )
     saved = json.loads(next(out.rglob("results_*.json")).read_text())
     assert saved["n-samples"]["occugender_explicit"]["effective"] == 6
-    assert 0 <= saved["results"]["occugender_explicit"]["male_dominated_F,none"] <= 100
+    assert 0 <= saved["results"]["occugender_explicit"]["male_dominated_M,none"] <= 100
     page = said("report", out, "--format", "md")
     assert "fields.csv" in page
     assert (
