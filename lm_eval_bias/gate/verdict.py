@@ -13,7 +13,7 @@ from lm_eval_bias.core import __version__, catalog
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress, read_json
-from lm_eval_bias.core.numbers import few
+from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound, Policy, in_unit
@@ -298,7 +298,7 @@ def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFi
         ]
         changed = "no task has another version: scores should be the same"
         if moved:
-            changed = f"other versions of {few(moved)}: the changelog says which numbers moved"
+            changed = f"other versions of {join_some(moved)}: the changelog says which numbers moved"
         text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
         findings.append(told("", "version", text))
     by_file: dict[str, dict[str, TaskRun]] = {}
@@ -376,12 +376,12 @@ def made_by(run: Run, places: Sequence[str]) -> GateFinding:
         if not used:
             lines.append("nothing proves which weights answered")
         elif names != there.keys():
-            lines.append(f"one of both lacks {few(sorted(names ^ there.keys()))}")
+            lines.append(f"one of both lacks {join_some(sorted(names ^ there.keys()))}")
         for name, digest in used.items():
             kept = there.get(name.partition(": ")[2], digest)
             if kept != digest:
                 lines.append(f"{name} was {digest}, now {kept}")
-    return proof("", "weights", f"made by the weights at {few(places)}", lines)
+    return proof("", "weights", f"made by the weights at {join_some(places)}", lines)
 
 
 def proof(task: str, name: str, required: str, lines: Sequence[str]) -> GateFinding:

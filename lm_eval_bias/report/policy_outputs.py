@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lm_eval_bias.core import Data, __version__, what_counts
 from lm_eval_bias.core.files import expanded
-from lm_eval_bias.core.numbers import few, grouped, significant
+from lm_eval_bias.core.numbers import join_some, grouped, significant
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
@@ -80,7 +80,7 @@ def _rows(findings: Iterable[GateFinding]) -> list[list[str]]:
             finding.why,
         )
         said.append((texts, finding.task or "the run"))
-    return [[few(tasks, 3), *texts] for texts, tasks in grouped(said).items()]
+    return [[join_some(tasks, 3), *texts] for texts, tasks in grouped(said).items()]
 
 
 def _table(findings: Sequence[GateFinding]) -> Table:
@@ -246,7 +246,7 @@ def _introduced(word: str, run: Run, said: Data) -> str:
         f"{word}: {run.name} ({run.path})",
         f"made {said['made'] or 'at a time that its file does not say'}",
         f"weights {said['weights'] or 'not proven'}",
-        f"results SHA-256 {few(hashes)}",
+        f"results SHA-256 {join_some(hashes)}",
     ]
     return joined(*parts)
 

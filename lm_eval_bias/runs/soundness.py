@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.answers import requests_of
-from lm_eval_bias.core.catalog import TAKE_FIRST
+from lm_eval_bias.core.catalog import NO_FILTER
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.runs import sample_logs
 
@@ -102,7 +102,7 @@ def log_faults(path: Path, written: str | None) -> Iterator[str]:
             if ours != theirs:
                 yield f"document {number}: its {name} isn't what its {name}_hash says"
         raw = [one[0] for one in sample["resps"]]
-        if sample["filter"] == TAKE_FIRST and raw != sample["filtered_resps"]:
+        if sample["filter"] == NO_FILTER and raw != sample["filtered_resps"]:
             yield f"document {number}: its raw answers (resps) aren't the scored ones (filtered_resps)"
     # several processes of plain lm_eval write another order
     ways = [_hash("".join(said for _, said in way)) for way in (rows, sorted(rows))]
