@@ -31,7 +31,7 @@ from lm_eval_bias.core.errors import (
     require_extra,
 )
 from lm_eval_bias.core.files import expanded, why
-from lm_eval_bias.core.numbers import join_some, grouped
+from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.questions import CONTRAST, KINDS, SENTENCE_LIKELIHOODS
 from lm_eval_bias.data.sources import fetch
 from lm_eval_bias.harness import internals, registration
@@ -194,7 +194,9 @@ def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
     ):
         if concerned and getattr(config, flag):
             names = [entry.name for entry in concerned]
-            logger.warning("--%s doesn't apply to %s (%s)", flag, join_some(names), says)
+            logger.warning(
+                "--%s doesn't apply to %s (%s)", flag, join_some(names), says
+            )
     asks_prompts = len(ours) > len(plain)
     if asks_prompts and config.system_instruction and not config.apply_chat_template:
         raise BiasError(

@@ -22,15 +22,15 @@ from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import (
     NONE,
     SHARES,
-    target_text,
     bare,
     bracketed,
     count,
-    join_some,
     grouped,
+    join_some,
     reads_as,
     score_range,
     shown,
+    target_text,
 )
 from lm_eval_bias.core.page_parts import (
     Cell,

@@ -10,13 +10,13 @@ from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompar
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.numbers import (
     NONE,
-    target_text,
     bracketed_ends,
     count,
     difference,
-    join_some,
     grouped,
+    join_some,
     p_value,
+    target_text,
 )
 from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Run
@@ -369,7 +369,9 @@ def page(
         for task in run.tasks.values():
             labelled = f"{run.name}: {task.task}" if len(runs) > 1 else task.task
             located += [(caveat_label(r), labelled) for r in task.caveats]
-    caveats = {label: join_some(places, 5) for label, places in grouped(located).items()}
+    caveats = {
+        label: join_some(places, 5) for label, places in grouped(located).items()
+    }
     return templates.render(
         "comparison.html.j2",
         bases=list(dict.fromkeys(finding.base for finding in findings)),

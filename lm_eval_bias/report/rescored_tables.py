@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.numbers import (
-    target_text,
     bracketed,
     count,
     fixed_interval,
     number,
     score_range,
+    target_text,
 )
 from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.run_data import Run, TaskRun
@@ -126,7 +126,9 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
     headings = []
     for result, task in zip(results, tasks, strict=True):
         filtered = (
-            "" if result.saved_task.filter == "none" else f", filter {result.saved_task.filter}"
+            ""
+            if result.saved_task.filter == "none"
+            else f", filter {result.saved_task.filter}"
         )
         headings.append(
             f"{task.task}: {result.documents:,} documents{filtered} ({result.saved_task.path})"

@@ -15,7 +15,7 @@ from lm_eval_bias.core.benchmark import (
     ItemKey,
     Presentation,
 )
-from lm_eval_bias.core.planting import Dial, BiasPlan
+from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
 from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks

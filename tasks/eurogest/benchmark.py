@@ -13,7 +13,7 @@ from lm_eval_bias.core.benchmark import (
     Options,
     Presentation,
 )
-from lm_eval_bias.core.planting import Dial, BiasPlan
+from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.core.run_data import Remark
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices

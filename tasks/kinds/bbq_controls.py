@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import Document, Documents, Presentation
-from lm_eval_bias.core.planting import Dial, BiasPlan
+from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.wording import with_interval
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import Document, Documents, ItemKey
-from lm_eval_bias.core.planting import Dial, BiasPlan
+from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.tasks.kinds.with_sentences import WithModules
 
 if TYPE_CHECKING:
