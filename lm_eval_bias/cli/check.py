@@ -68,18 +68,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--weights",
-        action="append",
-        default=[],
-        metavar="PLACE",
+        metavar="MODEL",
         help="a run that these weights didn't make is a violation: a checkpoint's folder or file, by content, or a "
-        "model of the Hub in the cache, NAME or NAME@REVISION, by commit; again for an adapter",
+        "model of the Hub in the cache, by commit; or --model_args that name them: pretrained=NAME,revision=REVISION,"
+        "peft=FOLDER",
     )
     parser.add_argument(
         "--newer-than",
         type=_moment,
         metavar="TIME",
-        help="a run that was begun earlier is a violation: a time in UTC, such as 2026-11-27T23:59, or a file, whose "
-        "last change counts",
+        help="a run that was begun earlier is a violation: a time in UTC, such as 2026-11-27T23:59",
     )
     parser.add_argument(
         "--strict",
@@ -131,14 +129,10 @@ def _margin(text: str) -> float:
 
 def _moment(text: str) -> str:
     try:
-        path = expanded(text)
-        if path.exists():
-            moment = datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
-        else:
-            moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError as error:
         raise argparse.ArgumentTypeError(
-            f"{text}: give a time, such as 2026-11-27T23:59, or a file"
+            f"{text}: give a time, such as 2026-11-27T23:59"
         ) from error
     if moment.tzinfo:
         moment = moment.astimezone(timezone.utc)

@@ -24,7 +24,7 @@ class ModelUsed:
         placement: ``--model_args`` that say where and how fast it runs.
         weights: What proves which weights it has, by argument and kind of proof: of ``pretrained files`` a hash of
             their SHA-256, of ``pretrained commit`` the commit. Empty where the file proves nothing.
-        files: SHA-256 of each of these files, as ``pretrained: model.safetensors``.
+        files: The same one by one: of ``pretrained files`` the SHA-256 of each.
         revision: Branch, tag or commit of its name.
         dtype: Type of its numbers, such as ``float32``.
         parameters: Their number.
@@ -35,7 +35,7 @@ class ModelUsed:
     arguments: Facts = field(default_factory=dict)
     placement: Facts = field(default_factory=dict)
     weights: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     revision: str | None = None
     dtype: str | None = None
     parameters: int | None = None

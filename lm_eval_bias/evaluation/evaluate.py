@@ -157,7 +157,7 @@ def evaluate(
     block["model"] |= servers.told(model)
     if model_name:
         block["model"]["name"] = model_name
-    block["cache"] = {"answers": len(kept), "begun": begun} if begun else "none"
+    block["cache"] = {"answers": len(kept), "begun": begun}
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
     for key in ("config", "configs", "provenance"):
@@ -267,16 +267,14 @@ def save(
 
 
 def _vouch(files: Sequence[Path]) -> None:
-    """Write into a run's results what its logs hold, so that a log that was changed can be told."""
-    logs = sorted(file for file in files if file.suffix == ".jsonl")
-    hashes = {sample_logs.task_of(log): sample_logs.content_hash(log) for log in logs}
+    """Write into a run's results the hashes of all that it wrote, by which a change can be told."""
     for file in files:
-        if file.suffix == ".json":
-            with contextlib.suppress(ValueError, OSError):  # cut: it isn't kept
-                results = json.loads(file.read_text(encoding="utf-8"))
-                results["provenance"]["logs"] = hashes
-                text = json.dumps(results, indent=2, ensure_ascii=False)
-                file.write_text(text, encoding="utf-8")
+        # a file that was cut isn't kept
+        with contextlib.suppress(ValueError, OSError, KeyError):
+            results = json.loads(file.read_text(encoding="utf-8"))
+            results["provenance"][provenance.HASHES] = provenance.hashes(results, file)
+            text = json.dumps(results, indent=2, ensure_ascii=False)
+            file.write_text(text, encoding="utf-8")
 
 
 def _is_whole(file: Path, samples: list[Any] | None) -> bool:

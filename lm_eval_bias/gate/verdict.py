@@ -5,20 +5,27 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
-from lm_eval_bias.core import __version__, catalog
+from lm_eval_bias.core import Data, __version__, catalog, content_hashes, redaction
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress, read_json
 from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound, Policy, in_unit
 from lm_eval_bias.harness import run_inputs
-from lm_eval_bias.runs import measurement, provenance, remarks, rescoring, soundness
+from lm_eval_bias.runs import (
+    harness_results,
+    measurement,
+    provenance,
+    remarks,
+    rescoring,
+    soundness,
+)
 from lm_eval_bias.runs.measurement import ChangedOption
 
 
@@ -301,39 +308,31 @@ def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFi
             changed = f"other versions of {join_some(moved)}: the changelog says which numbers moved"
         text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
         findings.append(told("", "version", text))
-    by_file: dict[str, dict[str, TaskRun]] = {}
-    for name, task in run.tasks.items():
-        by_file.setdefault(task.record.file, {})[name] = task
-    for file, of_file in by_file.items():
-        content = read_json(Path(file)) if Path(file).is_file() else {}
-        if content:
-            required = "files that agree with each other"
-            may_lack = PROVENANCE in policy.allow
-            try:
-                lines = list(provenance.contradictions(content, of_file, may_lack))
-            except DAMAGE as error:
-                lines = [f"parts of it are missing or damaged ({error})"]
-            findings.append(proof("", PROVENANCE, required, lines))
-        for task in progress(list(of_file.values()), f"Recomputing {run.name}"):
-            otherwise = 0
-            try:
-                values, otherwise = rescoring.recompute(task, as_logged)
-                written = content.get("task_hashes", {}).get(task.task)
-                lines = (
-                    list(soundness.log_faults(task.samples, written))
-                    if task.samples
-                    else []
-                )
-                lines += soundness.differences(task.scores, values)
-            except (BiasError, *DAMAGE) as error:
-                lines = [f"they can't be recomputed: {error}"]
-            items = f"{task.documents:,} of {task.items or task.documents:,} items"
-            required = f"the same scores as its sample log ({items})"
-            found = proof(task.task, "samples", required, lines)
-            if otherwise:
-                said = rescoring.said_otherwise(otherwise)
-                found = replace(found, problem=joined(found.problem, said))
-            findings.append(found)
+    hashes: Data = {}
+    for file in dict.fromkeys(Path(record.file) for record in run.records):
+        content = read_json(file) if file.is_file() else {}
+        hashes |= content.get("task_hashes", {})
+        ours = [task for task in run.tasks.values() if Path(task.record.file) == file]
+        may_lack = PROVENANCE in policy.allow
+        lines = provenance.contradictions(content, file, ours, may_lack)
+        findings.append(proof("", PROVENANCE, "files as the run wrote them", lines))
+    for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
+        hashed = hashes.get(task.task)
+        items = measurement.items_run(task) or f"all {task.documents:,} items"
+        required = f"the same scores as its sample log ({items})"
+        otherwise = 0
+        try:
+            values, otherwise = rescoring.recompute(task, as_logged)
+            lines = chain(
+                soundness.log_faults(task, hashed),
+                soundness.differences(task.scores, values),
+            )
+        except BiasError as error:
+            lines = iter([f"they can't be recomputed: {error}"])
+        findings.append(proof(task.task, "samples", required, lines))
+        if otherwise:
+            text = rescoring.said_otherwise(otherwise)
+            findings.append(told(task.task, "texts", text))
     return findings
 
 
@@ -345,48 +344,40 @@ def made_after(run: Run, moment: str) -> GateFinding:
     return GateFinding("", "made", not problem, required, problem)
 
 
-def made_by(run: Run, places: Sequence[str]) -> GateFinding:
-    """Check that the weights at some places, and no others, made a run: by content, or by commit.
+def made_by(run: Run, given: str) -> GateFinding:
+    """Check that some weights, and no others, made a run: by content, or by commit.
 
     Args:
         run: The run.
-        places: Folders or files of checkpoints, or models of the Hub in the cache, as ``NAME`` or ``NAME@REVISION``.
+        given: Arguments of a model that name them, as of ``run --model_args``, or what ``pretrained=`` names alone.
 
     Raises:
-        BiasError: Nothing at a place proves weights.
+        BiasError: Nothing there proves weights.
     """
-    there: dict[str, str] = {}
-    for place in places:
-        name, _, revision = place.partition("@")
-        found = provenance.weights({"pretrained": place})
-        found = found or provenance.weights({"pretrained": name, "revision": revision})
-        if not any(found.values()):
-            raise BiasError(
-                f"--weights {place}: no folder or file of a checkpoint, and no model of the Hub in the cache"
-            )
-        for kind, shown in found.items():
-            there |= {kind: shown} if isinstance(shown, str) else shown
+    arguments = redaction.parsed(given)
+    arguments.setdefault("pretrained", arguments.pop("", None))
+    there = harness_results.proofs(provenance.weights(arguments), arguments)
+    if not there:
+        raise BiasError(
+            f"--weights {given}: no folder or file of a checkpoint, and no model of the Hub in the cache"
+        )
     lines = []
     for record in run.records:
-        used = dict(record.model.files)
-        for kind, commit in record.model.weights.items():
-            if kind.endswith(" commit"):
-                used[f"{kind}: {kind}"] = commit
-        names = {name.partition(": ")[2] for name in used}
+        used = record.model.files
         if not used:
             lines.append("nothing proves which weights answered")
-        elif names != there.keys():
-            lines.append(f"one of both lacks {join_some(sorted(names ^ there.keys()))}")
-        for name, digest in used.items():
-            kept = there.get(name.partition(": ")[2], digest)
-            if kept != digest:
-                lines.append(f"{name} was {digest}, now {kept}")
-    return proof("", "weights", f"made by the weights at {join_some(places)}", lines)
+        for name, old, new in content_hashes.changed(used, there) if used else ():
+            lines.append(f"{name}: {old} in the run, {new} there")
+    return proof("", "weights", f"made by the weights of {given}", lines)
 
 
-def proof(task: str, name: str, required: str, lines: Sequence[str]) -> GateFinding:
-    """Make a finding of the lines that say what is wrong."""
-    shown = list(lines[:_MOST_LINES])
-    if len(lines) > _MOST_LINES:
-        shown.append(f"and {len(lines) - _MOST_LINES} more")
-    return GateFinding(task, name, not lines, required, "; ".join(shown))
+def proof(task: str, name: str, required: str, lines: Iterable[str]) -> GateFinding:
+    """Make a finding of the lines that say what is wrong; what can't be read for them is wrong, too."""
+    try:
+        found = list(lines)
+    except (BiasError, *DAMAGE) as error:
+        found = [f"parts of it are missing or damaged ({error})"]
+    shown = found[:_MOST_LINES]
+    if len(found) > _MOST_LINES:
+        shown.append(f"and {len(found) - _MOST_LINES} more")
+    return GateFinding(task, name, not found, required, "; ".join(shown))

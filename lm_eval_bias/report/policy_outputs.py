@@ -6,15 +6,14 @@ import contextlib
 import hashlib
 import json
 import math
-import os
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
-from lm_eval_bias.core import Data, __version__, what_counts
+from lm_eval_bias.core import Data, __version__, content_hashes, what_counts
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.core.numbers import grouped, join_some, significant
 from lm_eval_bias.core.page_parts import Table
@@ -88,38 +87,25 @@ def _table(findings: Sequence[GateFinding]) -> Table:
     return Table("", labels, _rows(findings))
 
 
-_WIDTH = 120  # of a terminal
 _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 
-def _whole(finding: GateFinding) -> str:
-    """Put a violated bound into a sentence."""
-    parts = [f"required: {required(finding)}", f"but {says(finding)}"]
-    if finding.why:
-        parts.append(f"why: {finding.why}")
-    text = joined(_value(finding), *parts)
-    return f"{finding.task or 'the run'}, {finding.score}: {text}"
+def _sentences(findings: Iterable[GateFinding]) -> list[str]:
+    """Put findings into sentences, one for all tasks of which the same is said."""
+    sentences = []
+    for task, score, value, asked, found, why in _rows(findings):
+        about = f"{task}, {score}{value and f': {value}'}"
+        parts = {"required": asked, "found": found, "why": why}
+        named = (f"{name}: {text}" for name, text in parts.items() if text)
+        sentences.append(joined(about, *named))
+    return sentences
 
 
-def _listed(word: str, findings: Iterable[GateFinding]) -> list[str]:
-    """Write findings on lines of a terminal, what each asks below what it is about."""
-    lines = []
-    for tasks, score, value, asked, found, why in _rows(findings):
-        about = f"{word:8}  {tasks}, {score}{value and f': {value}'}"
-        more = joined(asked, found and f"found: {found}", why and f"why: {why}")
-        lines += [about, _wrapped(more, " " * 10)]
-    return lines
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(
-        text,
-        _WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+def _wrapped(text: str, first: str = "") -> str:
+    """Wrap a text for a terminal; paths stay whole."""
+    wrapper = textwrap.TextWrapper(120, first, " " * len(first))
+    wrapper.break_long_words = wrapper.break_on_hyphens = False
+    return wrapper.fill(text)
 
 
 def case(finding: GateFinding) -> str:
@@ -133,34 +119,38 @@ def case(finding: GateFinding) -> str:
     return f"{finding.score}, {kind}, {bound.on}"
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+# what two sides may share, so that a comparison says nothing; the first that they do is said
+_SHARED = {
+    "results": "The base is the run itself: nothing is compared",
+    "logs": "The run and its base have the same logs: nothing is compared",
+    "weight_files": "The same weights on both sides: no change of the model is compared",
+}
 
 
-def origin(run: Run) -> Data:
+def _origin(run: Run) -> Data:
     """Collect what a verdict on a run is bound to: what the table of what counts says, and the SHA-256 of its files.
 
     Raises:
         OSError: A file can't be read any more.
     """
     found = made_by.facts(run)
-    said = {
-        fact.name: found[fact.name]
-        for fact in what_counts.facts().values()
-        if fact.gate == "said" and fact.name in found
-    }
+    records = run.records
+    said: Data = {"run": run.name, "path": str(run.path)}
+    said["made"] = ", ".join(record.made for record in records if record.made)
+    for fact in what_counts.facts().values():
+        if fact.gate == "said" and fact.name in found:
+            said[fact.name] = found[fact.name]
     if found["model_revision"] and not said["weights"]:
         said["weights"] = f"{found['model_revision']} (not proven)"
     said["weight_files"] = run.record.model.files
-    said["made"] = ", ".join(record.made for record in run.records if record.made)
-    said["items"] = {
-        name: f"{task.documents:,} of {task.items or task.documents:,} items"
-        for name, task in run.tasks.items()
-    }
-    results = [Path(record.file) for record in run.records]
+    results = [Path(record.file) for record in records]
     logs = [task.samples for task in run.tasks.values() if task.samples]
     for kind, paths in (("results", results), ("logs", logs)):
-        said[kind] = {path.name: _sha256(path) for path in paths if path.is_file()}
+        said[kind] = {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in paths
+            if path.is_file()
+        }
     return said
 
 
@@ -169,53 +159,44 @@ class JudgedRun:
     """A run with what was found, beside the earlier one that it was compared with, if any."""
 
     run: Run
-    findings: Sequence[GateFinding]
+    findings: list[GateFinding]
     base: Run | None = None
 
     @cached_property
     def origin(self) -> Data:
         """What the verdict is bound to, read once."""
-        said = origin(self.run)
-        if self.base:
-            path = str(self.base.path)
-            said["base"] = {
-                "run": self.base.name,
-                "path": path,
-                **origin(self.base),
-            }
-        return said
+        base = {"base": _origin(self.base)} if self.base else {}
+        return {**_origin(self.run), **base}
 
     @property
     def facts(self) -> dict[str, str]:
         """The same as texts by name, of each file its own."""
-        return dict(_flat(self.origin))
+        return dict(content_hashes.flat(self.origin))
 
     @property
     def head(self) -> list[str]:
-        """What stands first in every output: when the run was made, its weights, its base, and in what they are one."""
-        lines = [_introduced("Run", self.run, self.origin)]
-        if self.base:
-            there = self.origin["base"]
-            lines.append(_introduced("Base", self.base, there))
-            model, other = self.run.record.model, self.base.record.model
-            if os.path.realpath(self.run.path) == os.path.realpath(self.base.path):
-                lines.append("The base is the run itself: nothing is compared")
-            elif sorted(self.origin["logs"].values()) == sorted(there["logs"].values()):
-                lines.append(
-                    "The run and its base have the same logs: nothing is compared"
-                )
-            elif model.weights and model.weights == other.weights:
-                lines.append(
-                    "The same weights on both sides: no change of the model is compared"
-                )
-        return lines
+        """What stands first in every output: when the run was made, its weights, its base, and what both share."""
+        here, there = self.origin, self.origin.get("base")
+        if not there:
+            return [_introduced("Run", here)]
+        shared = []
+        for kind, sentence in _SHARED.items():
+            ours, theirs = (
+                sorted(dict(content_hashes.flat(side[kind])).values())
+                for side in (here, there)
+            )
+            if ours and ours == theirs:
+                shared.append(sentence)
+        return [_introduced("Run", here), _introduced("Base", there), *shared[:1]]
 
     def verdict(self) -> str:
         """Say in one line how many findings are violated, and which is the first."""
         violated = [finding for finding in self.findings if not finding.holds]
+        count = len(self.findings)
         if not violated:
-            return f"all {len(self.findings)} hold"
-        return f"{len(violated)} of {len(self.findings)} violated, first {_whole(violated[0])}"
+            return f"all {count} hold"
+        (first,) = _sentences(violated[:1])
+        return f"{len(violated)} of {count} violated, first {first}"
 
 
 def _installed_from() -> str:
@@ -230,25 +211,15 @@ def _installed_from() -> str:
     return ""
 
 
-def _flat(said: Data, before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield all values of nested facts, with the names that lead to them."""
-    for name, value in said.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{before}{name}, ")
-        elif value:
-            yield f"{before}{name}", str(value)
-
-
-def _introduced(word: str, run: Run, said: Data) -> str:
-    """Name a run: its path, when it was made, its model and weights."""
+def _introduced(word: str, said: Data) -> str:
+    """Name a run: its path, when it was made, its weights and results."""
     hashes = [digest[:12] for digest in said["results"].values()]
-    parts = [
-        f"{word}: {run.name} ({run.path})",
+    return joined(
+        f"{word}: {said['run']} ({said['path']})",
         f"made {said['made'] or 'at a time that its file does not say'}",
         f"weights {said['weights'] or 'not proven'}",
         f"results SHA-256 {join_some(hashes)}",
-    ]
-    return joined(*parts)
+    )
 
 
 @dataclass
@@ -290,25 +261,20 @@ class Judged:
 
     def verify(self, evidence: Data) -> None:
         """Add to each run whether an earlier verdict, as JSON, was about the same files, facts and policy."""
+        told = {
+            tuple(run["origin"]["results"]): run["origin"] for run in evidence["runs"]
+        }
         for judged in self.runs:
-            ours = {**judged.facts, "policy": self.made_by.get("policy_sha256")}
-            told = [
-                dict(_flat(run["origin"]))
-                for run in evidence["runs"]
-                if run["origin"]["results"].keys() == judged.origin["results"].keys()
-            ]
-            theirs = (
-                {**told[0], "policy": evidence["made_by"].get("policy_sha256")}
-                if told
-                else {}
-            )
+            earlier = told.get(tuple(judged.origin["results"]), {})
+            then = {**earlier, "policy": evidence["made_by"].get("policy_sha256")}
+            now = {**judged.origin, "policy": self.made_by.get("policy_sha256")}
             lines = [
-                f"{name} was {theirs.get(name)}, now {ours.get(name)}"
-                for name in {**theirs, **ours}
-                if theirs.get(name) != ours.get(name) and name != "base, path"
+                f"{name} was {old}, now {new}"
+                for name, old, new in content_hashes.changed(then, now)
+                if name.rpartition(", ")[2] not in ("run", "path")  # it may have moved
             ]
             required = "the files of the earlier verdict"
-            judged.findings = [*judged.findings, proof("", "evidence", required, lines)]
+            judged.findings.append(proof("", "evidence", required, lines))
 
     def as_json(self) -> str:
         """Write all findings as JSON; ``null`` for what isn't there."""
@@ -354,15 +320,15 @@ class Judged:
         """Write the findings of each run, what is violated first."""
         blocks = []
         for judged in self.runs:
-            run = judged.run
-            findings = judged.findings
-            told = [f"{run.name}: {judged.verdict()}", *judged.head]
+            told = [f"{judged.run.name}: {judged.verdict()}", *judged.head]
+            rows = [*map(_wrapped, told), ""]
             # bounds before what is asked of a run
-            findings = sorted(findings, key=lambda f: isinstance(f.required, str))
-            violated = [finding for finding in findings if not finding.holds]
-            holding = [finding for finding in findings if finding.holds]
-            rows = [*map(_wrapped, told), "", *_listed("VIOLATED", violated)]
-            rows += _listed("holds", holding)
+            findings = sorted(
+                judged.findings, key=lambda f: isinstance(f.required, str)
+            )
+            for word, holds in (("VIOLATED", False), ("holds", True)):
+                of_kind = [f for f in findings if f.holds == holds]
+                rows += [_wrapped(text, f"{word:10}") for text in _sentences(of_kind)]
             blocks.append("\n".join(rows) + "\n")
         return "\n".join(blocks)
 
@@ -373,7 +339,7 @@ class Judged:
             judged=self,
             required=required,
             says=says,
-            whole=_whole,
+            sentences=_sentences,
             case=case,
             value=_value,
         )

@@ -38,7 +38,8 @@ from lm_eval_bias.core.run_record import (
 from lm_eval_bias.custom_metrics.score import Bounds, Estimate, ScoreSpec, undefined
 from lm_eval_bias.runs import remarks, sample_logs
 
-_COMMIT, _SHA256 = (re.compile(f"[0-9a-f]{{{n}}}") for n in (40, 64))
+# the form of what proves weights
+_PROOFS = {"commit": re.compile("[0-9a-f]{40}"), "files": re.compile("[0-9a-f]{64}")}
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
@@ -232,20 +233,30 @@ def _name_of_checkpoint(checkpoint: str) -> str:
     return path.name if _is_path(checkpoint) else checkpoint
 
 
-def _model(config: Facts, told: Facts, arguments: Mapping[str, Facts]) -> ModelUsed:
-    """Read the facts of the model: ``told`` is what ``lm-eval-bias run`` says of it."""
-    weights: dict[str, str] = {}
-    files: dict[str, str] = {}
+def proofs(told: Facts, arguments: Facts) -> dict[str, dict[str, str]]:
+    """Return what proves weights, by kind: of ``pretrained files`` the SHA-256 of each, of ``pretrained commit`` it.
+
+    Args:
+        told: What ``run`` found, as :func:`lm_eval_bias.runs.provenance.weights`.
+        arguments: The model's: nothing counts that they don't name.
+    """
+    found = {}
     for kind, proof in told.items():
         argument, _, form = kind.partition(" ")
-        # of what the record names, and in the form of a proof
-        if argument not in arguments["model.arguments"] or not proof:
-            continue
-        if form == "commit" and _COMMIT.fullmatch(str(proof)):
-            weights[kind] = proof
-        elif form == "files" and all(map(_SHA256.fullmatch, proof.values())):
-            weights[kind] = content_hashes.of_files(proof)
-            files |= {f"{argument}: {name}": digest for name, digest in proof.items()}
+        if form in _PROOFS and argument in arguments:
+            parts = {form: proof} if isinstance(proof, str) else proof
+            if parts and all(map(_PROOFS[form].fullmatch, parts.values())):
+                found[kind] = parts
+    return found
+
+
+def _model(config: Facts, told: Facts, arguments: Mapping[str, Facts]) -> ModelUsed:
+    """Read the facts of the model: ``told`` is what ``lm-eval-bias run`` says of it."""
+    files = proofs(told, arguments["model.arguments"])
+    weights = {
+        kind: parts.get("commit") or content_hashes.of_files(parts)
+        for kind, parts in files.items()
+    }
     return ModelUsed(
         config.get("model"),
         arguments["model.arguments"],
@@ -309,8 +320,6 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
     told = block.get("model") or {}
     machine = block.get("machine") or {}
     cache = block.get("cache")
-    if cache == "none":
-        cache = {"answers": 0, "begun": ""}
     arguments = _arguments_by_fact(config.get("model_args"))
     date = content.get("date")
     made = None

@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 
@@ -35,6 +35,7 @@ PACKAGES = (
 _CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 _ANSWERS = "unnamed"  # where the harness keeps them
+HASHES = "hashes"  # of all that a run wrote
 
 
 def _data(name: str, results: Data) -> Data:
@@ -180,82 +181,64 @@ def claim_cache(
     return row[1]
 
 
+def hashes(content: Facts, file: Path) -> dict[str, str]:
+    """SHA-256 of each part of a results file, such as ``config, model_args``, and of each log's lines."""
+    found = {}
+    for log in sample_logs.beside(file):
+        found[f"samples, {sample_logs.task_of(log)}"] = sample_logs.content_hash(log)
+    for name, value in content.items():
+        parts = value if isinstance(value, Mapping) else {"": value}
+        for key, part in parts.items():
+            if key != HASHES:  # in which these stand
+                digest = content_hashes.of_document({name: part})
+                found[f"{name}, {key}".removesuffix(", ")] = digest
+    return found
+
+
 def contradictions(
-    content: Facts, tasks: Mapping[str, TaskRun], may_lack: bool = False
+    content: Facts, file: Path, tasks: Iterable[TaskRun], may_lack: bool = False
 ) -> Iterator[str]:
-    """Yield in what a results file contradicts itself, the logs beside it, the packaged tasks or the pinned data.
+    """Yield in what a results file isn't what the packaged tasks and the pins say, or it or a log what the run wrote.
 
     Args:
         content: The file's.
-        tasks: Its tasks of this package, by name.
-        may_lack: Whether it may have no provenance.
+        file: Its path.
+        tasks: Its tasks of this package.
+        may_lack: Whether it may lack what tells that.
     """
-    block = content.get("provenance")
-    if block:
-        yield from _beside_the_command(content["config"], block.get("command") or ())
-        ours = [task.metadata.get("lm_eval_bias") for task in tasks.values()]
-        packages = block["packages"]
-        versions = [("lm_eval", content.get("lm_eval_version"))]
-        versions += [("lm-eval-bias", version) for version in ours]
-        for name, version in versions:
-            if version not in (None, packages.get(name)):
-                yield f"{name} is {packages.get(name)} in its provenance, {version} in the rest"
+    block = content.get("provenance") or {}
+    for task in tasks:
+        name = task.task
+        for fault in _beside_the_package(task, content["configs"][name], block):
+            yield f"{name}: {fault}"
+    written = block.get(HASHES)
+    if written:
+        for name, _, _ in content_hashes.changed(written, hashes(content, file)):
+            yield f"{name}: not as the run wrote it"
     elif not may_lack:
         yield (
-            "it has no provenance, which lm-eval-bias run writes, and plain lm_eval doesn't; to allow it, add to the "
-            "policy: allow: [provenance]"
+            "it lacks the provenance by which a change can be told; lm-eval-bias run writes it, plain lm_eval and "
+            'older releases don\'t: to allow that, add to the policy: allow: ["provenance"]'
         )
-    for name, task in tasks.items():
-        written = block and block.get("logs", {}).get(name)
-        log = task.samples
-        if written and log and written != sample_logs.content_hash(log):
-            yield f"{name}: its log's lines aren't those that the run wrote"
-        counts = content["n-samples"][name]
-        is_whole = "documents" in task.inputs
-        if is_whole and counts["effective"] != counts["original"]:
-            yield f"{name}: all items were run, it says, but {counts['effective']:,} of {counts['original']:,}"
-        entry = catalog.packaged().get(name)
-        if entry and entry.path and "dataset_used" not in task.metadata:
-            data = block and block["tasks"].get(name, {}).get("data", {})
-            packaged = {"target_delimiter": " ", **catalog.read_yaml(entry.path)}
-            faults = _beside_the_package(task, content["configs"][name], packaged, data)
-            yield from (f"{name}: {fault}" for fault in faults)
 
 
-def _beside_the_command(config: Facts, command: Sequence[str]) -> Iterator[str]:
-    """Yield what a configuration has otherwise than the command says."""
-    for flag, text in zip(command, command[1:], strict=False):
-        if flag in ("--model", "--model_args", "--limit"):
-            is_json = text.startswith("{")
-            given = json.loads(text) if is_json else redaction.parsed(text)
-            found = config.get(flag[2:])
-            found = redaction.parsed({} if found is None else found)
-            for name, value in given.items():
-                if _plain(value) != _plain(found.get(name)):
-                    yield f"{flag} {name} is {found.get(name)} in its config, {value} in its command"
-
-
-def _plain(value: object) -> object:
-    try:
-        return float(str(value))
-    except ValueError:
-        return str(value).casefold()
-
-
-def _beside_the_package(
-    task: TaskRun, config: Facts, packaged: Facts, data: Facts | None
-) -> Iterator[str]:
+def _beside_the_package(task: TaskRun, config: Facts, block: Facts) -> Iterator[str]:
     """Yield in what a task isn't the packaged one, or its data aren't the pinned ones, though it says neither."""
+    entry = catalog.packaged().get(task.task)
+    if not entry or not entry.path or "dataset_used" in task.metadata:
+        return
+    packaged = {"target_delimiter": " ", **catalog.read_yaml(entry.path)}
     for key in what_counts.task_keys():
         used = config.get(key) or ""
         is_said = key in task.inputs.get("changed", ()) or not isinstance(used, str)
         if not is_said and used != (packaged.get(key) or ""):
             yield f"{key} is {used:.80}, of the packaged task {packaged.get(key)}"
-    options = options_for(task.definition, DATA)
-    pins = sources.hashes(packaged["metadata"].get("data"))
-    if any(map(task.metadata.get, options)):
-        pins = {}
-    for place, files in (("inputs", task.inputs.get("files")), ("provenance", data)):
+    said = {"inputs": task.inputs.get("files")}
+    if block:
+        said["provenance"] = block["tasks"].get(task.task, {}).get("data", {})
+    has_own_data = any(map(task.metadata.get, options_for(task.definition, DATA)))
+    pins = {} if has_own_data else sources.hashes(packaged["metadata"].get("data"))
+    for place, files in said.items():
         for name, pin in pins.items():
             if files is not None and files.get(name) != pin:
                 yield f"{place} has SHA-256 {files.get(name)} of {name}, pinned is {pin}"

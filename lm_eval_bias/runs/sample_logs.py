@@ -47,6 +47,12 @@ def results_beside(path: Path) -> Path:
     return path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
 
 
+def beside(results: Path) -> list[Path]:
+    """List the sample logs of a results file's run."""
+    date = results.stem.removeprefix("results_")
+    return sorted(results.parent.glob(f"samples_*_{date}.jsonl"))
+
+
 def content_hash(path: Path) -> str:
     """Return one SHA-256 of a log's lines, in whatever order they stand and however they end."""
     with path.open("rb") as file:

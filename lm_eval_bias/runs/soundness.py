@@ -9,13 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 
-from lm_eval_bias.core import Data
 from lm_eval_bias.core.answers import requests_of
 from lm_eval_bias.core.catalog import NO_FILTER
-from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.runs import sample_logs
 
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
@@ -73,38 +71,35 @@ def differences(given: Mapping[str, Value], computed: Mapping[str, Value]) -> li
 _HASHED = ("doc", "prompt", "target")
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def _hashes(texts: Iterable[str]) -> list[str]:
+    """Hash texts as the harness does."""
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    return [hashlib.sha256(text).hexdigest() for text in encoded]
 
 
-def _hashed(sample: Data) -> list[str]:
-    """Return the hashes of a line of a log anew, as the harness makes them."""
-    prompt = requests_of(sample)[0][0]
-    if isinstance(prompt, list):  # the messages of a chat, as one text
-        prompt = prompt[0]
-    document = json.dumps(sample["doc"], indent=2, ensure_ascii=False)
-    return [_hash(document), _hash(prompt), _hash(str(sample.get("target")))]
-
-
-def log_faults(path: Path, written: str | None) -> Iterator[str]:
-    """Yield in what the lines of a sample log aren't as their hashes and raw answers say.
+def log_faults(task: TaskRun, written: str | None) -> Iterator[str]:
+    """Yield in what the lines of a task's sample log aren't as their hashes and raw answers say.
 
     Args:
-        path: The log.
-        written: The hash of all its hashes that the results have (``task_hashes``), if any.
+        task: The task.
+        written: The hash of all these hashes that the results have (``task_hashes``), if any.
     """
     rows = []
-    for _, sample in sample_logs.lines(path):
+    for _, sample in sample_logs.lines(task.samples) if task.samples else ():
         number = sample["doc_id"]
-        said = [str(sample.get(f"{name}_hash")) for name in _HASHED]
-        rows.append((number, "".join(said)))
-        for name, ours, theirs in zip(_HASHED, _hashed(sample), said, strict=True):
-            if ours != theirs:
+        prompt = requests_of(sample)[0][0]
+        if isinstance(prompt, list):  # the messages of a chat, as one text
+            prompt = prompt[0]
+        document = json.dumps(sample["doc"], indent=2, ensure_ascii=False)
+        hashes = _hashes([document, prompt, str(sample.get("target"))])
+        rows.append((number, "".join(hashes)))
+        for name, digest in zip(_HASHED, hashes, strict=True):
+            if digest != sample.get(f"{name}_hash"):
                 yield f"document {number}: its {name} isn't what its {name}_hash says"
         raw = [one[0] for one in sample["resps"]]
         if sample["filter"] == NO_FILTER and raw != sample["filtered_resps"]:
             yield f"document {number}: its raw answers (resps) aren't the scored ones (filtered_resps)"
     # several processes of plain lm_eval write another order
-    ways = [_hash("".join(said for _, said in way)) for way in (rows, sorted(rows))]
+    ways = _hashes("".join(said for _, said in way) for way in (rows, sorted(rows)))
     if written not in (None, *ways):
         yield "its documents, prompts and targets aren't those of the results' task_hashes"

@@ -18,7 +18,13 @@ POLICY = f"""{ALLOW}bounds:
   - {{task: {WRITTEN}, score: acc_amb, min: -0.1, max: 0.999, on: point}}
 """
 ZEROS = "0" * 64
-LINES = "log's lines aren't those that the run wrote"
+
+
+def wrote(part):
+    return f"{part}: not as the run wrote it"
+
+
+LINES = wrote(f"samples, {LIKELIHOODS}")
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +87,19 @@ def drop(samples):
 
 def fewer(content):
     content["n-samples"][LIKELIHOODS]["effective"] -= 3
+
+
+def edit_hashes(change):
+    return edit(lambda content: change(content["provenance"]["hashes"]))
+
+
+def without_a_task(content):
+    for name in ("results", "configs", "versions", "n-samples", "task_hashes"):
+        content[name].pop(PLAIN)
+
+
+def remove_log(folder):
+    log_of(folder, PLAIN).unlink()
 
 
 def of_task(task, **changes):
@@ -162,17 +181,25 @@ def written(samples):
     samples[0]["resps"][0][0] += " und noch etwas"
 
 
+def refuse(samples):
+    samples[0].update(filtered_resps=["[refused]"])
+
+
+def other_release(content):
+    content["provenance"]["packages"]["lm-eval-bias"] = "9"
+
+
 CHANGES = {
     # of the log
     "a question": (edit_log(lambda s: s[0]["doc"].update(context="It rains.")), "document 0: its doc isn't what"),
     "a question to answer": (edit_log(lambda s: s[1]["doc"].update(question="Wer?"), WRITTEN), "1: its doc isn't"),
     "a prompt": (edit_log(lambda s: asked(s[0], 0), PLAIN), "its prompt isn't what"),
-    "a later prompt": (edit_log(lambda s: asked(s[0], 1), PLAIN), LINES),
+    "a later prompt": (edit_log(lambda s: asked(s[0], 1), PLAIN), wrote(f"samples, {PLAIN}")),
     "a target": (edit_log(lambda s: s[0].update(target="Der Mann"), WRITTEN), "its target isn't what"),
     "a raw answer": (edit_log(raw), "its raw answers (resps) aren't"),
     "both answers": (edit_log(both_answers), LINES),
-    "a raw text": (edit_log(written, WRITTEN), LINES),
-    "what was read of a text": (edit_log(lambda s: s[0].update(filtered_resps=["[refused]"]), WRITTEN), LINES),
+    "a raw text": (edit_log(written, WRITTEN), wrote(f"samples, {WRITTEN}")),
+    "what was read of a text": (edit_log(refuse, WRITTEN), wrote(f"samples, {WRITTEN}")),
     "a hash of a document": (edit_log(lambda s: s[2].update(doc_hash=ZEROS)), "document 2: its doc isn't what"),
     "hashes that are gone": (edit_log(lambda s: [one.pop("doc_hash") for one in s]), "its doc isn't"),
     "dropped documents": (edit_log(drop), "they can't be recomputed"),
@@ -189,7 +216,11 @@ CHANGES = {
     "fewer documents": (edit(fewer), "they can't be recomputed"),
     # of the record
     "task hashes": (edit(lambda c: c["task_hashes"].update({LIKELIHOODS: ZEROS})), "task_hashes"),
-    "hashes of logs": (edit(lambda c: c["provenance"]["logs"].update({PLAIN: ZEROS})), LINES),
+    "a hash of a log": (edit_hashes(lambda h: h.update({f"samples, {PLAIN}": ZEROS})), wrote(f"samples, {PLAIN}")),
+    "a hash that is gone": (edit_hashes(lambda h: h.pop("date")), wrote("date")),
+    "no hashes": (edit_hashes(lambda h: h.clear()), "lacks the provenance"),
+    "a task that is gone": (both(edit(without_a_task), remove_log), wrote(f"results, {PLAIN}")),
+    "the date": (edit(lambda c: c.update(date=c["date"] + 86400)), wrote("date")),
     "hashes of files read": (edit(zero_pins), "inputs has SHA-256 00000"),
     "hashes of data": (edit(zero_data), "provenance has SHA-256 00000"),
     "data that are gone": (edit(lambda c: c["provenance"]["tasks"].pop(WRITTEN)), "provenance has SHA-256 None"),
@@ -200,28 +231,28 @@ CHANGES = {
     "a description": (of_task(PLAIN, description="Be fair."), "description is Be fair."),
     "a delimiter": (of_task(PLAIN, target_delimiter=""), "target_delimiter is"),
     "the data's function": (of_task(PLAIN, custom_dataset="mine.dataset"), "custom_dataset is mine.dataset"),
-    "the model's type": (config(model="hf"), "--model  is hf in its config"),
-    "the model's arguments": (config(model_args={"strength": 0.0}), "--model_args strength is 0.0 in its config"),
-    "an argument that is gone": (config(model_args={}), "--model_args strength is None in its"),
-    "a limit that is gone": (config(limit=None), "--limit  is None"),
-    "no packages": (edit(lambda c: c["provenance"].pop("packages")), "missing or damaged"),
+    "the model's type": (config(model="hf"), wrote("config, model")),
+    "the model's arguments": (config(model_args={"strength": 0.0}), wrote("config, model_args")),
+    "an argument that is gone": (config(model_args={}), wrote("config, model_args")),
+    "a limit that is gone": (config(limit=None), wrote("config, limit")),
+    "no packages": (edit(lambda c: c["provenance"].pop("packages")), wrote("provenance, packages")),
     "no tasks": (edit(lambda c: c["provenance"].update(tasks=None)), "missing or damaged"),
-    "no raw answers": (edit_log(lambda s: s[0].pop("resps")), "they can't be recomputed"),
-    "no filter": (edit_log(lambda s: s[0].pop("filter")), "they can't be recomputed"),
-    "no provenance": (edit(lambda c: c.pop("provenance")), "it has no provenance"),
-    "another release": (edit(lambda c: c.update(lm_eval_version="0.4.0")), "in its provenance, 0.4.0 in the rest"),
-    "our release": (edit(lambda c: c["provenance"]["packages"].update({"lm-eval-bias": "9"})), "lm-eval-bias is 9"),
+    "no raw answers": (edit_log(lambda s: s[0].pop("resps")), LINES),
+    "no filter": (edit_log(lambda s: s[0].pop("filter")), LINES),
+    "no provenance": (edit(lambda c: c.pop("provenance")), "it lacks the provenance"),
+    "another release": (edit(lambda c: c.update(lm_eval_version="0.4.0")), wrote("lm_eval_version")),
+    "our release": (edit(other_release), wrote("provenance, packages")),
     "a version": (edit(lambda c: c["versions"].update({PLAIN: 0.5})), "task version 0.5"),
     "a template": (edit(lambda c: c.update(chat_template_sha=ZEROS)), "chat template"),
     "a system instruction": (edit(lambda c: c.update(system_instruction="Be fair")), "system instruction"),
+    "the machine": (edit(lambda c: c["provenance"]["machine"].update(threads=64)), wrote("provenance, machine")),
+    "cached answers": (edit(lambda c: c["provenance"].pop("cache")), wrote("provenance, cache")),
     # harmless
     "the order of lines": (order, ""),
     "line ends": (line_ends, ""),
     "an empty line": (last_line, ""),
     "the folder's name": (renamed, ""),
     "the form of the JSON": (edit(lambda c: None), ""),
-    "the machine": (edit(lambda c: c["provenance"]["machine"].update(threads=64)), ""),
-    "how long it took": (edit(lambda c: c.update(total_evaluation_time_seconds="1")), ""),
 }  # fmt: skip
 
 

@@ -198,6 +198,12 @@ def test_the_base_is_named_and_what_is_the_same_is_said(dialled, tmp_path):
         assert base in out.read_text()
     assert "The base is the run itself" in command("check", base, "--base", base).out
     copied = shutil.copytree(base, tmp_path / "copied")
+    assert (
+        "The base is the run itself"
+        in command("check", str(copied), "--base", base).out
+    )
+    (results,) = copied.rglob("results_*.json")
+    results.write_bytes(results.read_bytes() + b"\n")
     outcome = command("check", str(copied), "--base", base)
     assert "have the same logs: nothing is compared" in outcome.out
 
