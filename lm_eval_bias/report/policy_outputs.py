@@ -95,9 +95,8 @@ def _sentences(findings: Iterable[GateFinding]) -> list[str]:
     sentences = []
     for task, score, value, asked, found, why in _rows(findings):
         about = f"{task}, {score}{value and f': {value}'}"
-        parts = {"required": asked, "found": found, "why": why}
-        named = (f"{name}: {text}" for name, text in parts.items() if text)
-        sentences.append(joined(about, *named))
+        found = found and f"found: {found}"
+        sentences.append(joined(about, asked, found, why and f"why: {why}"))
     return sentences
 
 
@@ -189,25 +188,14 @@ class JudgedRun:
                 shared.append(sentence)
         return [_introduced("Run", here), _introduced("Base", there), *shared[:1]]
 
-    def verdict(self) -> str:
-        """Say in one line how many findings are violated, and which is the first."""
-        violated = [finding for finding in self.findings if not finding.holds]
-        count = len(self.findings)
-        if not violated:
-            return f"all {count} hold"
-        (first,) = _sentences(violated[:1])
-        return f"{len(violated)} of {count} violated, first {first}"
-
 
 def _installed_from() -> str:
-    """Return the commit, or the archive's or installed files' hash, that this package is; empty where none is kept."""
+    """Return the commit or the archive's hash that this package was installed from; empty where pip kept none."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         package = metadata.distribution("lm-eval-bias")
         told = json.loads(package.read_text("direct_url.json") or "{}")
-        commit = told.get("vcs_info", {}).get("commit_id")
-        archive = told.get("archive_info", {}).get("hash")
-        listing = (package.read_text("RECORD") or "").encode()
-        return commit or archive or f"RECORD {hashlib.sha256(listing).hexdigest()}"
+        archive = told.get("archive_info", {}).get("hash", "")
+        return str(told.get("vcs_info", {}).get("commit_id", archive))
     return ""
 
 
@@ -320,15 +308,22 @@ class Judged:
         """Write the findings of each run, what is violated first."""
         blocks = []
         for judged in self.runs:
-            told = [f"{judged.run.name}: {judged.verdict()}", *judged.head]
-            rows = [*map(_wrapped, told), ""]
             # bounds before what is asked of a run
             findings = sorted(
                 judged.findings, key=lambda f: isinstance(f.required, str)
             )
-            for word, holds in (("VIOLATED", False), ("holds", True)):
-                of_kind = [f for f in findings if f.holds == holds]
-                rows += [_wrapped(text, f"{word:10}") for text in _sentences(of_kind)]
+            missed = [finding for finding in findings if not finding.holds]
+            violated = _sentences(missed)
+            holding = _sentences(finding for finding in findings if finding.holds)
+            outcome = f"all {len(findings)} hold"
+            if missed:
+                outcome = (
+                    f"{len(missed)} of {len(findings)} violated, first {violated[0]}"
+                )
+            told = [f"{judged.run.name}: {outcome}", *judged.head]
+            rows = [*map(_wrapped, told), ""]
+            rows += [_wrapped(text, "VIOLATED  ") for text in violated]
+            rows += [_wrapped(text, "holds     ") for text in holding]
             blocks.append("\n".join(rows) + "\n")
         return "\n".join(blocks)
 
