@@ -315,7 +315,8 @@ def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFi
         ours = [task for task in run.tasks.values() if Path(task.record.file) == file]
         may_lack = PROVENANCE in policy.allow
         lines = provenance.contradictions(content, file, ours, may_lack)
-        findings.append(proof("", PROVENANCE, "files as the run wrote them", lines))
+        required = f"{file.name} and its logs as the run wrote them"
+        findings.append(proof("", PROVENANCE, required, lines))
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
         hashed = hashes.get(task.task)
         items = measurement.items_run(task) or f"all {task.documents:,} items"

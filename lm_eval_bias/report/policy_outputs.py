@@ -23,8 +23,18 @@ from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.verdict import GateFinding, proof
 from lm_eval_bias.report import made_by, tables, templates
 
-_REQUIRED = {"interval": "the whole interval", "point": "the value"}
-_MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
+# what a bound asks for, the words for its ends, and how it is missed
+_KINDS = {
+    "interval": ("the whole interval", "at least", "at most", "reaches"),
+    "point": ("the value", "at least", "at most", "is"),
+    "evidence": ("not shown to be", "below", "above", "lies entirely"),
+}
+
+
+def _ends(bound: Bound, low: str, high: str) -> list[tuple[str, float]]:
+    """List the ends that a bound has, each with its word."""
+    ends = ((low, bound.low), (high, bound.high))
+    return [(word, end) for word, end in ends if math.isfinite(end)]
 
 
 def required(finding: GateFinding) -> str:
@@ -32,27 +42,17 @@ def required(finding: GateFinding) -> str:
     bound = finding.required
     if isinstance(bound, str):
         return bound
+    asked, low, high, _ = _KINDS[bound.on]
     # as written: rounded, what violates it could seem to meet it
-    low = f"{bound.low:.15g}"
-    high = f"{bound.high:.15g}"
-    if bound.on == "evidence":  # met unless the whole interval lies outside
-        ends = []
-        if math.isfinite(bound.low):
-            ends.append(f"below {low}")
-        if math.isfinite(bound.high):
-            ends.append(f"above {high}")
-        return f"not shown to be {' or '.join(ends)}"
-    if math.isinf(bound.low):
-        return f"{_REQUIRED[bound.on]} at most {high}"
-    if math.isinf(bound.high):
-        return f"{_REQUIRED[bound.on]} at least {low}"
-    return f"{_REQUIRED[bound.on]} within {low} and {high}"
+    ends = [f"{word} {end:.15g}" for word, end in _ends(bound, low, high)]
+    return f"{asked} {(' or ' if bound.on == 'evidence' else ' and ').join(ends)}"
 
 
 def says(finding: GateFinding) -> str:
     """Say how a bound is missed; "" where it is met."""
     if isinstance(finding.required, Bound) and finding.side:
-        return f"{_MISSED[finding.required.on]} {significant(finding.excess)} {finding.side}"
+        *_, missed = _KINDS[finding.required.on]
+        return f"{missed} {significant(finding.excess)} {finding.side}"
     return finding.problem
 
 
@@ -112,9 +112,9 @@ def case(finding: GateFinding) -> str:
     bound = finding.required
     if isinstance(bound, str):
         return finding.score
-    kind = "distance" if math.isfinite(bound.distance) else "min"
-    if kind == "min" and math.isfinite(bound.high):
-        kind = "min and max" if math.isfinite(bound.low) else "max"
+    kind = " and ".join(word for word, _ in _ends(bound, "min", "max"))
+    if math.isfinite(bound.distance):
+        kind = "distance"
     return f"{finding.score}, {kind}, {bound.on}"
 
 
@@ -135,7 +135,8 @@ def _origin(run: Run) -> Data:
     found = made_by.facts(run)
     records = run.records
     said: Data = {"run": run.name, "path": str(run.path)}
-    said["made"] = ", ".join(record.made for record in records if record.made)
+    moments = sorted({record.made for record in records if record.made})
+    said["made"] = ", ".join(moments)
     for fact in what_counts.facts().values():
         if fact.gate == "said" and fact.name in found:
             said[fact.name] = found[fact.name]

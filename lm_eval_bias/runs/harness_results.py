@@ -322,10 +322,9 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
     cache = block.get("cache")
     arguments = _arguments_by_fact(config.get("model_args"))
     date = content.get("date")
-    made = None
+    made = ""
     if date:
         moment = datetime.datetime.fromtimestamp(date, datetime.timezone.utc)
-        date = moment.date().isoformat()
         made = moment.strftime("%Y-%m-%d %H:%M:%S")
     prompt = PromptUsed(
         content.get("chat_template_sha"),
@@ -351,8 +350,8 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
         cache=CacheUsed(**cache) if cache else None,
         limit=config.get("limit"),
         files=_files((block.get("tasks") or {}).values()),
-        date=date or None,
-        made=made,
+        date=made[:10] or None,
+        made=made or None,
         command=shlex.join(block.get("command") or ()),
         file=file,
     )

@@ -207,19 +207,19 @@ def contradictions(
         may_lack: Whether it may lack what tells that.
     """
     block = content.get("provenance") or {}
+    written = block.get(HASHES) or {}
+    if not written and not may_lack:
+        yield (
+            "it lacks the provenance by which a change is found; lm-eval-bias run writes it, plain lm_eval and "
+            'older releases don\'t: to allow that, add to the policy: allow: ["provenance"]'
+        )
     for task in tasks:
         name = task.task
         for fault in _beside_the_package(task, content["configs"][name], block):
             yield f"{name}: {fault}"
-    written = block.get(HASHES)
-    if written:
-        for name, _, _ in content_hashes.changed(written, hashes(content, file)):
-            yield f"{name}: not as the run wrote it"
-    elif not may_lack:
-        yield (
-            "it lacks the provenance by which a change can be told; lm-eval-bias run writes it, plain lm_eval and "
-            'older releases don\'t: to allow that, add to the policy: allow: ["provenance"]'
-        )
+    now = hashes(content, file) if written else {}
+    for name, _, _ in content_hashes.changed(written, now):
+        yield f"{name}: not as the run wrote it"
 
 
 def _beside_the_package(task: TaskRun, config: Facts, block: Facts) -> Iterator[str]:
@@ -232,7 +232,7 @@ def _beside_the_package(task: TaskRun, config: Facts, block: Facts) -> Iterator[
         used = config.get(key) or ""
         is_said = key in task.inputs.get("changed", ()) or not isinstance(used, str)
         if not is_said and used != (packaged.get(key) or ""):
-            yield f"{key} is {used:.80}, of the packaged task {packaged.get(key)}"
+            yield f"{key} is {used[:80]!r}, of the packaged task {packaged.get(key)!r}"
     said = {"inputs": task.inputs.get("files")}
     if block:
         said["provenance"] = block["tasks"].get(task.task, {}).get("data", {})

@@ -261,6 +261,8 @@ def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
 )
 def test_a_verdict_says_which_commit_or_archive_judged(kept, says, monkeypatch):
     class Installed:
+        version = "1"
+
         def read_text(self, name):
             return json.dumps(kept) if kept and name == "direct_url.json" else None
 
