@@ -35,14 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: There is no run, or a file can't be written.
     """
-    output_format = output.format_of(arguments.format, arguments.output, output.TEXT)
+    output_format = output.format_of(arguments)
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_task=True)
     boards = building.boards(runs)
     problems += building.foreign(runs)
     output.name_problems(problems)
-    text = board_reports.render(output_format, boards, runs, problems, arguments.scores)
+    board = board_reports.BoardReport(boards, runs, problems, arguments.scores)
     tasks = f"{len(boards)} task{'s' * (len(boards) != 1)}"
     summary = f"{arguments.output}: {tasks}, {len(runs)} run{'s' * (len(runs) != 1)}"
-    output.deliver(text, arguments.output, summary)
+    output.deliver(board.render(output_format), arguments.output, summary)
     return 0

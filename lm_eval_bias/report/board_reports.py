@@ -1,9 +1,10 @@
-"""Boards, in each format of ``lm-eval-bias leaderboard``: a table a task, a row a model, a column a score."""
+"""Boards, as ``lm-eval-bias leaderboard`` writes them: a table a task, a row a model, a column a score."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from lm_eval_bias.boards.building import (
@@ -42,7 +43,8 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import listings, made_by, overview, tables, templates
+from lm_eval_bias.report import listings, made_by, overview
+from lm_eval_bias.report.outputs import Output
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
@@ -219,12 +221,7 @@ def summary(
         boards: The boards.
         runs: Their runs.
         names: Scores; each task's primary ones if empty.
-
-    Raises:
-        BadOption: No board has a score of that name.
     """
-    known = {c.name for board in boards for c in (*board.columns, *board.others)}
-    check_scores(names, known)
     heads: list[Column] = []
     columns: list[dict[str, Cell]] = []  # by model
     footnotes = Footnotes()
@@ -371,46 +368,56 @@ def _board_data(board: Board) -> Mapping[str, object]:
     }
 
 
-def render(
-    style: str,
-    boards: Sequence[Board],
-    runs: Sequence[Run],
-    problems: Sequence[Problem],
-    names: Sequence[str] = (),
-) -> str:
-    """Write the boards of some runs.
+@dataclass(frozen=True)
+class BoardReport(Output):
+    """The boards of some runs: a section per task; ``csv`` has a line per model and score.
 
-    Args:
-        style: ``html``, ``md`` or ``text``, a section per task; ``latex``, its tables; ``csv``, a line per model and
-            score; or ``json``, everything.
+    Attributes:
         boards: The boards.
         runs: The runs.
         problems: Files that were passed over.
         names: Scores in the first table; each task's primary ones if empty.
-
-    Raises:
-        BadOption: No board has a score of that name.
     """
-    if style == "csv":
-        return tables.csv_text(_COLUMNS, _lines(boards))
-    if style == "json":
-        data = {
+
+    boards: Sequence[Board]
+    runs: Sequence[Run]
+    problems: Sequence[Problem] = ()
+    names: Sequence[str] = ()
+    template = "leaderboard"
+
+    def __post_init__(self) -> None:
+        """Refuse scores that no board has.
+
+        Raises:
+            BadOption: There is one.
+        """
+        known = {c.name for b in self.boards for c in (*b.columns, *b.others)}
+        check_scores(self.names, known)
+
+    def context(self) -> Mapping[str, object]:
+        """Override."""
+        return {
+            "title": TITLE,
             "reading": READING,
-            "problems": [problem.as_data() for problem in problems],
-            "boards": [_board_data(board) for board in boards],
+            "no_sum": NO_SUM,
+            "notes": notes,
+            "origins": origins,
+            "summary": summary(self.boards, self.runs, self.names),
+            "board_table": table,
+            "language_tables": language_tables,
+            "boards": self.boards,
+            "runs": self.runs,
+            "problems": self.problems,
         }
-        return tables.json_text(data, indent=1)
-    return templates.render(
-        f"leaderboard.{templates.ENDINGS[style]}.j2",
-        title=TITLE,
-        reading=READING,
-        no_sum=NO_SUM,
-        notes=notes,
-        origins=origins,
-        summary=summary(boards, runs, names),
-        board_table=table,
-        language_tables=language_tables,
-        boards=boards,
-        runs=runs,
-        problems=problems,
-    )
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        """Override."""
+        return _COLUMNS, _lines(self.boards)
+
+    def data(self) -> object:
+        """Override."""
+        return {
+            "reading": READING,
+            "problems": [problem.as_data() for problem in self.problems],
+            "boards": [_board_data(board) for board in self.boards],
+        }
