@@ -637,7 +637,7 @@ def leaderboard(
     from lm_eval_bias.report import board_reports
     from lm_eval_bias.runs import run_discovery
 
-    named = list(map(os.fspath, paths))
+    named = [os.fspath(path) for path in paths]
     runs, problems = run_discovery.read(named, by_task=True)
     boards = building.boards(runs)
     problems += building.foreign(runs)
