@@ -136,7 +136,7 @@ def of_checkpoint(
             times = [facts.st_mtime_ns, facts.st_ctime_ns]
             state = [facts.st_size, facts.st_ino, *times]
             if place not in known or known[place][:-1] != state:
-                known[place] = [*state, _of_file(path)]
+                known[place] = [*state, of_file(path)]
             digests[path.name] = known[place][-1]
     return digests
 
@@ -177,7 +177,8 @@ def changed(then: Facts, now: Facts) -> Iterator[tuple[str, str | None, str | No
             yield name, old, new
 
 
-def _of_file(path: Path) -> str:
+def of_file(path: Path) -> str:
+    """SHA-256 of a file of any size, as ``sha256sum`` prints it."""
     with path.open("rb") as file:
         digest = hashlib.sha256()
         for chunk in iter(lambda: file.read(1 << 20), b""):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, catalog, redaction
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import UNFINISHED, why, writing
+from lm_eval_bias.core.files import UNFINISHED, why, write_whole, writing
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.evaluation import planned, preflight, suites
 from lm_eval_bias.evaluation.planned import Planned
@@ -274,12 +274,12 @@ def save(
 def _vouch(files: Sequence[Path]) -> None:
     """Write into a run's results the hashes of all that it wrote, by which a change can be told."""
     for file in (file for file in files if file.suffix == ".json"):
-        # a file that was cut isn't kept
+        # one that was cut isn't kept; where the disk is full, it stays as it is
         with contextlib.suppress(ValueError, OSError, KeyError):
             results = json.loads(file.read_text(encoding="utf-8"))
             results["provenance"][provenance.HASHES] = provenance.hashes(results, file)
             text = json.dumps(results, indent=2, ensure_ascii=False)
-            file.write_text(text, encoding="utf-8")
+            write_whole(file, text.encode())
 
 
 def _is_whole(file: Path, samples: list[Any] | None) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
 import textwrap
@@ -146,11 +145,7 @@ def _origin(run: Run) -> Data:
     results = [Path(record.file) for record in records]
     logs = [task.samples for task in run.tasks.values() if task.samples]
     for kind, paths in (("results", results), ("logs", logs)):
-        said[kind] = {
-            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in paths
-            if path.is_file()
-        }
+        said[kind] = {p.name: content_hashes.of_file(p) for p in paths if p.is_file()}
     return said
 
 
@@ -245,7 +240,7 @@ class Judged:
             made["installed_from"] = installed
         path = expanded(self.policy or "-")
         if path.is_file():
-            made["policy_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+            made["policy_sha256"] = content_hashes.of_file(path)
         return made
 
     def verify(self, evidence: Data) -> None:

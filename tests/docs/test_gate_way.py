@@ -99,6 +99,12 @@ def test_six_models_on_the_way_through_the_page(
     again = command(*verified)
     assert again.status == bool(says)
     assert "holds the run, evidence" in " ".join(again.out.split())
-    results = next(Path("thisweek").rglob("results_*.json"))
-    results.write_bytes(results.read_bytes() + b"\n")
-    assert "VIOLATED the run, evidence" in " ".join(command(*verified).out.split())
+    for file in (
+        Path("trial.yaml"),
+        next(Path("lastweek").rglob("samples_*.jsonl")),
+        next(Path("thisweek").rglob("results_*.json")),
+    ):
+        kept = file.read_bytes()
+        file.write_bytes(kept + b"\n")
+        assert "VIOLATED the run, evidence" in " ".join(command(*verified).out.split())
+        file.write_bytes(kept)

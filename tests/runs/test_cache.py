@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import sqlite3
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from lm_eval.api.instance import Instance
@@ -11,6 +13,8 @@ from lm_eval.api.model import CachingLM
 
 from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.gate import verdict
 from lm_eval_bias.harness import servers
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import harness_results, measurement, provenance
@@ -106,6 +110,26 @@ def test_a_name_of_the_hub_whose_main_moved_is_another_model(hub, tmp_path):
     both = provenance.weights({**given, "peft": "org/adapter"})
     assert both == {"pretrained commit": "b" * 40, "peft commit": "c" * 40}
     assert provenance.weights({"pretrained": "org/unknown"}) == {}
+
+
+def test_weights_of_the_hub_are_told_by_their_commit(hub):
+    """What a name stands for may have moved; an adapter is named beside its base."""
+    hub("a" * 40)
+    hub("c" * 40, "org/adapter", "adapter_config.json")
+    given = {"pretrained": "org/model"}
+    config = {"model": "hf", "model_args": given}
+    block = {"model": provenance.weights(given)}
+    made = harness_results.record({"config": config, "provenance": block})
+    run = Run("model", Path("run.json"), {"t": SimpleNamespace(record=made)})
+    assert verdict.made_by(run, "org/model").holds
+    tuned = verdict.made_by(run, "pretrained=org/model,peft=org/adapter")
+    assert tuned.problem == f"peft commit, commit: None in the run, {'c' * 40} there"
+    hub("b" * 40)
+    assert verdict.made_by(run, f"pretrained=org/model,revision={'a' * 40}").holds
+    moved = verdict.made_by(run, "org/model").problem
+    assert moved.endswith(f"{'a' * 40} in the run, {'b' * 40} there")
+    with pytest.raises(BiasError, match="no model of the Hub in the cache"):
+        verdict.made_by(run, "org/unknown")
 
 
 def test_answers_of_a_model_that_is_not_known_are_refused(tmp_path):
@@ -207,9 +231,9 @@ def test_a_file_is_read_again_only_in_another_state(tmp_path, monkeypatch):
     weights, read = tmp_path / "m" / "model.safetensors", []
     weights.parent.mkdir()
     weights.write_bytes(b"one")
-    whole = content_hashes._of_file
+    whole = content_hashes.of_file
     monkeypatch.setattr(
-        content_hashes, "_of_file", lambda path: read.append(path) or whole(path)
+        content_hashes, "of_file", lambda path: read.append(path) or whole(path)
     )
     given = {"pretrained": str(weights.parent)}
     first = provenance.weights(given)
