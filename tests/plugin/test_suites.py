@@ -14,7 +14,7 @@ import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, files, registry, run_data
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics.question_answering import design_of
+from lm_eval_bias.custom_metrics.question_answering import diff_bias
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.evaluation.planned import Planned
@@ -156,9 +156,9 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
             for d in docs
         ]
         for context in ("amb", "disamb"):
-            assert design_of(
-                records, kind="diff_bias", context=context
-            ).value == pytest.approx(0, abs=1e-12)
+            assert diff_bias(records, context=context).value == pytest.approx(
+                0, abs=1e-12
+            )
     orders = Counter(tuple(doc["order"]) for doc in docs).values()
     assert max(orders) - min(orders) <= 2 * 4  # all six about equally often
 
