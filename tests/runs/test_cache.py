@@ -1,5 +1,6 @@
 """Files of models and of --use_cache, which know whose answers they hold."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -259,6 +260,13 @@ def test_a_gate_knows_which_weights_made_a_run_and_when(tmp_path, said):
         outcome = command("check", out, "--policy", str(policy), *more)
         return outcome.status, outcome.out + outcome.err
 
+    # what sha256sum prints of the file stands in report and verdict
+    digest = hashlib.sha256(
+        (model_file := Path(model, "model.safetensors")).read_bytes()
+    ).hexdigest()
+    printed = f"{model_file.name} {digest}"
+    assert printed in said("report", out, "--format", "md").replace("\\", "")
+    assert f'"{model_file.name}": "{digest}"' in check("--json")[1]
     copied = shutil.copytree(model, tmp_path / "copied")
     for place in (model, copied):
         assert check("--weights", str(place))[0] == 0
