@@ -308,24 +308,23 @@ def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFi
             changed = f"other versions of {join_some(moved)}: the changelog says which numbers moved"
         text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
         findings.append(told("", "version", text))
-    hashes: Data = {}
-    for file in dict.fromkeys(Path(record.file) for record in run.records):
-        content = read_json(file) if file.is_file() else {}
-        hashes |= content.get("task_hashes", {})
-        ours = [task for task in run.tasks.values() if Path(task.record.file) == file]
+    contents: dict[str, Data] = {}
+    for name in dict.fromkeys(record.file for record in run.records):
+        file = Path(name)
+        content = contents[name] = read_json(file) if file.is_file() else {}
+        ours = [task for task in run.tasks.values() if task.record.file == name]
         may_lack = PROVENANCE in policy.allow
         lines = provenance.contradictions(content, file, ours, may_lack)
         required = f"{file.name} and its logs as the run wrote them"
         findings.append(proof("", PROVENANCE, required, lines))
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
-        hashed = hashes.get(task.task)
         items = measurement.items_run(task) or f"all {task.documents:,} items"
         required = f"the same scores as its sample log ({items})"
         otherwise = 0
         try:
             values, otherwise = rescoring.recompute(task, as_logged)
             lines = chain(
-                soundness.log_faults(task, hashed),
+                soundness.log_faults(task, contents[task.record.file]),
                 soundness.differences(task.scores, values),
             )
         except BiasError as error:

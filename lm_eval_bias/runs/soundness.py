@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import requests_of
 from lm_eval_bias.core.catalog import NO_FILTER
 from lm_eval_bias.core.run_data import TaskRun, Value
@@ -77,12 +78,12 @@ def _hashes(texts: Iterable[str]) -> list[str]:
     return [hashlib.sha256(text).hexdigest() for text in encoded]
 
 
-def log_faults(task: TaskRun, written: str | None) -> Iterator[str]:
+def log_faults(task: TaskRun, content: Facts) -> Iterator[str]:
     """Yield in what the lines of a task's sample log aren't as their hashes and raw answers say.
 
     Args:
         task: The task.
-        written: The hash of all these hashes that the results have (``task_hashes``), if any.
+        content: The results file's, whose ``task_hashes`` have one hash of all these hashes.
     """
     rows = []
     for _, sample in sample_logs.lines(task.samples) if task.samples else ():
@@ -101,5 +102,6 @@ def log_faults(task: TaskRun, written: str | None) -> Iterator[str]:
             yield f"document {number}: its raw answers (resps) aren't the scored ones (filtered_resps)"
     # several processes of plain lm_eval write another order
     ways = _hashes("".join(said for _, said in way) for way in (rows, sorted(rows)))
+    written = content.get("task_hashes", {}).get(task.task)
     if written not in (None, *ways):
         yield "its documents, prompts and targets aren't those of the results' task_hashes"

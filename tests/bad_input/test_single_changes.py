@@ -215,6 +215,7 @@ CHANGES = {
     "a score that is gone": (edit(lambda c: c["results"][LIKELIHOODS].pop("icat,none")), "icat is not in the file"),
     "fewer documents": (edit(fewer), "they can't be recomputed"),
     # of the record
+    "task hashes that are none": (edit(lambda c: c.update(task_hashes=None)), wrote(f"task_hashes, {PLAIN}")),
     "task hashes": (edit(lambda c: c["task_hashes"].update({LIKELIHOODS: ZEROS})), "task_hashes"),
     "a hash of a log": (edit_hashes(lambda h: h.update({f"samples, {PLAIN}": ZEROS})), wrote(f"samples, {PLAIN}")),
     "a hash that is gone": (edit_hashes(lambda h: h.pop("date")), wrote("date")),
