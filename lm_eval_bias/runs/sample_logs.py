@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import defaultdict
@@ -11,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from lm_eval_bias.core import Data, catalog, registry
+from lm_eval_bias.core import Data, catalog, content_hashes, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
     NotOurs,
@@ -44,6 +45,19 @@ def task_of(path: Path) -> str:
 def results_beside(path: Path) -> Path:
     """Return where the results of a sample log's run lie."""
     return path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
+
+
+def beside(results: Path) -> list[Path]:
+    """List the sample logs of a results file's run."""
+    date = results.stem.removeprefix("results_")
+    return sorted(results.parent.glob(f"samples_*_{date}.jsonl"))
+
+
+def content_hash(path: Path) -> str:
+    """Return one SHA-256 of a log's lines, in whatever order they stand and however they end."""
+    with path.open("rb") as file:
+        whole = filter(None, map(bytes.strip, file))
+        return content_hashes.of_all(hashlib.sha256(line).hexdigest() for line in whole)
 
 
 def lines(path: Path) -> Iterator[tuple[str, Data]]:
