@@ -235,8 +235,8 @@ def overview_tables(
 
 def _summed(column: PageColumn, model: str) -> Cell:
     """Write a run's value with its interval, badge and part."""
-    row = column.rows.get(model)
-    if row is None or row.kind == PUBLISHED:
+    row = column.rows.get((RUN, model))
+    if row is None:
         return Cell(NONE)
     cell = row.cells[column.score.name]
     said = (bracketed(cell), board_pages.badge(row, cell), board_pages.part(row))
@@ -327,7 +327,7 @@ class BoardReport(Output):
         labels = [model.label for model in self.models]
         heads, rows = board_pages.table(labels, self.columns)
         papers = board_pages.published_models(self.columns)
-        _, published_rows = board_pages.table(list(papers), self.columns)
+        _, published_rows = board_pages.table(list(papers), self.columns, PUBLISHED)
         return templates.render(
             "leaderboard.html.j2",
             **self.context(),

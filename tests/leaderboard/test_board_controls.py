@@ -159,6 +159,8 @@ def test_csv_of_what_is_shown(page):
         assert float(row["value"]) == cell["value"]
         assert row["model"] == cell["model"]
         assert row["file"].endswith(".json")
+        assert row["unit"]
+        assert row["range_low"]
     browser.evaluate("document.getElementById('json').click()")
     saved = json.loads(browser.evaluate("window.saved[1].text()"))
     assert [model["model"] for model in saved["models"]] == [rows[0]["model"]]
