@@ -13,9 +13,9 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.tasks.regard import classifier, heads, regard_corpus
 from tests.support import tiny
-from tests.support.places import ROOT
+from tests.support.places import PUBLISHED as PUBLISHED_FILES
 
-VECTORS = ROOT.parent / "shared" / "published" / "regard_sbert_embeddings.npz"
+VECTORS = PUBLISHED_FILES / "regard_sbert_embeddings.npz"
 
 
 def random_head(members=2, size=6):
