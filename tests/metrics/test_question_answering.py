@@ -22,7 +22,9 @@ def item(kind="amb", answer="unknown", template="a", **more):
     }  # fmt: skip
 
 
-ALL = GG_BBQ._replace(bounded=("amb", "disamb"))  # every score that there is
+ALL = GG_BBQ._replace(
+    bounded=("amb", "disamb"), printed=()
+)  # every score that there is
 
 
 def named(records=(), terms=ALL, **options):
@@ -114,7 +116,16 @@ def test_answers_that_name_a_person_tell_whether_a_model_understands():
 
 def test_where_a_bound_is_none_there_is_none():
     gone = named().keys() - named(terms=GG_BBQ).keys()
-    assert gone == {"diff_bias_disamb_bound", "diff_bias_disamb_ratio"}
+    assert gone == {"diff_bias_disamb_ratio"}
+    # Subset-I: 208 biased and 276 counter-biased contexts, all answered along stereotypes
+    items = [item("b", B)] * 208 + [item("c", B)] * 276
+    scores = named(terms=GG_BBQ)
+    bias, bound = (
+        scores[f"diff_bias_disamb{kind}"].compute(items) for kind in ("", "_bound")
+    )
+    assert bias.value - bound.value == pytest.approx(68 / 484, abs=1e-12)
+    assert "by up to 0.14" in bound.reason
+    assert scores["diff_bias_disamb_bound"].neutral is None
 
 
 def test_an_items_own_part_has_the_sign_of_its_context():
