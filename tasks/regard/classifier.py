@@ -21,7 +21,7 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.tasks.regard import annotations, heads, regard_corpus
+from lm_eval_bias.tasks.regard import annotations, heads, regard_corpus, released_head
 from lm_eval_bias.tasks.regard.classifier_identity import (
     LABELS,
     Classifier,
@@ -96,12 +96,15 @@ def check(name: Any, language: str | None = None) -> None:
         )
     require_extra("regard")
     kind, _, model = name.partition(":")
-    if not (kind == "sbert" or name == "light" or (kind in ("hub", "head") and model)):
+    named = kind in ("hub", "head", "paper") and model
+    if not (kind == "sbert" or name == "light" or named):
         hint = did_you_mean(kind, ("sbert", "light"))
         raise BiasError(
             f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "
-            "hub:<model>@<revision>, head:<folder>"
+            "hub:<model>@<revision>, head:<folder>, paper:<file>"
         )
+    if kind == "paper" and language not in (None, "de"):
+        raise BiasError(f"classifier {name}: trained on German, not on {language!r}")
     if kind in ("light", "sbert") and language not in (None, *DEFAULT):
         raise BiasError(
             f"classifier {name}: trained on texts in {' and '.join(DEFAULT)}, not in {language!r}: name a "
@@ -249,7 +252,7 @@ def load_hub(name: str) -> HubClassifier:
 
 @lru_cache(maxsize=4)
 def load(name: str, language: str) -> Classifier:
-    """Load a classifier: ``light``, ``sbert``, ``sbert:<encoder>``, ``hub:<model>`` or ``head:<folder>``.
+    """Load ``light``, ``sbert``, ``sbert:<encoder>``, ``hub:<model>``, ``head:<folder>`` or ``paper:<file>``.
 
     Args:
         name: Its name.
@@ -267,6 +270,11 @@ def load(name: str, language: str) -> Classifier:
         found = heads.load_sbert(model, language)
     elif kind == "hub":
         found = load_hub(model)
+    elif kind == "paper":
+        head = released_head.read(expanded(model))
+        encoder = heads.encoder(heads.ENCODERS["de"])
+        head.info["probe"] = heads.probe(encoder.encode)
+        found = heads.HeadClassifier(f"paper:{expanded(model)}", head, encoder)
     else:
         head = heads.read(expanded(model))
         found = heads.HeadClassifier(

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--classifier",
         metavar="NAME",
-        help="light, sbert, hub:<model> or head:<folder>",
+        help="light, sbert, hub:<model>, head:<folder> or paper:<file>",
     )
     recognized = "de or en (default: recognized by the subjects of the texts)"
     add("--language", metavar="LANG", choices=regard_texts.LANGUAGES, help=recognized)
