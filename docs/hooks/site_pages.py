@@ -66,6 +66,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         path, _, anchor = target.partition("#")
         path = posixpath.normpath(posixpath.join(folder, path))
         found = _PAGES.get(path)
+        if path == "results":  # the leaderboard of these runs
+            found = "board.html"
         if path.startswith("docs/"):
             found = path.removeprefix("docs/")
         elif path.startswith("results/figures/"):
