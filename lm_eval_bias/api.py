@@ -91,6 +91,27 @@ class Runs(Sequence[Run]):
     def __len__(self) -> int:
         return len(self.runs)
 
+    @_public
+    def choose(
+        self, tasks: str | Sequence[str] = (), language: str | Sequence[str] = ()
+    ) -> Runs:
+        """Return the same runs with some of their tasks: what is compared, ranked and corrected for is these alone.
+
+        Args:
+            tasks: Names of tasks, groups and tags, or patterns such as ``mbbq_*``; all by default.
+            language: ISO 639-1 codes; all by default.
+
+        Returns:
+            Runs whose ``problems`` name what was left out.
+
+        Raises:
+            BiasError: No run has such a task, or one in such a language.
+        """
+        from lm_eval_bias.runs.choosing import choose
+
+        kept, left_out = choose(self.runs, _names(tasks), _names(language))
+        return Runs(tuple(kept), (*self.problems, *left_out), self.paths)
+
     def _shown(self) -> DataFrame:
         """Set the main scores in a table: a row per task and score, a column per run."""
         frame = scores(self)
