@@ -111,5 +111,9 @@ def run(arguments: argparse.Namespace) -> int:
     )
     lines = [f"{arguments.output}: {len(findings)} comparisons"]
     lines += [f"not compared: {printable(one)}" for one in left_out]
-    output.deliver(report.render(output_format), arguments.output, "\n".join(lines))
+    output.deliver(
+        report.render(output_format, arguments.column),
+        arguments.output,
+        "\n".join(lines),
+    )
     return int(bool(arguments.fail_on) and is_worse(findings))

@@ -54,5 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     counted.append(f"{len(runs)} run{'s' * (len(runs) != 1)}")
     counted.append(f"{len(board.boards)} task{'s' * (len(board.boards) != 1)}")
     summary = f"{arguments.output}: {', '.join(counted)}"
-    output.deliver(board.render(output_format), arguments.output, summary)
+    output.deliver(
+        board.render(output_format, arguments.column), arguments.output, summary
+    )
     return 0

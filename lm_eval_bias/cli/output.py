@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lm_eval_bias.core import files
-from lm_eval_bias.core.errors import printable
+from lm_eval_bias.core.errors import BadOption, printable
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Problem, Run
@@ -123,6 +123,12 @@ def add_output(
         choices=formats,
         help=f"output format (default: by FILE's ending, else {usual})",
     )
+    if "latex" in formats:
+        parser.add_argument(
+            "--column",
+            action="store_true",
+            help="with LaTeX: tables for one of two columns (default: as wide as the text)",
+        )
     parser.add_argument(
         "-o",
         "--output",
@@ -135,11 +141,14 @@ def format_of(arguments: argparse.Namespace) -> str:
     """Return the format that the flags of :func:`add_output` name, or the output's ending, or the usual one.
 
     Raises:
-        BiasError: The ending stands for no format.
+        BiasError: The ending stands for no format, or a flag goes with another one.
     """
-    if arguments.format or not arguments.output:
-        return str(arguments.format or arguments.usual)
-    return files.format_of(arguments.output, arguments.formats)
+    style = str(arguments.format or arguments.usual)
+    if arguments.output and not arguments.format:
+        style = files.format_of(arguments.output, arguments.formats)
+    if getattr(arguments, "column", False) and style != "latex":
+        raise BadOption("column", style, "goes with LaTeX alone (-o FILE.tex)")
+    return style
 
 
 def name_problems(problems: Sequence[Problem]) -> None:

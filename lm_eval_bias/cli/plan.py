@@ -53,5 +53,5 @@ def run(arguments: argparse.Namespace) -> int:
     planned = detectable(runs[0])
     report = comparison_reports.PlanReport(planned, target=arguments.target)
     summary = f"{arguments.output}: {len(planned)} primary scores"
-    output.deliver(report.render(style), arguments.output, summary)
+    output.deliver(report.render(style, arguments.column), arguments.output, summary)
     return 0

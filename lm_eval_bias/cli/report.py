@@ -63,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         stream = sys.stderr if is_printed else sys.stdout
         print(f"{arguments.figures}: {', '.join(written)}", file=stream)
     if is_wanted:
-        text = run_reports.RunReport(runs, problems).render(output_format)
+        text = run_reports.RunReport(runs, problems).render(
+            output_format, arguments.column
+        )
         output.deliver(text, arguments.output, arguments.output)
     return 0
