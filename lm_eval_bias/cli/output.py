@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lm_eval_bias.core import files
-from lm_eval_bias.core.errors import printable
+from lm_eval_bias.core.errors import BadOption, printable
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.run_data import Problem
+    from lm_eval_bias.core.run_data import Problem, Run
 
 # argparse's words for a value of a wrong type: they name the function that reads it, or its address
 _WRONG_TYPE = re.compile(
@@ -65,6 +65,40 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(listed)
 
 
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add ``--tasks`` and ``--language``, which choose some of the runs' tasks."""
+    parser.add_argument(
+        "--tasks",
+        type=names,
+        default=(),
+        metavar="A,B",
+        help="only these tasks: names, groups, tags, or patterns such as 'mbbq_*' (default: all)",
+    )
+    parser.add_argument(
+        "--language",
+        type=names,
+        default=(),
+        metavar="CODE",
+        help="only the tasks in these languages: de, or de,en (default: all)",
+    )
+
+
+def chosen(
+    arguments: argparse.Namespace, runs: Sequence[Run], problems: list[Problem]
+) -> list[Run]:
+    """Return the chosen tasks of runs; add what is left out to the problems, and name these all.
+
+    Raises:
+        BiasError: No run has such a task or language.
+    """
+    from lm_eval_bias.runs.choosing import choose
+
+    kept, left_out = choose(runs, arguments.tasks, arguments.language)
+    problems += left_out
+    name_problems(problems)
+    return kept
+
+
 def add_scores(parser: argparse.ArgumentParser, help: str) -> None:
     """Add ``--scores``, of which there are none by default."""
     parser.add_argument("--scores", type=names, default=(), metavar="A,B", help=help)
@@ -89,6 +123,12 @@ def add_output(
         choices=formats,
         help=f"output format (default: by FILE's ending, else {usual})",
     )
+    if "latex" in formats:
+        parser.add_argument(
+            "--column",
+            action="store_true",
+            help="with LaTeX: tables for one of two columns (default: as wide as the text)",
+        )
     parser.add_argument(
         "-o",
         "--output",
@@ -101,11 +141,14 @@ def format_of(arguments: argparse.Namespace) -> str:
     """Return the format that the flags of :func:`add_output` name, or the output's ending, or the usual one.
 
     Raises:
-        BiasError: The ending stands for no format.
+        BiasError: The ending stands for no format, or a flag goes with another one.
     """
-    if arguments.format or not arguments.output:
-        return str(arguments.format or arguments.usual)
-    return files.format_of(arguments.output, arguments.formats)
+    style = str(arguments.format or arguments.usual)
+    if arguments.output and not arguments.format:
+        style = files.format_of(arguments.output, arguments.formats)
+    if getattr(arguments, "column", False) and style != "latex":
+        raise BadOption("column", style, "goes with LaTeX alone (-o FILE.tex)")
+    return style
 
 
 def name_problems(problems: Sequence[Problem]) -> None:

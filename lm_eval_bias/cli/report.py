@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "scores in tables and pictures (default: each benchmark's main scores); tasks without them are left out",
     )
+    output.add_choice(parser)
     output.add_output(parser, "html", without=["text"])
 
 
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths)
-    output.name_problems(problems)
+    runs = output.chosen(arguments, runs, problems)
     if arguments.scores:
         runs = run_reports.choose(runs, arguments.scores)
     if arguments.figures:
@@ -62,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         stream = sys.stderr if is_printed else sys.stdout
         print(f"{arguments.figures}: {', '.join(written)}", file=stream)
     if is_wanted:
-        text = run_reports.RunReport(runs, problems).render(output_format)
+        text = run_reports.RunReport(runs, problems).render(
+            output_format, arguments.column
+        )
         output.deliver(text, arguments.output, arguments.output)
     return 0

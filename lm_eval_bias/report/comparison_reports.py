@@ -205,6 +205,7 @@ def _tables(
     correction: str,
     style: str,
     left_out: Sequence[NotCompared],
+    column: bool = False,
 ) -> str:
     """Write a table per comparison, in ``text`` and ``md`` with how to read it, and one of what was not compared."""
     pairs = grouped(((f.subject, f.base, f.other), f) for f in findings)
@@ -212,7 +213,7 @@ def _tables(
     for (subject, base, other), pair in pairs.items():
         pairing = "the same items" if pair[0].paired else "independent"
         title = f"{subject}: {other} against {base} ({pairing}), {BRACKETS}"
-        lines.append(titled(style, _table(pair, correction, title)))
+        lines.append(titled(style, _table(pair, correction, title), column))
         if style != "latex":
             notes = {finding.note for finding in pair if finding.note}
             lines += [f"note: {note}" for note in sorted(notes)]
@@ -220,7 +221,7 @@ def _tables(
     if left_out:
         columns = ["Task", "Base", "Other", "Why"]
         rows = [[one.subject, one.base, one.other, one.reason] for one in left_out]
-        lines.append(titled(style, Table("Not compared", columns, rows)))
+        lines.append(titled(style, Table("Not compared", columns, rows), column))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -338,12 +339,12 @@ class ComparisonReport(Output):
         """Write how to read it, and a table per comparison."""
         return self._tables("text")
 
-    def latex(self) -> str:
-        """Write a table per comparison."""
-        return self._tables("latex")
+    def latex(self, column: bool = False) -> str:
+        """Write a table per comparison, as wide as the text, or as one of two columns."""
+        return self._tables("latex", column)
 
-    def _tables(self, style: str) -> str:
-        return _tables(self.findings, self.correction, style, self.left_out)
+    def _tables(self, style: str, column: bool = False) -> str:
+        return _tables(self.findings, self.correction, style, self.left_out, column)
 
     def context(self) -> Mapping[str, object]:
         """Override."""
@@ -401,9 +402,9 @@ class PlanReport(ComparisonReport):
     target: float = 0.1
     formats = tuple(name for name in FORMATS if name != "html")
 
-    def _tables(self, style: str) -> str:
+    def _tables(self, style: str, column: bool = False) -> str:
         rows = [_planned(finding, self.target) for finding in self.findings]
         tests = sum(not math.isnan(finding.difference.p) for finding in self.findings)
         heads = numeric("n", "Alone", f"among {tests} (Holm)")
         columns = ["Task", "Score", *heads, "More templates, terms or the like"]
-        return titled(style, Table(PLAN, columns, rows)) + "\n"
+        return titled(style, Table(PLAN, columns, rows), column) + "\n"

@@ -7,6 +7,12 @@ import unicodedata
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
 _MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
+# signs of ours that LaTeX's text fonts lack
+_LATEX_SIGNS = {
+    "∞": "$\\infty$", "≤": "$\\leq$", "≥": "$\\geq$", "→": "$\\rightarrow$", "−": "$-$", "×": "$\\times$",
+    "±": "$\\pm$", "†": "$\\dagger$", "‡": "$\\ddagger$", "§": "\\S{}", "¶": "\\P{}", "α": "$\\alpha$",
+    "χ": "$\\chi$", "²": "$^2$", "…": "\\ldots{}", "–": "--", "\u00a0": "~",
+}  # fmt: skip
 # Excel and its kin take cells that begin so for formulas; guarded texts are guarded again
 _FORMULA = re.compile(r"'* *[=+\-@\t\r\n]")
 
@@ -85,9 +91,17 @@ def latex(raw: object) -> Markup:
         return raw
     from tabulate import LATEX_ESCAPE_RULES
 
-    return Markup(
-        _MINUS.sub("$-$", "".join(LATEX_ESCAPE_RULES.get(c, c) for c in one_line(raw)))
-    )
+    rules = LATEX_ESCAPE_RULES | _LATEX_SIGNS
+    return Markup(_MINUS.sub("$-$", "".join(rules.get(c, c) for c in one_line(raw))))
+
+
+def breakable(written: str) -> Markup:
+    r"""Let LaTeX break a line behind the signs within names.
+
+    >>> print(breakable(r"gg\_bbq/names"))
+    gg\_\allowbreak{}bbq/\allowbreak{}names
+    """
+    return Markup(re.sub(r"(\\_|/|-(?!\$))", r"\1\\allowbreak{}", written))
 
 
 def markdown_code(raw: object) -> Markup:

@@ -46,9 +46,9 @@ class Output(ABC):
         """Write Markdown."""
         return self._filled("md")
 
-    def latex(self) -> str:
-        """Write the tables for a paper."""
-        return self._filled("latex")
+    def latex(self, column: bool = False) -> str:
+        """Write the tables for a paper, as wide as its text, or as one of two columns."""
+        return self._filled("latex", column)
 
     def text(self) -> str:
         """Write for a terminal."""
@@ -62,12 +62,16 @@ class Output(ABC):
         """Write its data as JSON."""
         return tables.json_text(self.data(), indent=1)
 
-    def _filled(self, style: str) -> str:
-        ending = templates.ENDINGS[style]
-        return templates.render(f"{self.template}.{ending}.j2", **self.context())
+    def _filled(self, style: str, column: bool = False) -> str:
+        name = f"{self.template}.{templates.ENDINGS[style]}.j2"
+        return templates.render(name, **self.context(), column=column)
 
-    def render(self, style: str) -> str:
+    def render(self, style: str, column: bool = False) -> str:
         """Write it in one of its formats.
+
+        Args:
+            style: One of :attr:`formats`.
+            column: Whether LaTeX's tables stand in one of two columns.
 
         Raises:
             BiasError: It has no such format.
@@ -75,6 +79,8 @@ class Output(ABC):
         if style not in self.formats:
             known = ", ".join(self.formats)
             raise BiasError(f"format={style!r}: unknown. Known: {known}")
+        if style == "latex":
+            return self.latex(column)
         return str(getattr(self, "markdown" if style == "md" else style)())
 
     def write(self, path: str | Path, format: str | None = None) -> None:

@@ -92,7 +92,11 @@ def _environments() -> dict[str, jinja2.Environment]:
         table=tables.markdown_table, verbatim=escaping.markdown_code
     )
     latex = _environment(finalize=escaping.latex, keep_trailing_newline=True, **_LATEX)
-    latex.globals.update(table=tables.latex_table, verbatim=escaping.latex_comment)
+    latex.globals.update(
+        pieces=tables.latex_tables,
+        breakable=lambda text: escaping.breakable(escaping.latex(text)),
+        verbatim=escaping.latex_comment,
+    )
     # for terminals: Markdown's templates, with nothing to escape and tables set in columns
     text = _environment(finalize=escaping.text, keep_trailing_newline=True)
     text.globals.update(table=tables.text_table)

@@ -191,9 +191,6 @@ def test_a_card_a_model_on_a_phone(page):
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
 def test_the_page_can_be_read(page, width, dark):
     browser, url, _ = page
-    browser.open(
-        "about:blank"
-    )  # else only the part behind # changes, and nothing is loaded
     check_page(browser, f"{url}#open=gg_bbq&published=1", width, dark)
 
 

@@ -130,13 +130,17 @@ TEX = re.compile(r"\\[a-zA-Z]+|\\.|[^\\]", re.S)
 OWN = {
     r"\begin", r"\end", r"\centering", r"\small", r"\toprule", r"\midrule", r"\bottomrule", r"\caption", r"\item",
     r"\textbackslash", r"\textasciitilde", r"\ensuremath", "\\\\", r"\%", r"\$", r"\#", r"\_", r"\&", r"\{", r"\}",
-    r"\^", r"\parbox", r"\raggedleft", r"\shortstack", r"\scriptsize", r"\cite", r"\label", r"\par", r"\footnotesize",
+    r"\^", r"\scriptsize", r"\cite", r"\label", r"\footnotesize", r"\newline", r"\hspace", r"\allowbreak",
+    r"\linewidth", r"\RaggedRight", r"\RaggedLeft", r"\arraybackslash", r"\tabularnewline", r"\clearpage",
+    r"\sloppy", r"\dagger",
+    r"\ddagger", r"\S", r"\P", r"\infty", r"\pm", r"\ldots",
 }  # fmt: skip
 
 
 def _plain(latex):
     """What LaTeX would set: a reader of the few commands that the template and the escaping use."""
     text = re.sub(r"\\ensuremath\{([<>])\}", r"\1", latex).replace("$-$", "-")
+    text = text.replace(r"\allowbreak{}", "")
     text = (
         text.replace(r"\textbackslash{}", "\0")
         .replace(r"\textasciitilde{}", "~")
@@ -167,12 +171,16 @@ def test_latex_of_a_hostile_run(tmp_path, said):
     ).replace("$-$", "-")
     tokens = TEX.findall(code)
     assert {token for token in tokens if token.startswith("\\")} <= OWN
-    assert not {"%", "$", "#", "^", "~"} & set(tokens)
+    code = re.sub(r"\$\\(dagger|ddagger|infty|pm)\$", "", code)
+    tokens = TEX.findall(code)
+    assert not {"%", "$", "#", "^"} & set(tokens)
     begun, ended = (
         re.findall(rf"(?<!\\)\\{word}\{{(\w+)\}}", code) for word in ("begin", "end")
     )
     assert sorted(begun) == sorted(ended)
-    assert set(begun) == {"table", "tabular", "itemize"}
+    parts = {"threeparttable", "tabularx", "tablenotes", "itemize"}
+    assert set(begun) <= parts
+    assert r"\begin{table*}" in code
     depths = [
         *itertools.accumulate((token == "{") - (token == "}") for token in tokens)
     ]
@@ -180,8 +188,8 @@ def test_latex_of_a_hostile_run(tmp_path, said):
     # a bracket there would be an argument of the line before
     for line in code.splitlines():
         assert not line.lstrip().startswith(("[", "*"))
-    for row in (line for line in code.splitlines() if line.endswith(r" \\")):
-        assert len(re.findall(r"(?<!\\)&", row)) in (4, 6, 8)
+    for row in (line for line in code.splitlines() if line.endswith("tabularnewline")):
+        assert len(re.findall(r"(?<!\\)&", row)) in range(1, 7)
     assert " ".join(HOSTILE.split()) in _plain(code)
 
 
@@ -208,10 +216,11 @@ def test_named_scores_take_the_place_of_the_main_ones(tmp_path, said, capsys):
     path = write(tmp_path / "run.json", run_of("mine"))
     for ending in ("csv", "md", "latex"):
         text = said("report", path, "--scores", "icat, lms,icat", "--format", ending)
-        assert "stereoset_en" in text.replace("\\", "")
+        text = text.replace(r"\allowbreak{}", "").replace("\\", "")
+        assert "stereoset_en" in text
         if ending == "md":  # what is shown changes, not what is judged
             assert "prefers stereotypes" in text
-        assert "diff_bias" not in text.replace("\\", "")
+        assert "diff_bias" not in text
         if ending == "csv":
             rows = csv.DictReader(io.StringIO(text))
             scores = [r["score"] for r in rows if r["task"] == "stereoset_en"]

@@ -1,0 +1,47 @@
+"""Tables for papers compile, and fit their width and page: nothing overfull, in one column and in two."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from lm_eval_bias.cli.main import main
+from tests.support.places import ROOT
+
+RUNS = [
+    ROOT / "results" / "runs" / f"{name}-quick"
+    for name in ("smollm2-135m-instruct", "gemma-3-270m")
+]
+DOCUMENT = r"""\documentclass[%s]{article}
+\usepackage[T1]{fontenc}
+\usepackage{lmodern}
+\usepackage[margin=2cm]{geometry}
+\usepackage{array,booktabs,ragged2e,tabularx,threeparttable,url}
+\begin{document}
+Text.
+\input{tables}
+\end{document}
+"""
+
+
+@pytest.mark.parametrize("columns", ["one", "two"])
+@pytest.mark.parametrize("command", ["report", "leaderboard", "compare", "plan"])
+def test_tables_compile_and_fit(tmp_path, command, columns):
+    if not shutil.which("pdflatex"):
+        pytest.skip("no pdflatex (apt-get install texlive-latex-extra lmodern)")
+    paths = list(map(str, RUNS[:1] if command == "plan" else RUNS))
+    flags = ["--unpaired"] if command == "compare" else []
+    flags += ["--column"] if columns == "two" else []
+    tables = tmp_path / "tables.tex"
+    assert main([command, *paths, "-o", str(tables), *flags]) == 0
+    kind = "a4paper,twocolumn" if columns == "two" else "a4paper"
+    (tmp_path / "paper.tex").write_text(DOCUMENT % kind)
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+        cwd=tmp_path, capture_output=True, encoding="latin-1", check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+    found = re.findall(r"Overfull \\.box \(([\d.]+)pt", done.stdout)
+    assert [points for points in found if float(points) > 2] == []
+    assert "Float too large" not in done.stdout
