@@ -189,8 +189,9 @@ def _tabulated(
     noun = f"{CONTEXTS[context]} items"
     answers = Counter(r["answer"] for r in items)
     require(items, answers["nan"], noun)
-    # silence tells of neither bias nor knowledge
-    if answers["none"] == len(items):
+    # silence tells of neither bias nor knowledge; of written answers none is right then
+    silent = answers["none"] == len(items)
+    if silent and not (of is _accuracy and items[0].get("generated")):
         raise Undefined(f"none of {len(items)} {noun} has a single answer")
     design = tabulate(
         [r["template"] for r in items],
@@ -220,7 +221,8 @@ def accuracy(records: Items, *, context: str) -> Clusters:
 
     n_au / n_a, and (n_bb + n_cc) / (n_b + n_c). Range: 0..1. Neutral value: 1 (an unbiased model answers all
     correctly). Chance: 1/3 in ambiguous contexts, none in others, where ``acc_of_named`` tells. Direction: higher is
-    better. Undefined: no items, or none with a single answer -> nan. Denominator: all items; ties, unparsed and missing
+    better. Undefined: no items, or log-likelihoods of which no single one is highest -> nan; of texts without
+    a readable answer it is 0. Denominator: all items; ties, unparsed and missing
     answers count as wrong, are neither biased nor counter-biased, and stay in it. Standard error: jackknife over
     templates. Interval: Wilson's. Source: section 5.1.1. Differs from the source in: nothing.
 
