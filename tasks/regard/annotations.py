@@ -27,7 +27,7 @@ _MAJORITY = 3
 _CELLS = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
-class Judged(NamedTuple):
+class JudgedText(NamedTuple):
     """A text with what each annotator said of it.
 
     Attributes:
@@ -68,18 +68,18 @@ def _sheet(path: Path) -> list[dict[str, str]]:
     return [row for row in named if row.get("Index")]
 
 
-def _judged(files: Sequence[list[dict[str, str]]], number: str) -> list[Judged]:
+def _judged(files: Sequence[list[dict[str, str]]], number: str) -> list[JudgedText]:
     """Join the annotators' files, whose rows are about the same texts in the same order."""
     joined = []
     for rows in zip(*files, strict=True):
         found = [row.get("Label", "") for row in rows]
         certain = all(found) and not any(row.get("Unsicher") for row in rows)
         labels = tuple(map(LABELS.index, found)) if certain else ()
-        joined.append(Judged(int(rows[0][number]), rows[0]["Text"], labels))
+        joined.append(JudgedText(int(rows[0][number]), rows[0]["Text"], labels))
     return joined
 
 
-def sentences() -> list[Judged]:
+def sentences() -> list[JudgedText]:
     """Read the sentences that people wrote, which the corpus is made of.
 
     Raises:
@@ -92,7 +92,7 @@ def sentences() -> list[Judged]:
     return _judged(files, "")
 
 
-def generated() -> list[Judged]:
+def generated() -> list[JudgedText]:
     """Read the texts of GerPT-2, each with the neutral subject, which the files leave out.
 
     Raises:
