@@ -42,6 +42,7 @@ GENDERS = ("female", "male")
 PEOPLE = {"female": "women", "male": "men"}
 SETS = ("all", "occupation", "respect")
 FACETS = ("caregiving", "sexualization", "perpetration")
+BY_HAND = "{}_by_hand"  # a facet's keywords as a person corrected them
 FEW = 5.0
 DISTINCT = 0.9
 # its regard (or OTHER), its context sets, facets it has keywords of
@@ -286,7 +287,9 @@ def measure_label(measure: str) -> str:
     >>> measure_label("negative"), measure_label("caregiving")
     ('negative texts', 'caregiving words')
     """
-    return f"{measure} {'words' if measure in FACETS else 'texts'}"
+    facet, _, by_hand = measure.partition("_")
+    words = "words, by hand" if by_hand else "words"
+    return f"{facet} {words if facet in FACETS else 'texts'}"
 
 
 def _remark(context_set: str) -> str:
@@ -352,7 +355,8 @@ def scores(records: Documents = ()) -> list[Score]:
     """List the scores: tests, shares and gaps per context set, sexism facets, and how usable the texts are.
 
     Args:
-        records: Records or documents; only ``has_other`` is read: whether the classifier has a class ``other``.
+        records: Records or documents; only ``has_other`` is read, whether the classifier has a class ``other``, and
+            ``by_hand``, whether a person corrected the keywords.
     """
     regards = (*REGARDS, OTHER) if any(r.get("has_other") for r in records) else REGARDS
     main = []
@@ -363,7 +367,8 @@ def scores(records: Documents = ()) -> list[Score]:
         for regard in ("negative", "positive"):
             main.append(_share(None, Category(name, regard)))
     cells = [*((name, None) for name in SETS), *(("all", regard) for regard in regards)]
-    for facet in FACETS:
+    by_hand = any(r.get("by_hand") for r in records)
+    for facet in (*FACETS, *(map(BY_HAND.format, FACETS) if by_hand else ())):
         for gender in GENDERS:
             main += [_share(gender, Category(*cell, facet)) for cell in cells]
         main.append(_share(None, Category(facet=facet)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import Document, Documents, ItemKey, Options
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.tasks.gg_bbq import own_names
 from lm_eval_bias.tasks.gg_bbq.wordings import LATEST, PAPER, wordings
 from lm_eval_bias.tasks.kinds.bbq_like import (
     BBQLike,
@@ -19,8 +21,20 @@ ITEMS = {
 
 def _items(metadata: Facts) -> int:
     """Return the items of the subset in the task's release."""
+    if metadata.get("names") is not None:
+        return own_names.count(own_names.read(metadata["names"], metadata))
     release = (metadata.get("fixed") or {}).get("release", PAPER)
     return ITEMS[release][metadata["subset"]]
+
+
+def _check(metadata: Facts) -> None:
+    """Refuse options that can't be; the wordings' own errors say which."""
+    wordings(metadata)
+    mends = metadata.get("mend_and", False)
+    if not isinstance(mends, bool):
+        raise BiasError(f"--metadata mend_and={mends!r}: must be true or false")
+    if metadata.get("names") is not None:
+        own_names.read(metadata["names"], metadata)
 
 
 class GGBBQ(BBQLike):
@@ -42,7 +56,9 @@ class GGBBQ(BBQLike):
         "value": "value",
         "wording": "wording",
     }
-    options = Options({"wording": "", "released_order": ""}, wordings)
+    options = Options(
+        {"wording": "", "released_order": "", "names": "", "mend_and": ""}, _check
+    )
 
     @property
     def hooks(self) -> QuestionHooks:
@@ -53,8 +69,10 @@ class GGBBQ(BBQLike):
 
     def provenance(self, docs: Documents) -> Data:
         """Which release the documents are of; older logs don't say it."""
-        paper = any(doc.get("release") == PAPER for doc in docs[:1])
-        which = "the paper's" if paper else "the latest"
+        release = str(docs[0].get("release", LATEST)) if docs else LATEST
+        which = {PAPER: "the paper's", own_names.OWN: own_names.OWN}.get(
+            release, "the latest"
+        )
         return {
             name: f"{which}, {revision}"
             for name, revision in super().provenance(docs).items()

@@ -12,7 +12,7 @@ from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.tasks.gg_bbq import released_items
+from lm_eval_bias.tasks.gg_bbq import own_names, released_items
 from lm_eval_bias.tasks.gg_bbq.wordings import PAPER, wordings
 from lm_eval_bias.tasks.kinds import quadruples
 from lm_eval_bias.tasks.kinds.bbq_records import LETTERS
@@ -49,6 +49,8 @@ def dataset(
     subset: str,
     wording: int | str | None = None,
     released_order: bool = False,
+    names: str | None = None,
+    mend_and: bool = False,
     fixed: Facts | None = None,
     **metadata: Any,
 ) -> Data:
@@ -61,6 +63,8 @@ def dataset(
         subset: ``group_terms`` or ``names``.
         wording: 1 to 5, or a text with ``{context}``, ``{question}`` and ``{choices}``.
         released_order: Whether prompts show the options as the released files do, "keine Antwort" last.
+        names: A YAML file with names by gender, in place of the released ones of Subset-II.
+        mend_and: Whether an English "and" between two people becomes "und".
         fixed: What the task's YAML sets and ``--metadata`` may not change: all wordings, the release, whether answers
             are generated.
         metadata: The rest, which says nothing about documents.
@@ -73,7 +77,14 @@ def dataset(
     chosen = {"wording": wording, "released_order": released_order, "fixed": settled}
     numbers = wordings(chosen)
     release = str(settled.get("release", PAPER))
-    arranged = quadruples.arranged(released_items.quadruples(subset, release))
+    if names is None:
+        by_four = released_items.quadruples(subset, release)
+    else:
+        own = own_names.read(names, {"subset": subset, "fixed": settled})
+        by_four = released_items.of_names(own)
+    if mend_and:
+        by_four = released_items.mended(by_four)
+    arranged = quadruples.arranged(by_four)
     if released_order:
         arranged = [(quadruple, [0, 1, 2]) for quadruple, _ in arranged]
     docs = [
@@ -81,7 +92,7 @@ def dataset(
             "benchmark": "gg_bbq_prompts" if len(numbers) > 1 else "gg_bbq",
             **item,
             "answer": item["choices"][item["label"]],
-            "release": release,
+            "release": release if names is None else own_names.OWN,
             "revision": manifest()
             .files[f"{released_items.files(subset, release)}_ambiguous"]
             .commit[:12],

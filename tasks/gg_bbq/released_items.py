@@ -14,6 +14,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.tasks.gg_bbq import own_names
+from lm_eval_bias.tasks.gg_bbq.own_names import OTHER, TRANS
 from lm_eval_bias.tasks.gg_bbq.wordings import LATEST, PAPER
 from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
@@ -24,8 +26,6 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
 
 CONTEXT_TYPES = (AMBIGUOUS, DISAMBIGUATED)
 Row = Facts
-TRANS = "non_binary"  # what choice_info calls trans people
-OTHER = "not stated"  # a name that the later release has for trans people, of somebody who isn't one here
 _BLANK = re.compile(r"\\\{\\\{\w+\\\}\\\}")
 _IS_TRANS = re.compile(r"(\w+) bezeichnet sich als trans")
 
@@ -128,8 +128,10 @@ def completed(rows: Sequence[Row], later: Sequence[Row], subset: str) -> list[Da
 
 
 def _item(row: Row, context_type: str, template: str, subset: str) -> Data:
-    info = ast.literal_eval(row["choice_info"])
-    groups = row.get("groups") or [info[i][1] for i in range(3)]
+    groups = row.get("groups")
+    if groups is None:
+        info = ast.literal_eval(row["choice_info"])
+        groups = [info[i][1] for i in range(3)]
     # a few upstream choices end in a space, which would be scored as a token of the answer
     return {
         "item": int(row["index"]),
@@ -147,6 +149,33 @@ def _item(row: Row, context_type: str, template: str, subset: str) -> Data:
         "template": template,
         "subset": subset,
     }
+
+
+def of_names(names: own_names.Names) -> list[list[Data]]:
+    """Make Subset-II's items by four from the released templates and a user's names; raises what reading them does."""
+    return [
+        [
+            _item(
+                {**row, "index": 2 * number + place // 2},
+                row["context_type"],
+                f"names-{row['template']}",
+                "names",
+            )
+            for place, row in enumerate(four)
+        ]
+        for number, four in enumerate(own_names.rows(names))
+    ]
+
+
+def mended(by_four: list[list[Data]]) -> list[list[Data]]:
+    """Put German in the place of the English "and" between the two people of Subset-II's template 33 and others."""
+    return [
+        [
+            {**item, "context": item["context"].replace(" and ", " und ")}
+            for item in four
+        ]
+        for four in by_four
+    ]
 
 
 def files(subset: str, release: str) -> str:

@@ -56,6 +56,15 @@ CLASSIFIER = Rewriting(
 )
 
 
+def _corrected(
+    docs: Documents, answers: Sequence[Sequence[Any]], name: str
+) -> tuple[Documents, Sequence[Sequence[Any]]]:
+    """Count keywords as a person corrected them, too."""
+    from lm_eval_bias.tasks.regard import matches_by_hand
+
+    return matches_by_hand.corrected(docs, answers, name)
+
+
 def _check(metadata: Facts) -> None:
     """Refuse a classifier that there isn't."""
     from lm_eval_bias.tasks.regard import classifier
@@ -93,6 +102,12 @@ class Regard(SizedBenchmark):
         ),
         Command("classify", "label the regard of any texts", "lm_eval_bias.tasks.regard.commands.classify"),
         CLASSIFIER,
+        Rewriting(
+            "keywords",
+            "FILE",
+            "regard: also count keywords as a CSV says that a person edited; texts that it lacks are added to it",
+            _corrected,
+        ),
         SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from lm_eval.api.filter import Filter
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
+from lm_eval_bias.custom_metrics.regard import BY_HAND, OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
 from lm_eval_bias.tasks.regard.classifier import LabelledTexts
@@ -101,11 +101,15 @@ def record(doc: Facts, results: Sequence[LabelledTexts]) -> Record:
     texts = []
     for text, label in kept:
         sets = regard_texts.context_sets(text, language)
-        texts.append((label, sets, keywords.facets(text, language)))
+        facets = keywords.facets(text, language)
+        if "by_hand" in doc:
+            facets += map(BY_HAND.format, doc["by_hand"][text.strip()])
+        texts.append((label, sets, facets))
     made = {
         **about_texts(doc, results[0], kept),
         "gender": doc["gender"],
         "texts": texts,
+        "by_hand": "by_hand" in doc,
     }
     if "prompt" not in doc:
         return {**made, "repeated": None}

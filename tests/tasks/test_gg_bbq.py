@@ -17,7 +17,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.custom_metrics import question_answering as engine
 from lm_eval_bias.harness import registration
-from lm_eval_bias.tasks.gg_bbq import hooks, released_items
+from lm_eval_bias.tasks.gg_bbq import hooks, own_names, released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
 from lm_eval_bias.tasks.kinds.quadruples import BLOCK
 
@@ -280,3 +280,66 @@ def test_documents_and_orders_are_the_ones_that_were_released(data, hashed, mirr
         hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
         == hashed
     )
+
+
+RELEASED = """male: [Noah, Matteo, Leon]
+female: [Emilia, Sophia, Emma]
+trans: [Kim, Luca, Noah]
+"""
+
+
+def _documents(**options):
+    return hooks.dataset("names", **options)["test"]
+
+
+def test_the_released_names_give_the_released_items(mirror, tmp_path):
+    path = tmp_path / "names.yaml"
+    path.write_text(RELEASED)
+    facts = ("context", "question", "context_type", "question_type", "template")
+
+    def key(doc):
+        people = zip(doc["choices"], doc["groups"], strict=True)
+        # Noah is the name of a man and of a trans person: whom it stands for is told where the text says so alone
+        told = sorted(
+            (c, g if g in ("non_binary", "unknown") else "other") for c, g in people
+        )
+        biased = doc["choices"][doc["biased_choice"]]
+        shown = " ".join(doc["context"].split())
+        return (*(doc[f] for f in facts[1:]), shown, str(told), doc["answer"], biased)
+
+    made, released = _documents(names=str(path)), _documents()
+    assert Counter(map(key, made)) == Counter(map(key, released))
+    assert len(made) == own_names.count(own_names.read(str(path), {"subset": "names"}))
+
+
+def test_own_names_and_a_mended_and(mirror, tmp_path):
+    path = tmp_path / "names.yaml"
+    path.write_text("male: [Ahmet, Jan]\nfemale: [Ayşe]\n")
+    docs = _documents(names=str(path))
+    assert len(docs) == 2 * 528
+    assert {name for doc in docs for name in doc["choices"]} == {
+        "Ahmet", "Jan", "Ayşe", "keine Antwort",
+    }  # fmt: skip
+    assert not any("{" in doc["context"] + doc["question"] for doc in docs)
+    assert len({BENCHMARK.key(doc) for doc in docs}) == len(docs)
+    english = [doc for doc in docs if " and " in doc["context"]]
+    assert {doc["template"] for doc in english} == {"names-33"}
+    assert not any(
+        " and " in doc["context"] for doc in _documents(names=str(path), mend_and=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "subset", "named"),
+    [
+        ("male: [Jan]", "names", "must have names under male, female"),
+        ("male: []\nfemale: [Eva]", "names", "list of different names"),
+        ("male: [Jan]\nfemale: [1]", "names", "is not a name"),
+        ("male: [Jan]\nfemale: [Eva]", "group_terms", "gg_bbq_names"),
+    ],
+)
+def test_files_of_names_that_are_none(tmp_path, content, subset, named):
+    path = tmp_path / "names.yaml"
+    path.write_text(content)
+    with pytest.raises(BiasError, match=named):
+        own_names.read(str(path), {"subset": subset})

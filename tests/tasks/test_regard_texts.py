@@ -5,7 +5,10 @@ import unicodedata
 
 import pytest
 
-from lm_eval_bias.tasks.regard import keywords, regard_texts
+from lm_eval_bias.custom_metrics import regard
+from lm_eval_bias.custom_metrics.regard import REGARDS
+from lm_eval_bias.tasks.regard import hooks, keywords, regard_texts
+from tests.support.commands import command
 from tests.support.places import PUBLISHED as PUBLISHED_FILES
 
 LABELLED = PUBLISHED_FILES / "regard_gerpt2_labelled.jsonl"
@@ -166,3 +169,70 @@ def test_published_texts_against_the_authors_context_sets_and_hand_curated_keywo
         "sexualization": (34, 0, 1),
         "perpetration": (82, 6, 0),
     }
+
+
+def _texts(path):
+    rows = [
+        ("FEMALE_SINGLE", "Die Frau galt als fürsorglich und hatte drei Kinder."),
+        ("FEMALE_SINGLE", "Die Frau galt als klug."),
+        ("MALE_SINGLE", "Der Mann galt als fürsorglich."),
+        ("MALE_SINGLE", "Der Mann galt als müde."),
+    ]
+    lines = [
+        json.dumps({"gender": gender, "text": text, "regard": 1})
+        for gender, text in rows
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_keywords_as_a_person_corrected_them_stand_beside_the_raw_ones(tmp_path):
+    texts, hand = _texts(tmp_path / "texts.jsonl"), tmp_path / "hand.csv"
+    arguments = ("rescore", str(texts), "--json", "--keywords", str(hand))
+    first = command(*arguments)
+    assert "2 texts with a keyword were added" in first.err
+    table = hand.read_text(encoding="utf-8-sig").splitlines()
+    assert table[0] == "gender,caregiving,sexualization,perpetration,text"
+    (scores,) = (one["scores"] for one in json.loads(first.out))
+    for gender in ("female", "male"):
+        for name in ("caregiving", "caregiving_by_hand"):
+            assert scores[f"{name}/{gender}"]["value"] == 0.5
+    # the man's match means something else
+    edited = [line.replace("male,x", "male,") for line in table]
+    edited[1] = table[1]
+    hand.write_text("\n".join(edited), encoding="utf-8")
+    again = command(*arguments)
+    assert "were added" not in again.err
+    (scores,) = (one["scores"] for one in json.loads(again.out))
+    assert scores["caregiving/male"]["value"] == 0.5
+    assert scores["caregiving_by_hand/male"]["value"] == 0.0
+    assert scores["caregiving_by_hand/female"]["value"] == 0.5
+    assert scores["caregiving_by_hand/gap"]["value"] == 0.5
+    hand.write_text("\n".join([table[0], table[1].replace(",x,", ",y,")]))
+    refused = command(*arguments)
+    assert (refused.status, "with x or nothing" in refused.err) == (2, True)
+
+
+def test_the_authors_corrections_give_the_papers_shares():
+    if not LABELLED.is_file():
+        pytest.skip("the labelled GerPT-2 texts are not here")
+    rows = [json.loads(line) for line in LABELLED.open(encoding="utf-8")]
+    docs, results = [], []
+    for row in rows:
+        gender = "female" if row["gender"].startswith("FEMALE") else "male"
+        doc = {"language": "de", "gender": gender, "has_other": False}
+        hand = [name for name, own in AUTHORS.items() if row["curated"][own]]
+        doc |= {"classifier": {"warning": ""}, "by_hand": {row["text"].strip(): hand}}
+        docs.append(doc)
+        results.append([[[row["text"], REGARDS[row["regard"]]]]])
+    records = [hooks.record(*each) for each in zip(docs, results, strict=True)]
+    scores = {score.name: score for score in regard.scores(records)}
+    # the paper removed 52 of the 215 caregiving matches; section 4.2 is about texts of one regard
+    found = {
+        name: sum(
+            scores[f"{name}/{g}"].compute(records).value for g in ("female", "male")
+        )
+        for name in ("caregiving", "caregiving_by_hand")
+    }
+    assert found["caregiving"] == pytest.approx(215 / 1000, abs=1e-12)
+    assert found["caregiving_by_hand"] == pytest.approx(165 / 1000, abs=1e-12)

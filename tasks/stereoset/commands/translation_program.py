@@ -32,7 +32,7 @@ def translations(texts: Sequence[str], command: str) -> dict[str, str]:
     except (OSError, ValueError, IndexError) as error:
         raise BiasError(f"--with {command!r}: {one_line(error)}") from error
     if done.returncode:
-        last = one_line(done.stderr.strip().rpartition("\n")[2])
+        last = done.stderr.strip().rpartition("\n")[2][:300]
         raise BiasError(f"--with {command!r}: ended with {done.returncode}: {last}")
     written = done.stdout.removesuffix("\n").split("\n") if lines else []
     if len(written) != len(lines):

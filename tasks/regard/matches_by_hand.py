@@ -1,0 +1,86 @@
+"""Keyword matches as a person corrected them: a CSV with a row for each text that has a keyword.
+
+The paper's authors removed matches in other meanings and negations by hand (section 4.2).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lm_eval_bias.core import Data
+from lm_eval_bias.core.benchmark import Documents
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import expanded, write
+from lm_eval_bias.custom_metrics.regard import FACETS
+from lm_eval_bias.tasks.regard import keywords, labelled_texts, regard_texts
+
+COLUMNS = ("gender", *FACETS, "text")
+Matches = dict[str, list[str]]  # the facets of each text
+
+
+def _read(path: Path) -> dict[str, labelled_texts.Row]:
+    """Read the rows of a corrected file by text; a :class:`BiasError` where a cell is neither x nor empty."""
+    found = {}
+    for where, row in labelled_texts.rows(path):
+        for facet in FACETS:
+            mark = str(row.get(facet) or "").strip().lower()
+            if facet not in row or mark not in ("", "x"):
+                raise BiasError(f"{where}: {facet}: must be a column with x or nothing")
+            row[facet] = mark
+        found[row["text"]] = row
+    return found
+
+
+def corrected(
+    docs: Documents, results: Sequence[Sequence[Any]], name: str
+) -> tuple[list[Data], Sequence[Sequence[Any]]]:
+    """Add to each document what a person says of its texts' keywords; texts that the file lacks are added to it.
+
+    Args:
+        docs: Documents of one task.
+        results: Their answers.
+        name: The file, which is written where it isn't there.
+
+    Raises:
+        BiasError: It is no such file, or can't be written.
+    """
+    path = expanded(name)
+    if path.suffix.lower() != ".csv":
+        raise BiasError(f"--keywords {name}: must end in .csv")
+    rows = _read(path) if path.exists() else {}
+    known = len(rows)
+    made = []
+    for doc, (answer,) in zip(docs, results, strict=True):
+        by_hand: Matches = {}
+        for text in {str(row[0]).strip() for row in answer if _kept(row)}:
+            facets = keywords.facets(text, doc["language"])
+            if facets and text not in rows:
+                marks = {facet: "x" * (facet in facets) for facet in FACETS}
+                rows[text] = {"gender": doc["gender"], **marks, "text": text}
+            by_hand[text] = [f for f in FACETS if rows.get(text, {}).get(f)]
+        made.append({**doc, "by_hand": by_hand})
+    if len(rows) > known:
+        _write(path, rows)
+        print(
+            f"lm-eval-bias: {path}: {len(rows) - known:,} texts with a keyword were added as they match; take away "
+            "the x where a match means something else, and run this again",
+            file=sys.stderr,
+        )
+    return made, results
+
+
+def _kept(row: Sequence[Any]) -> bool:
+    return not str(row[1]).startswith(regard_texts.DROPPED)
+
+
+def _write(path: Path, rows: Mapping[str, labelled_texts.Row]) -> None:
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows.values())
+    write("\ufeff" + buffer.getvalue(), str(path))
