@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from lm_eval_bias.core import files, registry
+from lm_eval_bias.core import files, printed, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean, printable
 from lm_eval_bias.core.run_data import Problem, Run
@@ -213,7 +213,7 @@ def evaluate(
         argv.append("--model_args")
         argv += [f"{name}={value}" for name, value in model_args.items()]
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with printed.door(), contextlib.redirect_stdout(io.StringIO()):
             made = command.evaluated(argv)
     except SystemExit as error:  # the parser has said why on standard error, where progress is shown, too
         raise BiasError(

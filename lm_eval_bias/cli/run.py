@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import logging
 import os
@@ -164,6 +165,7 @@ def evaluated(argv: list[str]) -> Path | None:
             config = internals.configuration(arguments)
         except (ValueError, OSError) as error:
             raise BiasError(one_line(error)) from error
+        redaction.learn(dataclasses.asdict(config))
         preflight.check_flags(config)
         entries = catalog.entries([config.include_path] if config.include_path else [])
         config.tasks = preflight.without_tags(config.tasks, entries)

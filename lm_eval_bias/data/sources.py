@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import redaction, registry
 from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, progress, why
@@ -49,6 +49,11 @@ class Source:
         """Where the file is downloaded from (``LM_EVAL_BIAS_BASE_URL`` replaces the host, for a company mirror)."""
         base = os.environ.get("LM_EVAL_BIAS_BASE_URL", BASE_URL).rstrip("/")
         return f"{base}/{self.repository}/{self.commit}/{self.path}"
+
+    @property
+    def shown(self) -> str:
+        """The same without keys and passwords."""
+        return redaction.address(self.url)
 
     @property
     def pin(self) -> str:
@@ -237,7 +242,7 @@ def _download(source: Source) -> Path:
         if error.response is not None:
             reason = f"HTTP {error.response.status_code}"
         raise BiasError(
-            f"{source.name}: {source.url} can't be downloaded ({reason}): try again later, check the network and, if "
+            f"{source.name}: {source.shown} can't be downloaded ({reason}): try again later, check the network and, if "
             f"it is set, LM_EVAL_BIAS_BASE_URL, or {_LOCAL}"
         ) from error
     except OSError as error:
@@ -247,7 +252,7 @@ def _download(source: Source) -> Path:
         ) from error
     except ValueError as error:
         raise BiasError(
-            f"{source.name}: {source.url} is not the pinned file (wrong SHA-256): not stored; try again, or {_LOCAL}"
+            f"{source.name}: {source.shown} is not the pinned file (wrong SHA-256): not stored; try again, or {_LOCAL}"
         ) from error
 
 

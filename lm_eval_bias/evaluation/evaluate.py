@@ -163,6 +163,7 @@ def evaluate(
     for key in ("config", "configs", "provenance"):
         results[key] = plain(redaction.arguments(results[key]))
     results["provenance"]["command"] = list(command)  # which has its stars
+    results, answers = redaction.masked(results), redaction.masked(answers)
     if config.show_config:
         print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
     running.send(dashboards, results, answers)
@@ -172,8 +173,7 @@ def evaluate(
     finally:  # the scores in any case: they may be all that is left of the run
         tell(results, answers, saved is not None)
     if failures:
-        text = redaction.in_text(one_line(failures[0]), config.hf_hub_log_args)
-        text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"
+        text = f"not pushed to the Hub: {one_line(failures[0])} (everything is saved in {config.output_path})"
         raise BiasError(f"--hf_hub_log_args: {text}")
     return saved
 

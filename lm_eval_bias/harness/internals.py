@@ -23,8 +23,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core import Data, Facts, redaction
 from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.files import LARGEST_YAML, parse_yaml, read_text
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance as Instance
@@ -345,6 +346,9 @@ def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
     """
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
+    if arguments.config and os.path.isfile(arguments.config):
+        text = read_text(Path(arguments.config), largest=LARGEST_YAML)
+        redaction.learn(parse_yaml(text, f"--config {arguments.config}"))
     # it prints the content of --config, with all keys
     with contextlib.redirect_stdout(io.StringIO()):
         try:
@@ -370,6 +374,8 @@ def name_model(
     results["config"]["device"] = None if device is None else str(device)
     if facts.model_name not in map(str, arguments.values()):  # a random word
         facts.model_name = facts.model_name_sanitized = kind
+    for name, value in vars(facts).items():
+        setattr(facts, name, redaction.masked(redaction.arguments(value)))
     path = os.path.expanduser(facts.model_name)
     if path.startswith((".", "/")) or os.path.exists(path):
         # models in other folders may have the same name

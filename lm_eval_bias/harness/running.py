@@ -66,9 +66,7 @@ def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
         if getattr(config, "trackio_args", None) and distributed.first():
             services.append(loggers.TrackioLogger(config.trackio_args))
     except Exception as error:  # services fail in ways of their own
-        raise BiasError(
-            f"{flags}: {redaction.in_text(one_line(error), config.hf_hub_log_args)}"
-        ) from error
+        raise BiasError(f"{flags}: {one_line(error)}") from error
     return tracker, services
 
 
@@ -112,7 +110,7 @@ def build_model(config: EvaluatorConfig) -> Any:
         raise
     except Exception as error:
         given = redaction.as_flag(arguments)
-        message = redaction.in_text(_why_not_loaded(error, config), arguments)
+        message = _why_not_loaded(error, config)
         raise BiasError(
             f"--model {config.model} --model_args {given}: {message}"
         ) from error
@@ -177,7 +175,6 @@ def answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
         note = "with --use_cache FILE a run keeps its answers, and the same command resumes it"
         if config.use_cache:
             note = f"the answers so far are kept in {config.use_cache}: run the same command again to resume"
-        message = redaction.in_text(servers.without_keys(message, model), given)
         message = message.rstrip(".")
         raise BiasError(
             f"--model {config.model}{checkpoint}: {message} (nothing was saved; {note})"

@@ -203,7 +203,9 @@ def _name(content: Facts) -> str:
     checkpoints = named("pretrained", "model", "path", "engine")
     if not checkpoints:
         kind = config.get("model") or "model"
-        given = redaction.as_flag(model_args)
+        given = model_args
+        if isinstance(model_args, Mapping):
+            given = ",".join(f"{key}={value}" for key, value in model_args.items())
         return f"{kind} ({given})" if given else kind
     parts = [checkpoints[0], *named("peft", "delta")]
     if _is_path(parts[0]):
@@ -280,9 +282,9 @@ def _files(tasks: Iterable[Facts]) -> dict[str, str]:
 
 
 def _arguments_by_fact(given: Any) -> Mapping[str, Data]:
-    """Sort a model's arguments, without keys and tokens, by the fact that each belongs to."""
+    """Sort a model's arguments by the fact that each belongs to."""
     by_fact: defaultdict[str, Data] = defaultdict(dict)
-    for key, value in redaction.parsed(redaction.arguments(given or {})).items():
+    for key, value in redaction.parsed(given or {}).items():
         by_fact[what_counts.fact_of_argument(key).field][key] = value
     return by_fact
 
@@ -344,6 +346,9 @@ def read(path: Path, content: Facts) -> Run:
     date = path.stem.removeprefix("results_")
     tasks = {}
     try:
+        content = {**content}
+        for key in {"config", "configs", "provenance"} & content.keys():
+            content[key] = redaction.arguments(content[key])
         for name in content["results"]:
             task = _task(name, content, path, date)
             if task is not None:
