@@ -17,7 +17,7 @@ _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff]"
 )
 # of GitHub at the beginning of a line; of others, and formerly of GitHub, anywhere
-_WORKFLOW = re.compile(r"(?P<line>^[^\S\n]*:)(?=:)|##(?=\w*\[)", re.MULTILINE)
+_WORKFLOW = re.compile(r"(^[^\S\n]*:):|(#)#(?=\w*\[)", re.MULTILINE)
 _OF_BARS = re.compile(r"[\r\n]*(?:\x1b\[A)*")
 
 
@@ -43,14 +43,14 @@ def visible_line(text: object) -> str:
 
 
 def _inert(match: re.Match[str]) -> str:
-    return f"{match[0]}\\" if match["line"] else "#\\#"
+    return f"{match[1] or match[2]}\\u{ord(match[0][-1]):04x}"
 
 
 class Door:
     r"""A stream that shows what it is given: no secrets, no commands.
 
     >>> Door(sys.stdout).write("::error::a\x1bb\n")
-    :\:error::a\u001bb
+    :\u003aerror::a\u001bb
     13
     """
 

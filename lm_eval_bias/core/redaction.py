@@ -120,7 +120,9 @@ def _hidden(name: str, value: Any, found: list[Any], is_flag: bool = False) -> A
         found.append(value)
         return STARS
     if isinstance(value, Mapping):
-        return {key: _hidden(str(key), value[key], found) for key in value}
+        is_by_task = name in ("configs", "tasks")  # whose names say nothing
+        names = {key: "" if is_by_task else str(key) for key in value}
+        return {key: _hidden(names[key], value[key], found) for key in value}
     if isinstance(value, list | tuple):
         return [_hidden(name, entry, found) for entry in value]
     if isinstance(value, str):
@@ -138,6 +140,12 @@ def arguments(value: Any) -> Any:
     'model=m,api_key=***,max_tokens=4'
     """
     return _hidden("", value, [])
+
+
+def of_results(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's results with stars in its arguments: the run's, each task's, and those in its provenance."""
+    parts = {"config", "configs", "provenance"} & content.keys()
+    return {**content, **{part: _hidden(part, content[part], []) for part in parts}}
 
 
 def parsed(given: Any) -> dict[str, Any]:

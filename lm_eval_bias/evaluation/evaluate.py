@@ -160,8 +160,9 @@ def evaluate(
         block["cache"] = {"answers": len(kept), "begun": begun}
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
+    results = redaction.of_results(results)
     for key in ("config", "configs", "provenance"):
-        results[key] = plain(redaction.arguments(results[key]))
+        results[key] = plain(results[key])
     results["provenance"]["command"] = list(command)  # which has its stars
     results, answers = redaction.masked(results), redaction.masked(answers)
     if config.show_config:

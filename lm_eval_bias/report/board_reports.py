@@ -18,6 +18,7 @@ from lm_eval_bias.boards.building import (
 from lm_eval_bias.boards.rank_intervals import LEVEL
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import without_language
+from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import (
     NONE,
@@ -392,7 +393,7 @@ def render(
         BadOption: No board has a score of that name.
     """
     if style == "csv":
-        return tables.csv_text(_COLUMNS, _lines(boards))
+        return csv_text(_COLUMNS, _lines(boards))
     if style == "json":
         data = {
             "reading": READING,

@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
 from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.numbers import (
     NONE,
     aim,
@@ -25,7 +26,7 @@ from lm_eval_bias.custom_metrics.intervals import error_factors
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import board_reports, templates
 from lm_eval_bias.report.listings import caveat_label
-from lm_eval_bias.report.tables import csv_text, json_text, titled
+from lm_eval_bias.report.tables import json_text, titled
 from lm_eval_bias.runs import remarks
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import itemgetter
 
 from lm_eval_bias.core import Data
+from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.files import expanded, progress, write_together, writing
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
@@ -121,7 +122,7 @@ def render(style: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
         return tables.json_text(data[0] if len(data) == 1 else data, indent=1)
     if style == "csv":
         lines = map(itemgetter(*COLUMNS), records(runs))
-        return tables.csv_text(COLUMNS, lines)
+        return csv_text(COLUMNS, lines)
     return templates.render(
         f"report.{templates.ENDINGS[style]}.j2",
         report=content.build(runs, problems),

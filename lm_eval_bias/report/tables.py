@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.core.page_parts import Cell, Column, Table
-from lm_eval_bias.report.escaping import Markup, guarded, latex, latex_comment, markdown
+from lm_eval_bias.report.escaping import Markup, latex, latex_comment, markdown
 
 
 def _head(column: Column) -> str:
@@ -103,22 +101,6 @@ def titled(style: str, table: Table) -> str:
     if style == "md":
         return f"**{markdown(table.caption)}**\n\n{markdown_table(table)}"
     return f"{table.caption}\n{text_table(table)}"
-
-
-def _field(value: object) -> object:
-    if isinstance(value, str):
-        return guarded(value)
-    value = plain(value)
-    return json.dumps(value) if isinstance(value, list) else value
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Write CSV: nothing where there is no finite number, and no text that a spreadsheet would run."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(map(_field, row) for row in rows)
-    return out.getvalue()
 
 
 def json_text(data: object, indent: int) -> str:

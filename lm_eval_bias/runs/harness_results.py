@@ -24,6 +24,7 @@ from lm_eval_bias.core import (
 from lm_eval_bias.core.answers import DAMAGE, NotOurs, SavedSample
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.printed import visible_line
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
 from lm_eval_bias.core.run_record import (
     CacheUsed,
@@ -346,9 +347,7 @@ def read(path: Path, content: Facts) -> Run:
     date = path.stem.removeprefix("results_")
     tasks = {}
     try:
-        content = {**content}
-        for key in {"config", "configs", "provenance"} & content.keys():
-            content[key] = redaction.arguments(content[key])
+        content = redaction.of_results(content)
         for name in content["results"]:
             task = _task(name, content, path, date)
             if task is not None:
@@ -361,7 +360,7 @@ def read(path: Path, content: Facts) -> Run:
         made_by = record(content, next(filter(None, ours), None), str(path))
         for name, task in tasks.items():
             tasks[name] = replace(task, record=made_by)
-        return remarks.applied(Run(_name(content), path, tasks))
+        return remarks.applied(Run(visible_line(_name(content)), path, tasks))
     except BiasError:
         raise
     except DAMAGE as error:

@@ -270,3 +270,10 @@ def test_no_fact_of_a_run_is_a_sentence_or_looked_up_by_text(name):
         key, place = looked_up(node)
         if name not in ADAPTERS and place.split(".")[-1] in ("content", "provenance"):
             assert key not in FACTS, ast.unparse(node)
+
+
+def test_one_writer_of_csv():
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and name != "lm_eval_bias.core.csv_text":
+                assert node.attr not in ("to_csv", "writer", "DictWriter"), name
