@@ -7,6 +7,7 @@ import errno
 import functools
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -65,10 +66,19 @@ def packaged_yaml(package: str, *parts: str) -> Any:
 
 @functools.cache
 def schema_validator(package: str, name: str) -> Any:
-    """Make the validator of a JSON Schema that comes with a package."""
+    """Make the validator of a JSON Schema that comes with a package; numbers are finite there."""
     import jsonschema
 
-    return jsonschema.Draft202012Validator(json.loads(packaged_text(package, name)))
+    draft = jsonschema.Draft202012Validator
+    finite = draft.TYPE_CHECKER.redefine(
+        "number",
+        lambda checker, value: (
+            checker.is_type(value, "integer")
+            or (isinstance(value, float) and math.isfinite(value))
+        ),
+    )
+    kind = jsonschema.validators.extend(draft, type_checker=finite)
+    return kind(json.loads(packaged_text(package, name)))
 
 
 def list_files(folder: Path, pattern: str = "*") -> list[Path]:

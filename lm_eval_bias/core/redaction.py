@@ -41,12 +41,19 @@ _FLAGS = re.compile(
 _KNOWN: dict[str, None] = {}  # of the run that is under way
 
 
+@functools.lru_cache(maxsize=10_000)
+def _names_secret(name: str) -> bool:
+    plain = re.sub(r"(?<=[a-z\d])(?=[A-Z])|\W", "_", unquote(name)).lower()
+    return bool(_NAME.search(plain)) and not _OF_TEXTS.search(plain)
+
+
 def _is_secret(name: str, value: Any) -> bool:
+    if not name or not _names_secret(name):
+        return False
     if value is None or isinstance(value, bool) or str(value) in ("True", "False", ""):
         return False  # use_auth_token=True is no token
-    plain = re.sub(r"(?<=[a-z\d])(?=[A-Z])|\W", "_", unquote(name)).lower()
-    is_number = plain.endswith(("token", "tokens")) and str(value)[:7].isdigit()
-    return bool(_NAME.search(plain)) and not (_OF_TEXTS.search(plain) or is_number)
+    is_number = re.search("tokens?$", name, re.IGNORECASE) and str(value)[:7].isdigit()
+    return not is_number
 
 
 def address(text: str, found: list[Any] | None = None) -> str:
@@ -143,7 +150,7 @@ def arguments(value: Any) -> Any:
 
 
 def of_results(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's results with stars in its arguments: the run's, each task's, and those in its provenance."""
+    """Return results with stars in their arguments: the run's, each task's, and those in the provenance."""
     parts = {"config", "configs", "provenance"} & content.keys()
     return {**content, **{part: _hidden(part, content[part], []) for part in parts}}
 

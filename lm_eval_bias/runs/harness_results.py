@@ -23,7 +23,7 @@ from lm_eval_bias.core import (
 )
 from lm_eval_bias.core.answers import DAMAGE, NotOurs, SavedSample
 from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BiasError, call_plugin
 from lm_eval_bias.core.printed import visible_line
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
 from lm_eval_bias.core.run_record import (
@@ -37,7 +37,9 @@ from lm_eval_bias.core.run_record import (
 )
 from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Meaning, undefined
 from lm_eval_bias.runs import remarks, sample_logs
+from lm_eval_bias.runs.results_check import check_metadata, checked
 
+ROUNDING = 1e-6  # by which a score may leave its range
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
@@ -62,9 +64,14 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
     """Read a score from its numbers and its entry in the task's ``metric_list``.
 
     An error of 0, which other people's benchmarks may write, is no certainty: an interval without width is dropped.
+
+    Raises:
+        ValueError: A number that is infinite, an error below 0, or an interval whose ends are none.
     """
     ends = _ends(entry.get("interval"))
     fixed = _ends(entry.get("fixed_interval"))
+    if math.isinf(value) or math.isinf(stderr) or stderr < 0:
+        raise ValueError(f"{name} has the value {value} and the error {stderr}")
     dof = entry.get("dof")
     if stderr == 0 and ends and ends[0] >= ends[1]:
         ends = None
@@ -88,17 +95,25 @@ def _ends(ends: Sequence[float | None] | None) -> Bounds | None:
     if not ends:
         return None
     low, high = ends
-    return -math.inf if low is None else low, math.inf if high is None else high
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    if not low <= high:
+        raise ValueError(f"an interval from {low} to {high}")
+    return low, high
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError(f"a score that is {value}")
     return math.nan if value in ("N/A", None) else float(value)
 
 
-def _scores(results: Facts, config: Facts) -> dict[str, Value]:
+def _scores(results: Facts, config: Facts, definition: Benchmark) -> dict[str, Value]:
     """Read the scores: main ones from the harness's results, as ``name,filter``, the others from their entries.
 
     Files of earlier versions have all of them in the results.
+
+    Raises:
+        ValueError: A number that no such score can have.
     """
     labels = dict(key.split(",", 1) for key in results if "," in key)
     scores = {}
@@ -112,7 +127,19 @@ def _scores(results: Facts, config: Facts) -> dict[str, Value]:
         else:
             continue
         scores[name] = value_of(name, value, stderr, entry)
+        _check_range(scores[name], definition)
     return scores
+
+
+def _check_range(value: Value, definition: Benchmark) -> None:
+    high = value.high + ROUNDING
+    if value.value > high:  # answers of some model families may push it above
+        known = call_plugin([], definition, definition.scores)
+        largest = {score.name: score.largest for score in known}
+        high = (largest.get(value.name) or value.high) + ROUNDING
+    if value.value < value.low - ROUNDING or value.value > high:
+        text = f"{value.value:g}, outside of {value.low:g} to {value.high:g}"
+        raise ValueError(f"{value.name} is {text}")
 
 
 def _from_samples(
@@ -159,7 +186,7 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     else:
         definition = registry.of_run(metadata["benchmark"])
         language = metadata.get("language") or ""
-        scores = _scores(content["results"][task], config)
+        scores = _scores(content["results"][task], config, definition)
     # the harness mixes the model's arguments into the metadata; those that the task took are its options
     model_args = content["config"].get("model_args")
     options = definition.options.roles
@@ -168,6 +195,7 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
             metadata.pop(key, None)
     for key in ("config_source", "model", "model_args"):
         metadata.pop(key, None)
+    check_metadata(task, metadata)
     # a run may have a part of the task's items; a data set of the user's has its own number
     items = original
     if entry and "dataset_used" not in metadata:
@@ -347,7 +375,7 @@ def read(path: Path, content: Facts) -> Run:
     date = path.stem.removeprefix("results_")
     tasks = {}
     try:
-        content = redaction.of_results(content)
+        content = checked(content)
         for name in content["results"]:
             task = _task(name, content, path, date)
             if task is not None:

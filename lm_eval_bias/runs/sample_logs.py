@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from lm_eval_bias.core import Data, catalog, registry
+from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
     NotOurs,
@@ -25,6 +25,7 @@ from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
 from lm_eval_bias.core.numbers import few, grouped
+from lm_eval_bias.runs.results_check import checked
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
@@ -180,13 +181,12 @@ def collect(saved_samples: SavedSamples) -> dict[SavedPart, list[SavedSample]]:
     )
 
 
-def _results(path: Path) -> Data:
+def _results(path: Path) -> Facts:
     """Read a results file; empty where there is none, or a damaged one."""
     try:
-        content = read_json(path)
+        return checked(read_json(path))
     except BiasError:
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def read_answer(raw: Any) -> Any:
