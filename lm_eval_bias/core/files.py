@@ -13,6 +13,7 @@ import re
 import shutil
 import stat
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -24,9 +25,10 @@ T = TypeVar("T")
 
 LARGEST = 1 << 30  # bytes
 LARGEST_YAML = 1 << 20  # some thousand templates; the parser takes seconds for as much
-MOST_NODES = (
-    LARGEST_YAML // 4
-)  # of a YAML text with what its aliases repeat; without any a text has no more
+# of a YAML text with what its aliases repeat: no more than one could write without any, and never many more than a
+# short one has characters
+MOST_NODES = LARGEST_YAML // 4
+MOST_REPEATED = 10_000
 UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _RECORDS: list[dict[str, str]] = []
@@ -134,6 +136,16 @@ def recorded() -> Iterator[dict[str, str]]:
         _RECORDS.pop()
 
 
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        first = next(
+            key for key, count in Counter(key for key, _ in pairs).items() if count > 1
+        )
+        raise ValueError(f"the key {first!r} is given twice")
+    return made
+
+
 def read_json(path: Path) -> Any:
     """Read a file of results.
 
@@ -141,14 +153,14 @@ def read_json(path: Path) -> Any:
         BiasError: It can't be read, is no JSON, or too large.
     """
     try:
-        return json.loads(
-            read_text(path, "utf-8-sig", largest=1 << 26)
-        )  # ten times a run of every task with every breakdown
+        # ten times a run of every task with every breakdown
+        text = read_text(path, "utf-8-sig", largest=1 << 26)
+        return json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
         problem = (
             getattr(error, "msg", None)
             or getattr(error, "reason", None)
-            or "nested too deeply"
+            or ("nested too deeply" if isinstance(error, RecursionError) else error)
         )
         raise BiasError(f"truncated or damaged: not JSON ({problem})") from error
     except OSError as error:
@@ -168,7 +180,7 @@ def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
         node = reader.get_single_node()
         if node is None:
             return None
-        _count_nodes(node, {})
+        _count_nodes(node, {}, min(MOST_NODES, len(text) + MOST_REPEATED))
         return reader.construct_document(node)
     except RecursionError as error:
         raise BiasError(f"{name}: not valid YAML (nested too deeply)") from error
@@ -187,12 +199,13 @@ def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
         raise BiasError(f"{name}{line}: not valid YAML ({problem})") from error
 
 
-def _count_nodes(node: Any, known: dict[int, int]) -> int:
+def _count_nodes(node: Any, known: dict[int, int], most: int) -> int:
     """Count the nodes of a YAML text with what its aliases repeat.
 
     Args:
         node: Its root.
         known: The counts of nodes that have one, by identity; 0 of those that aren't done.
+        most: So many there may be.
 
     Raises:
         yaml.MarkedYAMLError: A key is given twice, or aliases make more nodes than a person would write, or no end.
@@ -202,7 +215,7 @@ def _count_nodes(node: Any, known: dict[int, int]) -> int:
     if not isinstance(node, yaml.CollectionNode):
         return 1
     if id(node) in known:
-        return known[id(node)] or MOST_NODES
+        return known[id(node)] or most
     known[id(node)] = 0
     children = list(node.value)
     if isinstance(node, yaml.MappingNode):
@@ -214,8 +227,8 @@ def _count_nodes(node: Any, known: dict[int, int]) -> int:
                 problem = f"the key {key.value!r} is given twice"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             seen.add(str(key.value))
-    count = 1 + sum(_count_nodes(child, known) for child in children)
-    if count >= MOST_NODES:
+    count = 1 + sum(_count_nodes(child, known, most) for child in children)
+    if count >= most:
         problem = "its aliases repeat too much"
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
     known[id(node)] = count
