@@ -23,7 +23,7 @@ from lm_eval_bias.core.errors import BiasError, one_line
 
 T = TypeVar("T")
 
-LARGEST = 1 << 30  # bytes
+LARGEST = 1 << 28  # bytes of what is read whole
 LARGEST_YAML = 1 << 20  # some thousand templates; the parser takes seconds for as much
 # of a YAML text with what its aliases repeat: no more than one could write without any, and never many more than a
 # short one has characters
@@ -268,6 +268,13 @@ def why(error: Exception) -> str:
     return getattr(error, "strerror", None) or one_line(error)
 
 
+def usual_mode(mode: int = 0o666) -> int:
+    """Return what the user's umask leaves of a mode."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mode & ~mask
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file as :func:`write_together` does several; raises OSError where that fails."""
     write_together({path: content})
@@ -301,7 +308,9 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
                 os.fsync(
                     handle
                 )  # where blocks are allocated late, a full disk shows only now
-            os.chmod(temporaries[path], 0o644)
+            # a file that is replaced keeps its mode
+            mode = path.stat().st_mode if path.exists() else usual_mode()
+            os.chmod(temporaries[path], stat.S_IMODE(mode))
         for path, temporary in temporaries.items():
             os.replace(temporary, path)
     except BaseException:
@@ -326,6 +335,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
         yield temporary
+        os.chmod(temporary, usual_mode(0o777))
         os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -376,6 +386,31 @@ def check_place(
         raise BiasError(
             f"{flag} {output}: this file is also an input and would be overwritten: name another file"
         )
+
+
+def writable(data: Any) -> Any:
+    r"""Return data, or a text, that UTF-8 can hold: half a character, as a server may send one, is written out.
+
+    >>> writable({"a": ["\ud800"]}), writable("ü")
+    ({'a': ['\\ud800']}, 'ü')
+    """
+    import orjson
+
+    try:
+        orjson.dumps(data, default=str, option=orjson.OPT_NON_STR_KEYS)
+        return data
+    except TypeError:
+        return _written_out(data)
+
+
+def _written_out(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode("utf-8", "backslashreplace").decode()
+    if isinstance(data, Mapping):
+        return {_written_out(key): _written_out(data[key]) for key in data}
+    if isinstance(data, list | tuple):
+        return list(map(_written_out, data))
+    return data
 
 
 def write(text: str, output: str) -> None:

@@ -11,8 +11,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import redaction
-from lm_eval_bias.core.errors import BiasError, did_you_mean, one_line
+from lm_eval_bias.core import Data, redaction
+from lm_eval_bias.core.errors import (
+    BiasError,
+    did_you_mean,
+    fault,
+    kind_of,
+    one_line,
+)
 from lm_eval_bias.core.files import UNFINISHED, why, writing
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.core.questions import KINDS
@@ -151,11 +157,16 @@ def evaluate(
         return None
     logged = results.pop("samples", None)
     answers = running.samples_in_order(logged) if config.log_samples else None
-    block = provenance.block(results)
-    block["model"]["border"] = border_facts + servers.notes(model)
-    block["model"] |= servers.told(model)
+    told: Data = {"border": border_facts + servers.notes(model)}
+    told |= servers.told(model)
     if model_name:
-        block["model"]["name"] = model_name
+        told["name"] = model_name
+    block: Data = {"model": {}}
+    try:
+        block = provenance.block(results)
+    except Exception as error:  # from here on nothing may lose the scores
+        fault(f"what the run was made by is not recorded ({kind_of(error)})")
+    block["model"] |= told
     if begun:
         block["cache"] = {"answers": len(kept), "begun": begun}
     results["provenance"] = block
@@ -165,13 +176,13 @@ def evaluate(
         results[key] = plain(results[key])
     results["provenance"]["command"] = list(command)  # which has its stars
     results, answers = redaction.masked(results), redaction.masked(answers)
-    if config.show_config:
-        print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
-    running.send(dashboards, results, answers)
     saved = None
     try:
         saved, failures = save(tracker, results, answers)
     finally:  # the scores in any case: they may be all that is left of the run
+        if config.show_config:
+            print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
+        running.send(dashboards, results, answers)
         tell(results, answers, saved is not None)
     if failures:
         text = f"not pushed to the Hub: {one_line(failures[0])} (everything is saved in {config.output_path})"

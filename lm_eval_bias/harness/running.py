@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core import Data, redaction
 from lm_eval_bias.core.answers import finish_reasons
 from lm_eval_bias.core.errors import BiasError, import_failure, one_line
+from lm_eval_bias.core.files import writable
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.harness import distributed, internals, servers
 from lm_eval_bias.harness.score_aggregation import BareCarrier, in_results
@@ -265,7 +266,7 @@ def samples_in_order(
             reasons = finish_reasons(sample["resps"])
             if reasons:
                 kept["finish_reasons"] = reasons
-            scored.append(kept)
+            scored.append(writable(kept))
         scored.sort(
             key=lambda sample: (filters.index(sample["filter"]), sample["doc_id"])
         )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, Facts, answers, redaction
 from lm_eval_bias.core.errors import BiasError, one_line, printable
+from lm_eval_bias.core.files import writable
 from lm_eval_bias.harness import answer_checks, internals
 
 if TYPE_CHECKING:
@@ -303,7 +304,7 @@ class _CheckedClient(Client):
         response = self._post(payload)
         status = response.status_code
         if status < 400:
-            sent = response.json()
+            sent = writable(response.json())
             reply: Data = redaction.masked(sent)
             if reply != sent:
                 note = "the server's answers repeat a key or password: *** stands there"

@@ -40,6 +40,7 @@ from lm_eval_bias.runs import remarks, sample_logs
 from lm_eval_bias.runs.results_check import check_metadata, checked
 
 ROUNDING = 1e-6  # by which a score may leave its range
+LARGEST = 1e100  # of whose square, too, one can speak
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
@@ -66,11 +67,11 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
     An error of 0, which other people's benchmarks may write, is no certainty: an interval without width is dropped.
 
     Raises:
-        ValueError: A number that is infinite, an error below 0, or an interval whose ends are none.
+        ValueError: A number that none can be, an error below 0, or an interval whose ends are none.
     """
     ends = _ends(entry.get("interval"))
     fixed = _ends(entry.get("fixed_interval"))
-    if math.isinf(value) or math.isinf(stderr) or stderr < 0:
+    if any(abs(number) > LARGEST for number in (value, stderr)) or stderr < 0:
         raise ValueError(f"{name} has the value {value} and the error {stderr}")
     dof = entry.get("dof")
     if stderr == 0 and ends and ends[0] >= ends[1]:

@@ -29,6 +29,7 @@ from lm_eval_bias.runs.results_check import checked
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
+_LONGEST = 1 << 25  # bytes of a line: a hundred texts with long thoughts
 
 
 def matches(path: Path) -> bool:
@@ -56,8 +57,12 @@ def lines(path: Path) -> Iterator[tuple[str, Data]]:
     try:
         check_plain(path, _LARGEST)
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+            lines = iter(lambda: file.readline(_LONGEST + 1), b"")
+            for number, line in enumerate(lines, start=1):
                 place = f"{path} line {number}"
+                if len(line) > _LONGEST:
+                    problem = f"longer than {_LONGEST >> 20} MiB, which no sample is"
+                    raise BiasError(f"{place}: {problem}")
                 if line.strip():
                     yield place, _sample(line, place)
     except OSError as error:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import FAULTS, BiasError
 from lm_eval_bias.runs import harness_results
 from tests.support.commands import command
 from tests.support.made_runs import DATE, harness_folder, harness_form, run_of, write
@@ -95,6 +95,7 @@ def survives(folder, content):
     ]  # fmt: skip
     for words in commands:
         junit.write_text("yesterday's")
+        FAULTS.clear()  # of earlier commands in this process
         made = command(*words)
         assert made.status in (0, 1, 2), made
         if words[0] in ("leaderboard", "report"):
