@@ -307,7 +307,7 @@ class _CheckedClient(Client):
             sent = writable(response.json())
             reply: Data = redaction.masked(sent)
             if reply != sent:
-                note = "the server's answers repeat a key or password: *** stands there"
+                note = "the server's answers repeat a key or password, which is hidden"
                 self.notes[note] = None
                 self._warn("%s", note)
             answer_checks.check(self, reply, messages, generate)

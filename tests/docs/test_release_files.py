@@ -68,11 +68,20 @@ def test_targets_of_the_workflows_are_in_the_makefile():
 
 def test_what_is_published_is_built_by_pinned_tools_alone():
     for flow, job in (("release", "build"), ("ci", "wheel")):
-        commands = [step["run"] for step in WORKFLOWS[flow]["jobs"][job]["steps"] if "run" in step]
-        assert [line for line in commands if not line.startswith("test ")][-1].startswith("make dist")
+        commands = [
+            step["run"]
+            for step in WORKFLOWS[flow]["jobs"][job]["steps"]
+            if "run" in step
+        ]
+        assert [line for line in commands if not line.startswith("test ")][
+            -1
+        ].startswith("make dist")
         assert "install" not in " ".join(commands)
     tools = (ROOT / "build-tools.txt").read_text(encoding="utf-8").splitlines()[1:]
-    assert all(re.fullmatch(r"[\w-]+==[\d.]+ --hash=sha256:[0-9a-f]{64}", line) for line in tools)
+    assert all(
+        re.fullmatch(r"[\w-]+==[\d.]+ --hash=sha256:[0-9a-f]{64}", line)
+        for line in tools
+    )
     assert "--require-hashes" in MAKEFILE
     assert "--no-isolation" in MAKEFILE
 
