@@ -13,7 +13,7 @@ from lm_eval_bias.custom_metrics.score import (
     Bounds,
     Design,
     Estimate,
-    Meaning,
+    ScoreSpec,
     Record,
     Score,
     Undefined,
@@ -83,7 +83,7 @@ def simultaneous_level(parts: int) -> float:
     return float(0.95 ** (1 / max(parts, 1)))
 
 
-def widened(estimate: Estimate, meaning: Meaning, level: float) -> Bounds | None:
+def widened(estimate: Estimate, meaning: ScoreSpec, level: float) -> Bounds | None:
     """Widen a 95% interval to a higher level, within the range; ``None`` where there is none.
 
     Student's and Fisher's reach as much further, on their scales, as the quantiles say. Wilson's is symmetric in the

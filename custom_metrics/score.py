@@ -196,7 +196,7 @@ class Design(Protocol):
 
 
 @dataclass(frozen=True)
-class Meaning:
+class ScoreSpec:
     """What a score means, whoever computes it.
 
     Attributes:
@@ -243,17 +243,17 @@ class Meaning:
     def title(self) -> str:
         """What people call the score: its label, or its name in words.
 
-        >>> Meaning("acc/one_half").title
+        >>> ScoreSpec("acc/one_half").title
         'acc, one half'
         """
         return self.label or self.name.replace("_", " ").replace("/", ", ")
 
     @classmethod
-    def described(cls, name: str, data: Mapping[str, Any]) -> Meaning:
+    def described(cls, name: str, data: Mapping[str, Any]) -> ScoreSpec:
         """Read a meaning from plain data, as :meth:`describe` gives it; what is missing isn't known."""
         told = {
             field.name: data[field.name]
-            for field in fields(Meaning)
+            for field in fields(ScoreSpec)
             if field.name != "name" and data.get(field.name) is not None
         }
         if "favours" in told:
@@ -261,12 +261,12 @@ class Meaning:
         low, high = data.get("range") or (None, None)
         told["low"] = -math.inf if low is None else low
         told["high"] = math.inf if high is None else high
-        return Meaning(name, **told)
+        return ScoreSpec(name, **told)
 
     def describe(self) -> dict[str, Any]:
         """Turn the meaning into plain data for JSON."""
         told = {}
-        for field in fields(Meaning):
+        for field in fields(ScoreSpec):
             value = getattr(self, field.name)
             if field.name == "low":
                 told["range"] = [finite(self.low), finite(self.high)]
@@ -276,7 +276,7 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class Score(Meaning):
+class Score(ScoreSpec):
     """A score of a benchmark: its meaning, and what computes it of the benchmark's records.
 
     Attributes:

@@ -444,7 +444,7 @@ def items(run: Run, task: str) -> DataFrame:
         raise BiasError(f"{task} has no sample log: run with --log_samples")
     rows = []
     for sample in sample_logs.first_filter(result.samples):
-        benchmark = sample.part.definition
+        benchmark = sample.saved_task.definition
         sample = logged_texts.read_again(sample)
         row: dict[str, object] = {"key": " / ".join(benchmark.key(sample.doc))}
         row |= facets_of(benchmark, sample.doc)
@@ -543,7 +543,7 @@ def compare(
     from lm_eval_bias.comparing import findings
     from lm_eval_bias.report import comparison_reports
 
-    _one_of("by", by, findings.ways())
+    _one_of("by", by, findings.axes())
     _one_of("correction", correction, list(comparison_reports.CORRECTIONS))
     names = _names(scores or ())
     if scores is not None and not names:

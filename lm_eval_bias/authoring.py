@@ -25,7 +25,7 @@ from lm_eval_bias.core.benchmark import (
 )  # fmt: skip
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import Cell, Column, Part, Table
-from lm_eval_bias.core.planting import Planting
+from lm_eval_bias.core.planting import BiasPlan
 from lm_eval_bias.core.questions import Cloze, Contrast, NextSentence
 from lm_eval_bias.core.run_data import Published, PublishedCell, Remark
 from lm_eval_bias.custom_metrics.score import Estimate, Score
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Asking", "Benchmark", "BiasError", "Card", "Cell", "Cloze", "Column", "Command", "Condition", "Contrast", "DATA",
-    "Estimate", "HarnessTasks", "NextSentence", "Options", "Part", "Planting", "Presentation", "Published",
+    "Estimate", "HarnessTasks", "NextSentence", "Options", "Part", "BiasPlan", "Presentation", "Published",
     "PublishedCell", "REQUIRED", "Remark", "Rewriting", "SAMPLES", "SAMPLES_BY_DEFAULT", "SavedFiles", "Score", "Size",
     "Table", "clustered_mean", "crossed_mean",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command to a parser."""
-    from lm_eval_bias.comparing.findings import ways
+    from lm_eval_bias.comparing.findings import axes
     from lm_eval_bias.comparing.pairing import conditions
     from lm_eval_bias.report.comparison_reports import CORRECTIONS
 
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--by",
-        choices=ways(),
+        choices=axes(),
         default="run",
         help=f"what to compare: runs (default), {within}or languages of each model",
     )

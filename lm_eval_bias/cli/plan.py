@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Usage is bad, or there isn't one run with primary scores.
     """
-    from lm_eval_bias.comparing.findings import plan
+    from lm_eval_bias.comparing.findings import detectable
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     output.name_problems(problems)
     if len(runs) > 1:
         raise BiasError(f"{arguments.run}: a plan is of one run, not {len(runs)}")
-    planned = plan(runs[0])
+    planned = detectable(runs[0])
     text = comparison_reports.plan(planned, arguments.target, style)
     summary = f"{arguments.output}: {len(planned)} primary scores"
     output.deliver(text, arguments.output, summary)

@@ -146,7 +146,7 @@ def _examine_link() -> tuple[str, str]:
     from lm_eval_bias.harness import linking
 
     stubs = linking.stubs()
-    problem = linking.problem()
+    problem = linking.stale_links()
     if problem:
         return "problem", f"link: {problem}"
     works = "plain 'lm_eval --tasks occugender' works"

@@ -21,14 +21,14 @@ from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark
 from lm_eval_bias.core.errors import BadOption, BiasError, check_scores
 from lm_eval_bias.core.files import progress
-from lm_eval_bias.core.numbers import few
+from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.run_data import Run, Value
 from lm_eval_bias.custom_metrics.differences import LEVEL, POWER, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.score import (
     Design,
-    Meaning,
+    ScoreSpec,
     Score,
     Undefined,
     joined,
@@ -65,7 +65,7 @@ class Finding:
     subject: str
     base: str
     other: str
-    score: Meaning
+    score: ScoreSpec
     base_value: float
     other_value: float
     difference: Difference
@@ -216,7 +216,7 @@ def adjust(p_values: Sequence[float], correction: str) -> list[float]:
 Compared = tuple[float, float, Difference, int | None]
 
 
-def _unpaired(pair: Pair, score: Meaning) -> Compared:
+def _unpaired(pair: Pair, score: ScoreSpec) -> Compared:
     """Return the values of base and other, their difference as independent runs, and the base's items."""
     absent = Value(score.name, math.nan)
     base = pair.base.task.scores.get(score.name, absent)
@@ -263,7 +263,7 @@ def _paired(pair: Pair, score: Score) -> Compared:
     return values[0], values[1], Difference(math.nan, reason=reasons[0]), items
 
 
-def _unsaid(pair: Pair, score: Meaning) -> str:
+def _unsaid(pair: Pair, score: ScoreSpec) -> str:
     """Say why nobody may claim a difference of a score; empty where one may."""
     reasons = {}
     for side in (pair.base, pair.other):
@@ -277,7 +277,7 @@ def _unsaid(pair: Pair, score: Meaning) -> str:
 
 def _finding(
     pair: Pair,
-    score: Meaning,
+    score: ScoreSpec,
     compared: Compared,
     paired: bool,
     note: str,
@@ -311,7 +311,7 @@ class Choice(NamedTuple):
     """Options of a comparison; see :func:`compare`.
 
     Attributes:
-        by: One of :func:`ways`.
+        by: One of :func:`axes`.
         base: What the others are compared with; ``None`` for the default (:func:`.pairing.pairs`).
         scores: Names of scores; each benchmark's main ones if empty.
         unpaired: Compare as independent what shares no items, seeds or versions.
@@ -418,7 +418,7 @@ def _of_single_sides(pair: Pair, compared: set[str]) -> Iterator[NotCompared]:
             yield _not_compared(pair, f"only {side.label} has {', '.join(names)}")
 
 
-def find(pairs: Sequence[Pair], choice: Choice) -> Comparison:
+def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
     """Compare all pairs.
 
     Args:
@@ -478,7 +478,7 @@ def corrected(findings: Sequence[Finding], correction: str) -> list[Finding]:
     return done
 
 
-def plan(run: Run) -> list[Finding]:
+def detectable(run: Run) -> list[Finding]:
     """Compare a run's primary scores with a like model's, whose errors are independent: what could be told apart.
 
     Scores of which nobody may claim a difference are among them, untested.
@@ -500,7 +500,7 @@ def plan(run: Run) -> list[Finding]:
     return corrected(findings, "holm")
 
 
-def ways() -> list[str]:
+def axes() -> list[str]:
     """List what can be given to ``--by``."""
     return ["run", *conditions(), LANGUAGE]
 
@@ -531,7 +531,7 @@ def _check_paired(pairs: Sequence[Pair], runs: Sequence[Run], choice: Choice) ->
             if name in task.scores
         }
         if owners and not owners & paired:
-            where = few(sorted(owners))
+            where = join_some(sorted(owners))
             problem = (
                 f"is a score of {where} alone: nothing to compare with by {choice.by}"
             )
@@ -539,10 +539,10 @@ def _check_paired(pairs: Sequence[Pair], runs: Sequence[Run], choice: Choice) ->
 
 
 def compare(runs: Sequence[Run], choice: Choice) -> Comparison:
-    """Compare runs, which have names that tell them apart, as :func:`find` compares pairs."""
+    """Compare runs, which have names that tell them apart, as :func:`compare_pairs` compares pairs."""
     pairs = make_pairs(runs, choice.by, choice.base)
     _check_paired(pairs, runs, choice)
-    findings, left_out = find(pairs, choice)
+    findings, left_out = compare_pairs(pairs, choice)
     if choice.by == "run":
         left_out += _in_one_run(pairs, runs)
     return findings, left_out

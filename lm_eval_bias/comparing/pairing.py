@@ -69,7 +69,7 @@ class Side:
         conditioned = {condition.name for condition in _conditions_of(benchmark)}
         records: dict[ItemKey, Record] = {}
         for sample in self._samples():
-            with errors_in(sample.part, f"document {len(records)}"):
+            with errors_in(sample.saved_task, f"document {len(records)}"):
                 first = benchmark.key(sample.doc)
                 record = benchmark.record(sample.doc, sample.answers)
             key = first

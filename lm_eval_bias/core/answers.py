@@ -177,7 +177,7 @@ class NotConcerned(NotOurs):
 
 
 @dataclass(frozen=True)
-class SavedPart:
+class SavedTask:
     """One task under one filter in a file of saved answers.
 
     Attributes:
@@ -204,13 +204,13 @@ class SavedSample(NamedTuple):
     """A saved document.
 
     Attributes:
-        part: What it belongs to.
+        saved_task: What it belongs to.
         doc: The document.
         answers: Its requests' filtered answers.
         logged: All that a sample log has of it.
     """
 
-    part: SavedPart
+    saved_task: SavedTask
     doc: Data
     answers: list[Any]
     logged: Facts = {}
@@ -236,7 +236,7 @@ DAMAGE = (
 
 
 @contextlib.contextmanager
-def errors_in(part: SavedPart, at: str) -> Iterator[None]:
+def errors_in(part: SavedTask, at: str) -> Iterator[None]:
     """Prefix errors with the file and the place they come from."""
     try:
         yield

@@ -25,7 +25,7 @@ from lm_eval_bias.core.files import parse_yaml
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.page_parts import Part, ReportTask
-    from lm_eval_bias.core.planting import Planting
+    from lm_eval_bias.core.planting import BiasPlan
     from lm_eval_bias.core.questions import Question
     from lm_eval_bias.core.run_data import Published, Remark, TaskRun
     from lm_eval_bias.custom_metrics.score import Record, Score
@@ -281,7 +281,7 @@ class Benchmark(ABC):
     clusters: str = "clusters"
     facets: Mapping[str, str | Split] = MappingProxyType({})
     extensions: Sequence[Extension] = ()
-    planting: Planting | None = None
+    planting: BiasPlan | None = None
     presentation: Presentation = Presentation()
 
     def __init__(self, variants: Sequence[Benchmark] = ()) -> None:

@@ -31,7 +31,7 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mis
 Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
 
 
-TAKE_FIRST = (
+NO_FILTER = (
     "none"  # what the harness calls the filter of tasks that have none of their own
 )
 
@@ -98,7 +98,7 @@ class Entry:
     metadata: Facts = field(default_factory=dict)
     smallest: int | None = None
     repeats: int | None = None
-    filter: str = TAKE_FIRST
+    filter: str = NO_FILTER
     filter_steps: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
 
@@ -124,7 +124,7 @@ def _entry(content: Facts, path: Path | None) -> Entry:
     metadata = content["metadata"]
     benchmark = registry.get(metadata["benchmark"])
     first_filter: Facts = next(
-        iter(content.get("filter_list") or ()), {"name": TAKE_FIRST}
+        iter(content.get("filter_list") or ()), {"name": NO_FILTER}
     )
     size = Size(None)
     requests: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from lm_eval_bias.custom_metrics.score import finite
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Value
-    from lm_eval_bias.custom_metrics.score import Meaning
+    from lm_eval_bias.custom_metrics.score import ScoreSpec
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -140,7 +140,7 @@ def bound(value: float | None, unit: str = "") -> str:
     ) + "%" * (unit in SHARES)
 
 
-def aim(score: Meaning) -> str:
+def target_text(score: ScoreSpec) -> str:
     """Write what a score is read against: ``neutral 0``, ``best 100%``, or that there is neither."""
     word = "neutral" if score.higher_is_better is None else "best"
     return (
@@ -150,7 +150,7 @@ def aim(score: Meaning) -> str:
     )
 
 
-def reads_as(score: Meaning) -> str:
+def reads_as(score: ScoreSpec) -> str:
     """Say what a score's values mean, and what guessing gives.
 
     >>> from lm_eval_bias.custom_metrics.score import Meaning
@@ -176,7 +176,7 @@ def count(items: int | None) -> str:
     return NONE if items is None else f"{items:,}"
 
 
-def score_range(score: Meaning, between: str = " to ") -> str:
+def score_range(score: ScoreSpec, between: str = " to ") -> str:
     """Write a score's range: ``-1 to 1``, ``0 to 100%``."""
     return f"{bound(score.low, score.unit).removesuffix('%')}{between}{bound(score.high, score.unit)}"
 
@@ -206,10 +206,10 @@ def cell(value: Value) -> str:
     return f"{shown(value)} {bracketed(value)}".rstrip()
 
 
-def few(names: Iterable[str], most: int = 6) -> str:
+def join_some(names: Iterable[str], most: int = 6) -> str:
     """List the first names, each once, and say how many more there are.
 
-    >>> few(["a", "b", "a", "c"], 2)
+    >>> join_some(["a", "b", "a", "c"], 2)
     'a, b and 1 more'
     """
     listed = list(dict.fromkeys(names))

@@ -85,7 +85,7 @@ def choices(doc: Mapping[str, Any]) -> Sequence[str]:
     return doc.get("choices") or "ABC"
 
 
-class Planting(NamedTuple):
+class BiasPlan(NamedTuple):
     """What models without weights answer to a benchmark's documents.
 
     Attributes:

@@ -17,7 +17,7 @@ from lm_eval_bias.core.run_record import RunRecord
 from lm_eval_bias.custom_metrics.score import (
     Bounds,
     Estimate,
-    Meaning,
+    ScoreSpec,
     Record,
     Score,
     interval_of,
@@ -28,7 +28,7 @@ LONGEST_OPTION = 80  # characters of one that is shown whole
 
 
 @dataclass(frozen=True)
-class Value(Meaning):
+class Value(ScoreSpec):
     """A score of a run: what it means, and its estimate.
 
     Attributes:
@@ -64,13 +64,13 @@ class Value(Meaning):
         return int(low > self.neutral) - int(high < self.neutral)
 
     @classmethod
-    def of(cls, meaning: Meaning, estimate: Estimate) -> Value:
+    def of(cls, meaning: ScoreSpec, estimate: Estimate) -> Value:
         """Join a meaning with an estimate; an interval that rests on the standard error ends where the range does."""
         value = estimate.value
         stderr = estimate.stderr
         dof = estimate.dof
         return cls(
-            **{field.name: getattr(meaning, field.name) for field in fields(Meaning)},
+            **{field.name: getattr(meaning, field.name) for field in fields(ScoreSpec)},
             value=value,
             stderr=stderr,
             interval=estimate.interval

@@ -7,7 +7,7 @@ import math
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.page_parts import Cell
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.custom_metrics.score import Meaning, joined, t_factor
+from lm_eval_bias.custom_metrics.score import ScoreSpec, joined, t_factor
 
 # a share of texts or items that is worth a word
 LARGE_SHARE = 0.1
@@ -26,7 +26,7 @@ def value_cell(value: Value | None, mark: str = "") -> Cell:
     return Cell(f"{numbers.shown(value)}{mark}", value.value, note)
 
 
-def score_cell(score: Meaning, note: str = "") -> Cell:
+def score_cell(score: ScoreSpec, note: str = "") -> Cell:
     """Make a cell that names a score: what people call it, its technical name below, and a remark."""
     technical = "" if score.title == score.name else score.name
     return Cell(score.title, note=joined(technical, note))

@@ -21,7 +21,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
 from lm_eval_bias.core.numbers import grouped
-from lm_eval_bias.core.planting import Dial, Planting
+from lm_eval_bias.core.planting import Dial, BiasPlan
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import Score
 from lm_eval_bias.data.sources import fetch
@@ -31,7 +31,7 @@ from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.soundness import ROUNDING, is_close
 
-Answers = dict[int, list[Any]]  # of a task, by document
+AnswersByDocument = dict[int, list[Any]]  # of a task, by document
 DOCUMENTS = 120  # of a task that are answered
 STRENGTH = 0.4  # of the bias that is planted, either way
 _SHARE = 0.25  # of the planted difference that must come back from so few documents
@@ -176,7 +176,7 @@ class Examination:
     def _planted(
         self,
         task: Any,
-        planting: Planting,
+        planting: BiasPlan,
         docs: Sequence[Facts],
         writes: bool,
     ) -> None:
@@ -259,7 +259,7 @@ class Examination:
                 return  # others differ for the same reason
 
 
-def _answers(task: Any, model: Any) -> Answers:
+def _answers(task: Any, model: Any) -> AnswersByDocument:
     """Answer a task's requests by a model; return the filtered answers by document."""
     asked_of = []
     for request in task.instances:
@@ -272,7 +272,7 @@ def _answers(task: Any, model: Any) -> Answers:
     return _given(task)
 
 
-def _given(task: Any) -> Answers:
+def _given(task: Any) -> AnswersByDocument:
     """Return the filtered answers to a task's requests by document."""
     requests = sorted(task.instances, key=attrgetter("doc_id", "idx"))
     return grouped(
@@ -280,7 +280,7 @@ def _given(task: Any) -> Answers:
     )
 
 
-def _records(task: Any, answers: Answers) -> list[Any]:
+def _records(task: Any, answers: AnswersByDocument) -> list[Any]:
     """Make the records of answered documents."""
     docs = task.eval_docs
     return [

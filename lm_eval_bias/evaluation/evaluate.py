@@ -50,7 +50,7 @@ def load_tasks(config: EvaluatorConfig, entries: preflight.Entries) -> Any:
         folders.append(config.include_path)
     # the harness's thousands of YAMLs are only read for its own tasks
     if not preflight.only_ours(names, entries):
-        problem = linking.problem()
+        problem = linking.stale_links()
         if problem:
             logger.warning("link: %s", problem)
         if problem or not linking.stubs():
@@ -216,7 +216,7 @@ def _looked_at(
     if set(asks) & set(KINDS) and not internals.is_client(model):
         # sentences lack the start token that a template may bring; the harness adds no second one to prompts
         prompt = ""
-    return border.look_at(model, config.model_args, prompt)
+    return border.check_tokenizer(model, config.model_args, prompt)
 
 
 def _output_types(config: EvaluatorConfig, manager: Any) -> set[str]:

@@ -31,7 +31,7 @@ from lm_eval_bias.core.errors import (
     require_extra,
 )
 from lm_eval_bias.core.files import expanded, why
-from lm_eval_bias.core.numbers import few, grouped
+from lm_eval_bias.core.numbers import join_some, grouped
 from lm_eval_bias.core.questions import CONTRAST, KINDS, SENTENCE_LIKELIHOODS
 from lm_eval_bias.data.sources import fetch
 from lm_eval_bias.harness import internals, registration
@@ -194,7 +194,7 @@ def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
     ):
         if concerned and getattr(config, flag):
             names = [entry.name for entry in concerned]
-            logger.warning("--%s doesn't apply to %s (%s)", flag, few(names), says)
+            logger.warning("--%s doesn't apply to %s (%s)", flag, join_some(names), says)
     asks_prompts = len(ours) > len(plain)
     if asks_prompts and config.system_instruction and not config.apply_chat_template:
         raise BiasError(
@@ -215,7 +215,7 @@ def _warn_of_limit(limit: float, entries: list[Entry]) -> None:
             "--limit %g is too small for intervals and balanced items: give at least %d for %s",
             limit,
             least,
-            few(names),
+            join_some(names),
         )
 
 
@@ -317,7 +317,7 @@ def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
         refused = [entry.name for entry in entries if misfit(config, [entry])]
         has_others = any(isinstance(task, str) for task in config.tasks)
         if len(refused) < len(entries) or has_others:
-            raise BiasError(f"{problem}: leave out {few(refused)}")
+            raise BiasError(f"{problem}: leave out {join_some(refused)}")
         raise problem
     _check_tokenizer(config, kind, asks)
     if asks and "Chat" in internals.asker(kind) and not config.apply_chat_template:
@@ -358,7 +358,7 @@ def _warn_of_base_models(
         logger.warning(
             "%s: without --apply_chat_template a model may write on behind its answer, up to max_gen_toks= tokens, or "
             "give none; base models are better asked by the tasks without _gen",
-            few(read),
+            join_some(read),
         )
 
 

@@ -19,7 +19,7 @@ from lm_eval_bias.core.files import (
     read_text,
     schema_validator,
 )
-from lm_eval_bias.custom_metrics.score import Meaning
+from lm_eval_bias.custom_metrics.score import ScoreSpec
 from lm_eval_bias.runs import measurement, remarks
 
 _NAMES = {
@@ -62,7 +62,7 @@ def share(text: str) -> float:
     return float(text)
 
 
-def in_unit(number: float, score: Meaning) -> float:
+def in_unit(number: float, score: ScoreSpec) -> float:
     """Return a number of a policy in a score's unit.
 
     Raises:

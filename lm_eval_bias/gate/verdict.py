@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from lm_eval_bias.core import __version__, catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
-from lm_eval_bias.core.numbers import few
+from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate.policy_file import Bound, Policy, in_unit
 from lm_eval_bias.harness import run_inputs
@@ -287,7 +287,7 @@ def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
         ]
         changed = "no task has another version: scores should be the same"
         if moved:
-            changed = f"other versions of {few(moved)}: the changelog says which numbers moved"
+            changed = f"other versions of {join_some(moved)}: the changelog says which numbers moved"
         text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
         findings.append(told("", "version", text))
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):

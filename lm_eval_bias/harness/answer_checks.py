@@ -187,7 +187,7 @@ def _folded(text: Any) -> Any:
     return " ".join("".join(letters).split())
 
 
-def problem(found: LogLikelihoods) -> str:
+def impossible_likelihoods(found: LogLikelihoods) -> str:
     """Say why log-likelihoods are those of no distribution; empty where they may be.
 
     Contexts and continuations are texts or tuples of token ids. Of continuations none of which begins another, at most

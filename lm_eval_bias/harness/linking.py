@@ -74,7 +74,7 @@ def missing_folders() -> list[str]:
     ]
 
 
-def problem() -> str:
+def stale_links() -> str:
     """Say why stubs don't lead to the tasks of this package; empty where they do, or aren't there or needed."""
     written = stubs()
     wanted = _wanted()

@@ -26,7 +26,7 @@ from lm_eval_bias.core import (
 )
 from lm_eval_bias.core.benchmark import SAMPLES_BY_DEFAULT, samples_texts
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
-from lm_eval_bias.core.numbers import few
+from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.questions import (
     EXACT,
     GENERATED,
@@ -335,7 +335,7 @@ class BiasTask(ConfigurableTask):
                 is_ours = isinstance(task, BiasTask)
                 if is_ours and internals.impossible(kind, {}, task.asks, task.asks):
                     refused[name] = None
-            raise BiasError(f"{problem}: leave out {few(refused)}")
+            raise BiasError(f"{problem}: leave out {join_some(refused)}")
 
     @property
     def asks(self) -> Sequence[str]:

@@ -11,7 +11,7 @@ from lm_eval.api.model import LM
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.planting import choices, uniform
-from lm_eval_bias.scoring.questions import Answers
+from lm_eval_bias.scoring.questions import QuestionAnswers
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Instance, Requests
@@ -43,7 +43,7 @@ class ChanceLM(LM):
         max_batch_size: Any = None,
         device: Any = None,
     ) -> None:
-        """Answer with this seed; the other arguments are the harness's and change nothing."""
+        """QuestionAnswer with this seed; the other arguments are the harness's and change nothing."""
         super().__init__()
         self._seed = seed
 
@@ -85,29 +85,29 @@ class ChanceLM(LM):
             texts.append(str(among[int(draw * len(among))]))
         return texts
 
-    def cloze(self, requests: Requests) -> Answers:
+    def cloze(self, requests: Requests) -> QuestionAnswers:
         """Return a uniform draw from 0 to 1 per candidate, as the score of one token."""
         return [
             (uniform(self._seed, "cloze", *request.args), 1) for request in requests
         ]
 
-    def contrast(self, requests: Requests) -> Answers:
+    def contrast(self, requests: Requests) -> QuestionAnswers:
         """Return the log of a uniform draw per text, in nats, as that of one token."""
         return [
             (math.log(uniform(self._seed, "contrast", *request.args)), 1)
             for request in requests
         ]
 
-    def next_sentence(self, requests: Requests) -> Answers:
+    def next_sentence(self, requests: Requests) -> QuestionAnswers:
         """Return a uniform draw from 0 to 1 per candidate, as the score of one token."""
         return [
             (uniform(self._seed, "next_sentence", *request.args), 1)
             for request in requests
         ]
 
-    def sentence_likelihoods(self, requests: Requests) -> Answers:
+    def sentence_likelihoods(self, requests: Requests) -> QuestionAnswers:
         """Return logs of uniform draws for context, candidate after it and candidate alone, of one token each."""
-        answers: Answers = []
+        answers: QuestionAnswers = []
         for request in requests:
             context, *candidate = request.args
             keys = (("x", context), ("c", context, *candidate), ("u", *candidate))

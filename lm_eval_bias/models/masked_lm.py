@@ -21,7 +21,7 @@ from lm_eval_bias.core.questions import (
     Cloze,
     Contrast,
 )
-from lm_eval_bias.models.question_model import Answers, QuestionModel, padded
+from lm_eval_bias.models.question_model import ScoredTexts, QuestionModel, padded
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.scoring.questions import (
     clozes,
@@ -191,12 +191,12 @@ class HFMaskedLM(QuestionModel):
         if NEXT_SENTENCE in questions.expected:
             _ = self._with_head
 
-    def cloze(self, requests: Requests) -> Answers:
+    def cloze(self, requests: Requests) -> ScoredTexts:
         """Score words in blanks: ``(score, number of tokens)``; see the class for the scores."""
         refuse_foreign(clozes(requests), ("masked",), "a masked language model")
         return self.answers(CLOZE, requests, self._fill)
 
-    def contrast(self, requests: Requests) -> Answers:
+    def contrast(self, requests: Requests) -> ScoredTexts:
         """Score texts beside others: ``(sum of log-probabilities in nats, number of tokens)``; nan where none differs.
 
         Of the tokens that both texts share, each masked alone, or of the words that differ, unmasked from left to
@@ -204,7 +204,7 @@ class HFMaskedLM(QuestionModel):
         """
         return self.answers(CONTRAST, requests, self._contrast)
 
-    def _contrast(self, requests: Requests) -> Answers:
+    def _contrast(self, requests: Requests) -> ScoredTexts:
         readings = [
             (shared if question.whole else differing)(self.tokenizer, question)
             for question in contrasts(requests)
@@ -214,7 +214,7 @@ class HFMaskedLM(QuestionModel):
             for values in self._logprobs(readings)
         ]
 
-    def _fill(self, requests: Requests) -> Answers:
+    def _fill(self, requests: Requests) -> ScoredTexts:
         blanks = clozes(requests)
         methods = [q.options.get("masked", "left_to_right") for q in blanks]
         readings = [
@@ -257,13 +257,13 @@ class HFMaskedLM(QuestionModel):
             raise _no_head(self._pretrained)
         return model
 
-    def next_sentence(self, requests: Requests) -> Answers:
+    def next_sentence(self, requests: Requests) -> ScoredTexts:
         """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)``."""
         refuse_foreign(next_sentences(requests), ("masked",), "a masked language model")
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
-    def _follow(self, requests: Requests) -> Answers:
+    def _follow(self, requests: Requests) -> ScoredTexts:
         encoded = [
             self.tokenizer(q.context, q.candidate) for q in next_sentences(requests)
         ]

@@ -20,8 +20,8 @@ logger = logging.getLogger("lm_eval.bias")
 Ints = npt.NDArray[np.int64]
 # key in the cache, context, continuation
 Request = tuple[tuple[str, str] | None, Ids, Ids]
-Answer = tuple[float, bool]  # log-likelihood, and whether the continuation is greedy
-Answers = list[Answer]
+Likelihood = tuple[float, bool]  # log-likelihood, and whether the continuation is greedy
+Likelihoods = list[Likelihood]
 
 
 class Trie:

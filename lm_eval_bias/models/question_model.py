@@ -17,14 +17,14 @@ from torch import Tensor
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.questions import KINDS, SENTENCE_LIKELIHOODS
-from lm_eval_bias.scoring.token_likelihoods import Places, in_step
+from lm_eval_bias.scoring.token_likelihoods import Places, answer_cached
 
 if TYPE_CHECKING:
     from lm_eval_bias.harness.internals import Requests
 
 logger = logging.getLogger("lm_eval.bias")
 _PARTS = 16  # answers are kept (--use_cache) after so many batches
-Answers = list[tuple[float, int]]  # scores, each with the number of tokens scored
+ScoredTexts = list[tuple[float, int]]  # scores, each with the number of tokens scored
 Rows = Sequence[Sequence[int]]  # token ids of inputs
 
 
@@ -185,7 +185,7 @@ class QuestionModel(LM):
 
         keys = [request.args for request in requests]
         title = f"Answering {kind} questions"
-        return in_step(self, kind, keys, run_batch, title=title)
+        return answer_cached(self, kind, keys, run_batch, title=title)
 
     def batches(self, rows: Rows) -> Iterator[list[int]]:
         """Group indices of inputs by similar length, longest first, so that too little memory shows at once.
@@ -203,7 +203,7 @@ class QuestionModel(LM):
         rows: Rows,
         logits: Callable[[list[int]], Tensor],
         label: int,
-    ) -> Answers:
+    ) -> ScoredTexts:
         """Return the probability of a class, and the number of tokens, of each input.
 
         Args:

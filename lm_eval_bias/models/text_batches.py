@@ -10,7 +10,7 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerFast
 
 from lm_eval_bias.harness.internals import Ids
-from lm_eval_bias.models.prefix_trie import Answers
+from lm_eval_bias.models.prefix_trie import Likelihoods
 
 _AT_ONCE = 1000  # texts
 _ENCODING = ("__call__", "_encode_plus", "_batch_encode_plus")
@@ -94,7 +94,7 @@ class EncodesAhead:
 
     def loglikelihood(
         self, requests: Sequence[Any], disable_tqdm: bool = False
-    ) -> Answers:
+    ) -> Likelihoods:
         """Return log-likelihoods of continuations given contexts, and whether each is greedy."""
         self.encode_ahead(request.args for request in requests)
         return super().loglikelihood(requests, disable_tqdm)  # type: ignore[misc]

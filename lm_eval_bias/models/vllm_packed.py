@@ -15,7 +15,7 @@ from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Plan, PrefixPrompt
 from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.method_trial import trial, usable_ids
-from lm_eval_bias.models.prefix_trie import Answer, Answers, Request, fitted
+from lm_eval_bias.models.prefix_trie import Likelihood, Likelihoods, Request, fitted
 from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")
@@ -119,7 +119,7 @@ class VLLMPacked(EncodesAhead, VLLM):
 
     def _loglikelihood_tokens(
         self, requests: Sequence[Request], disable_tqdm: bool = False
-    ) -> Answers:
+    ) -> Likelihoods:
         """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
         self.forget()
         config = self.model.llm_engine.model_config.hf_config
@@ -143,9 +143,9 @@ class VLLMPacked(EncodesAhead, VLLM):
                 self.cache_hook.add_partial("loglikelihood", key, answer)
         return answers
 
-    def _answers(self, plan: Plan, silent: bool) -> tuple[Answers, int]:
-        """Answer a plan's requests, and count the tokens that came from the cache."""
-        answer_by_node: dict[int, Answer] = {}
+    def _answers(self, plan: Plan, silent: bool) -> tuple[Likelihoods, int]:
+        """Likelihood a plan's requests, and count the tokens that came from the cache."""
+        answer_by_node: dict[int, Likelihood] = {}
         cached = 0
         # engines mix up what is asked where prompts of both kinds are in one batch: one kind after the other
         for kind in (True, False):
@@ -208,7 +208,7 @@ class VLLMPacked(EncodesAhead, VLLM):
             self.batch_size = batch_size
 
 
-def _read(prompt: PrefixPrompt, output: Any) -> Answers:
+def _read(prompt: PrefixPrompt, output: Any) -> Likelihoods:
     """Read the log-likelihood of each node of a prompt, and whether the node is greedy.
 
     Raises:

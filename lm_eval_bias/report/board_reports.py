@@ -23,11 +23,11 @@ from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import (
     NONE,
     SHARES,
-    aim,
+    target_text,
     bare,
     bracketed,
     count,
-    few,
+    join_some,
     grouped,
     reads_as,
     score_range,
@@ -117,7 +117,7 @@ def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
 def _meaning(column: Value) -> str:
     """Say how to read a score."""
     name = "" if column.title == column.name else f" ({column.name})"
-    span = f"{score_range(column)}, {aim(column)}; {reads_as(column)}"
+    span = f"{score_range(column)}, {target_text(column)}; {reads_as(column)}"
     ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
     return f"{column.title}{name}: {column.summary} ({span}). {ranked}"
 
@@ -136,7 +136,7 @@ def unranked(board: Board) -> list[str]:
 def _listing(told: Iterable[tuple[str, str]]) -> list[str]:
     """List each text with the models that it is told of."""
     groups = grouped(told).items()
-    return [f"{few(names, _MANY)}: {text}" for text, names in groups]
+    return [f"{join_some(names, _MANY)}: {text}" for text, names in groups]
 
 
 def notes(board: Board) -> dict[str, Sequence[str]]:
@@ -235,7 +235,7 @@ def summary(
         for column in (*board.columns, *board.others):
             if column.name not in chosen:
                 continue
-            about = f"{column.name}, {aim(column)}, n {_sizes(members, column)}"
+            about = f"{column.name}, {target_text(column)}, n {_sizes(members, column)}"
             heads.append(Column(board.task, True, about))
             limit = overview.reaching(row.cells[column.name] for row in members)
             cells = {}
@@ -301,7 +301,7 @@ def _made_by(runs: Sequence[Run]) -> str:
     for package in ("lm-eval-bias", "lm_eval"):
         versions = [str(made_by.facts(run)[package] or "") for run in runs]
         if any(versions):
-            texts.append(f"{package} {few(filter(None, versions))}")
+            texts.append(f"{package} {join_some(filter(None, versions))}")
     return joined(*dict.fromkeys(texts))
 
 

@@ -61,7 +61,7 @@ def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:
             rows.append(
                 {
                     "Task": task,
-                    "Score": f"{score.title} ({score.name}), {numbers.aim(score)}",
+                    "Score": f"{score.title} ({score.name}), {numbers.target_text(score)}",
                     **dict(zip(by, values, strict=True)),
                     "n": Cell(f"{estimate.n:,}", estimate.n),
                     "Value": value_cell(value),
@@ -99,7 +99,7 @@ def grid(breakdown: Breakdown) -> str:
     cells = frame.pivot_table("shown", ["task", first], second, "first", sort=False)
     beware = [cell.caveat for cell in breakdown.cells if cell.caveat]
     caption = joined(
-        f"{score.title} ({score.name}), {numbers.aim(score)}",
+        f"{score.title} ({score.name}), {numbers.target_text(score)}",
         *dict.fromkeys(beware),
         "--csv has the intervals",
     )

@@ -11,11 +11,11 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.numbers import (
     NONE,
-    aim,
+    target_text,
     bracketed_ends,
     count,
     difference,
-    few,
+    join_some,
     grouped,
     p_value,
 )
@@ -153,7 +153,7 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
     moved = finding.difference
     score = finding.score
     unit = score.unit
-    goal = aim(score)
+    goal = target_text(score)
     ends = bracketed_ends(moved.interval, unit, "+")
     cells: list[Cell | str] = [
         number_cell(finding.base_value, unit),
@@ -318,7 +318,7 @@ def _sentences(findings: Sequence[Finding]) -> list[str]:
         (finding.verdict, f"{finding.score.title} ({finding.subject})")
         for finding in significant
     )
-    said = [f"{verdict}: {few(where, 4)}" for verdict, where in places.items()]
+    said = [f"{verdict}: {join_some(where, 4)}" for verdict, where in places.items()]
     tested = [finding for finding in findings if not math.isnan(finding.adjusted)]
     others = [finding for finding in tested if not finding.significant]
     untested = [finding for finding in findings if math.isnan(finding.adjusted)]
@@ -327,7 +327,7 @@ def _sentences(findings: Sequence[Finding]) -> list[str]:
         (f"not tested: {len(untested)} of {len(findings)} scores", untested),
     ):
         if listed:
-            said.append(f"{told}: {few((f.subject for f in listed), 4)}")
+            said.append(f"{told}: {join_some((f.subject for f in listed), 4)}")
     return said
 
 
@@ -338,7 +338,7 @@ def _notes(findings: Sequence[Finding]) -> list[str]:
         for finding in findings
         if finding.note
     )
-    return [f"{few(compared, 4)}: {note}" for note, compared in about.items()]
+    return [f"{join_some(compared, 4)}: {note}" for note, compared in about.items()]
 
 
 def page(
@@ -370,7 +370,7 @@ def page(
         for task in run.tasks.values():
             labelled = f"{run.name}: {task.task}" if len(runs) > 1 else task.task
             located += [(caveat_label(r), labelled) for r in task.caveats]
-    caveats = {label: few(places, 5) for label, places in grouped(located).items()}
+    caveats = {label: join_some(places, 5) for label, places in grouped(located).items()}
     return templates.render(
         "comparison.html.j2",
         bases=list(dict.fromkeys(finding.base for finding in findings)),

@@ -143,7 +143,7 @@ def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
     ranges = {}
     for item in tasks:
         for value in item.task.shown():
-            span = f"{numbers.score_range(value)}, {numbers.aim(value)}"
+            span = f"{numbers.score_range(value)}, {numbers.target_text(value)}"
             ranges[value.name] = f"{value.title} ({value.name}): {span}"
     return Section(
         benchmark.name,

@@ -11,10 +11,10 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import (
     NONE,
-    aim,
+    target_text,
     count,
     difference,
-    few,
+    join_some,
     reads_as,
     score_range,
 )
@@ -119,7 +119,7 @@ def _scores(benchmarks: Iterable[Benchmark], style: str) -> str:
         score for benchmark in benchmarks for score in catalog.headline(benchmark)
     ]
     rows = [
-        [score.name, score_range(score, " … "), aim(score), reads_as(score)]
+        [score.name, score_range(score, " … "), target_text(score), reads_as(score)]
         for score in scores
     ]
     return grid(["Score", "Range", "Neutral or best", "Reads as"], rows, style)
@@ -151,7 +151,7 @@ def benchmarks() -> str:
         card = card_of(benchmark)
         purpose = card.measures if card else benchmark.title
         measures = textwrap.shorten(purpose, 90, placeholder=" …")
-        row = [benchmark.name, few(list(languages)), count(len(tasks)), measures]
+        row = [benchmark.name, join_some(list(languages)), count(len(tasks)), measures]
         is_packaged = any(entry.path is not None for entry in entries)
         rows[is_packaged].append(row)
     listing = grid(
@@ -190,7 +190,7 @@ def tasks(name: str = "") -> str:
             entry.name,
             entry.kind,
             entry.benchmark,
-            few(entry.language.split(", ")),
+            join_some(entry.language.split(", ")),
             count(entry.items),
             count(entry.smallest),
             entry.measures,

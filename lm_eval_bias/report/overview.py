@@ -89,7 +89,7 @@ class TaskStrips:
 
 
 @dataclass(frozen=True)
-class ModelVerdict:
+class ModelSummary:
     """A line on what a model's scores of a benchmark say.
 
     Attributes:
@@ -123,7 +123,7 @@ class BenchmarkPicture:
     bias: Sequence[TaskStrips]
     ability: Sequence[TaskStrips]
     ends: tuple[str, str]
-    verdicts: Sequence[ModelVerdict]
+    verdicts: Sequence[ModelSummary]
 
 
 def position(value: Value, number: float) -> float:
@@ -175,7 +175,7 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
         value = item.task.scores[name]
         text = (
             f"{item.label}, {first.title}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
-            f"{numbers.aim(value)}"
+            f"{numbers.target_text(value)}"
         )
         ends = [percent(value, end, limit) for end in value.interval or ()]
         caveat = item.task.caveat(name) or value.unsaid
@@ -230,14 +230,14 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
     said = []
     for statement in sorted(places, key=lambda statement: statement in _UNTOLD):
         tasks = places[statement]
-        where = f"({numbers.few(tasks, 3)})"
+        where = f"({numbers.join_some(tasks, 3)})"
         if len(tasks) == of:
             where = "in both tasks" if of == 2 else f"in all {of} tasks"
         said.append((statement, "" if of == 1 else where))
     return said
 
 
-def _verdict(items: ReportTasks) -> ModelVerdict:
+def _verdict(items: ReportTasks) -> ModelSummary:
     """Sum up one model's verdict on one benchmark."""
     statements = []
     caveats = []
@@ -249,7 +249,7 @@ def _verdict(items: ReportTasks) -> ModelVerdict:
     caveat = "; ".join(
         f"{kind} {where}".strip() for kind, where in _grouped(caveats, len(items))
     )
-    return ModelVerdict(
+    return ModelSummary(
         items[0].run.name,
         items[0].series,
         _grouped(statements, len(items)) or [(_NO_SCORE, "")],

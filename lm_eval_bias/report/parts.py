@@ -73,7 +73,7 @@ def main_table(tasks: ReportTasks) -> Table:
                     name,
                     score_cell(value),
                     *cells,
-                    Cell(numbers.aim(value), value.neutral),
+                    Cell(numbers.target_text(value), value.neutral),
                     numbers.reads_as(value),
                 ]
             )
@@ -175,7 +175,7 @@ def about_items(tasks: ReportTasks) -> tuple[list[str], list[Table]]:
         if table is not None:
             lists.append(table)
     lines = [
-        f"No items to show of {numbers.few(labels)}: {reason}."
+        f"No items to show of {numbers.join_some(labels)}: {reason}."
         for reason, labels in numbers.grouped(reasons).items()
     ]
     return lines, lists
@@ -214,7 +214,7 @@ def every_score(tasks: ReportTasks) -> Table:
             ),
             Cell(numbers.count(value.n), value.n),
             numbers.score_range(value),
-            Cell(numbers.aim(value), value.neutral),
+            Cell(numbers.target_text(value), value.neutral),
             value.summary,
         ]
         for item in tasks

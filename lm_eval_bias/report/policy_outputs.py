@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from lm_eval_bias.core import Data, __version__, what_counts
 from lm_eval_bias.core.files import expanded
-from lm_eval_bias.core.numbers import few, grouped, significant
+from lm_eval_bias.core.numbers import join_some, grouped, significant
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
@@ -81,7 +81,7 @@ def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
     first = 0 if status else 1
     rows = []
     for (holds, *others), tasks in grouped(said).items():
-        rows.append([holds, few(tasks, 3), *others][first:])
+        rows.append([holds, join_some(tasks, 3), *others][first:])
     return Table("", labels[first:], rows)
 
 

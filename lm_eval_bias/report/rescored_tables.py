@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.numbers import (
-    aim,
+    target_text,
     bracketed,
     count,
     fixed_interval,
@@ -33,7 +33,7 @@ def as_json(results: Sequence[Rescored]) -> str:
             entry = run_reports.score_data(task, value)
             entry["reason"] = entry.pop("note")
             scores[entry.pop("name")] = entry
-        part = result.part
+        part = result.saved_task
         entries.append(
             {
                 "path": str(part.path),
@@ -55,13 +55,13 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
     What the results file beside the samples says of the run is kept, so that remarks are those of the run; its scores
     aren't, of which it may lack some or have none (``--predict_only``).
     """
-    times = Counter(result.part.task for result in results)
+    times = Counter(result.saved_task.task for result in results)
     number: Counter[str] = Counter()
     made = []
-    beside = run_discovery.beside(result.part.path for result in results)
+    beside = run_discovery.beside(result.saved_task.path for result in results)
     for result in results:
-        name = result.part.task
-        path = result.part.path
+        name = result.saved_task.task
+        path = result.saved_task.path
         number[name] += 1
         label = f"{name} [{number[name]}]" if times[name] > 1 else name
         run = beside.get(path)
@@ -70,7 +70,7 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
             run = Run("", path, {})
             task = TaskRun(
                 name,
-                result.part.definition,
+                result.saved_task.definition,
                 language="",
                 version="",
                 documents=0,
@@ -99,7 +99,7 @@ def _every_score(task: TaskRun) -> str:
             f"{bracketed(value)} {fixed_interval(value)}",
             count(value.n),
             score_range(value),
-            aim(value),
+            target_text(value),
         ]
         for value in task.scores.values()
     ]
@@ -126,10 +126,10 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
     headings = []
     for result, task in zip(results, tasks, strict=True):
         filtered = (
-            "" if result.part.filter == "none" else f", filter {result.part.filter}"
+            "" if result.saved_task.filter == "none" else f", filter {result.saved_task.filter}"
         )
         headings.append(
-            f"{task.task}: {result.documents:,} documents{filtered} ({result.part.path})"
+            f"{task.task}: {result.documents:,} documents{filtered} ({result.saved_task.path})"
         )
         if result.read_otherwise:
             headings.append(

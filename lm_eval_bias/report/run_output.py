@@ -97,7 +97,7 @@ def unanswered(
             text += f", such as {', '.join(quoted)}"
         lines.append(text)
     if all_read:
-        lines.append(f"Every answer could be read: {numbers.few(all_read)}")
+        lines.append(f"Every answer could be read: {numbers.join_some(all_read)}")
     return "\n".join(lines)
 
 
@@ -126,7 +126,7 @@ def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
                 about.append((key, (value.name, task.task)))
     lines = []
     for (lacks, note), places in numbers.grouped(about).items():
-        which, where = map(numbers.few, zip(*places, strict=True))
+        which, where = map(numbers.join_some, zip(*places, strict=True))
         lines.append(f"{lacks}: {which} of {where} ({note})")
     if others:
         have = "score has" if others == 1 else "scores have"

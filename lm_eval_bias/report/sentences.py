@@ -22,7 +22,7 @@ def plain_lines(task: TaskRun) -> list[str]:
     lines = []
     for value in task.main():
         span = numbers.score_range(value)
-        reads = joined(f"{span}, {numbers.aim(value)}", numbers.reads_as(value))
+        reads = joined(f"{span}, {numbers.target_text(value)}", numbers.reads_as(value))
         lines.append(f"{value.name} {with_interval(value)} ({reads}).")
     return lines
 

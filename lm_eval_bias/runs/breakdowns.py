@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.answers import NotConcerned, SavedPart, SavedSample, SavedSamples
+from lm_eval_bias.core.answers import NotConcerned, SavedTask, SavedSample, SavedSamples
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split, facets_of
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import grouped
@@ -62,8 +62,8 @@ class Breakdown(NamedTuple):
 
 def _facets(sample: SavedSample) -> dict[str, str | Split]:
     """Return what a document tells of its facets: values, and functions that split its record."""
-    benchmark: Benchmark = sample.part.definition
-    entry = catalog.entries().get(sample.part.task)
+    benchmark: Benchmark = sample.saved_task.definition
+    entry = catalog.entries().get(sample.saved_task.task)
     splits = {name: of for name, of in benchmark.facets.items() if callable(of)}
     language = {LANGUAGE: entry.language} if entry else {}
     return {**language, **facets_of(benchmark, sample.doc), **splits}
@@ -93,16 +93,16 @@ def _parts_of(
 
 def _file(
     samples: SavedSamples, bys: Sequence[Facets], reading: AnswerReading
-) -> dict[SavedPart, ByFacets]:
+) -> dict[SavedTask, ByFacets]:
     """Sort a file's records by part, and by what each choice of facets tells; without choices, by every facet."""
-    parts: dict[SavedPart, ByFacets] = {}
+    parts: dict[SavedTask, ByFacets] = {}
     for sample, record in reading.records(samples):
         facets = _facets(sample)
         choices = bys or [(name,) for name in facets]
-        by_facets = parts.setdefault(sample.part, {})
+        by_facets = parts.setdefault(sample.saved_task, {})
         for by in choices:
             records = by_facets.setdefault(by, {})
-            for values, part in _parts_of(sample.part.benchmark, facets, record, by):
+            for values, part in _parts_of(sample.saved_task.benchmark, facets, record, by):
                 records.setdefault(values, []).append(part)
     return parts
 

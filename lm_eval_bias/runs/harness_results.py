@@ -35,7 +35,7 @@ from lm_eval_bias.core.run_record import (
     RunRecord,
     SamplingUsed,
 )
-from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Meaning, undefined
+from lm_eval_bias.custom_metrics.score import Bounds, Estimate, ScoreSpec, undefined
 from lm_eval_bias.runs import remarks, sample_logs
 from lm_eval_bias.runs.results_check import check_metadata, checked
 
@@ -88,7 +88,7 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
         entry.get("clusters"),
         entry.get("stays") or 0.0,
     )
-    return Value.of(Meaning.described(name, entry), estimate)
+    return Value.of(ScoreSpec.described(name, entry), estimate)
 
 
 def _ends(ends: Sequence[float | None] | None) -> Bounds | None:

@@ -30,7 +30,7 @@ def _filters(task: str, name: str) -> list[Any]:
 
 def read_again(sample: SavedSample) -> SavedSample:
     """Return a sample with the answers that are read from its texts today; unchanged if it has no such texts."""
-    filters = _filters(sample.part.task, sample.part.filter)
+    filters = _filters(sample.saved_task.task, sample.saved_task.filter)
     if not filters or not sample.written:
         return sample
     answers = texts_of(sample.logged)

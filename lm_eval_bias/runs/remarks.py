@@ -32,7 +32,7 @@ BEFORE_SCORES = (
 # kinds of models that are near neutral because they know or say nothing: their bias is not ranked
 EMPTY = ("chance_level", "below_chance", "unshown_ability", "habit", "unanswered")
 # kinds about where a run's answers came from, which policies may refuse
-ABOUT_ANSWERS = WEIGHTS, CACHED = ("unproven_weights", "cached_answers")
+ORIGIN_KINDS = WEIGHTS, CACHED = ("unproven_weights", "cached_answers")
 # headings of the kinds, by weight: about the numbers themselves, how they were made, what single ones lack
 SERIOUS, SETTING, NOTE = HEADINGS = (
     "Read before the numbers",
@@ -42,7 +42,7 @@ SERIOUS, SETTING, NOTE = HEADINGS = (
 _HEADINGS = {
     **dict.fromkeys(("changed_options", "own_data", "border", "suite_part"), SETTING),
     "repeated_prompts": SETTING,
-    **dict.fromkeys(ABOUT_ANSWERS, SETTING),
+    **dict.fromkeys(ORIGIN_KINDS, SETTING),
     **dict.fromkeys(
         ("unfinished_texts", "blocked_texts", "failed_texts", "long_texts"), SETTING
     ),
@@ -324,7 +324,7 @@ def trials(tasks: Iterable[TaskRun]) -> str:
     places = numbers.grouped((trial(task), task.task) for task in tasks)
     places.pop("", None)
     return "; ".join(
-        f"{part} of {numbers.few(names, 3)}" for part, names in places.items()
+        f"{part} of {numbers.join_some(names, 3)}" for part, names in places.items()
     )
 
 
@@ -354,8 +354,8 @@ class PlacedRemark:
         """Places and scores for people."""
         about = "".join(self.scores)
         if len(self.scores) > 1:
-            about = f"scores {numbers.few(self.scores)}"
-        return joined(numbers.few(self.places), about)
+            about = f"scores {numbers.join_some(self.scores)}"
+        return joined(numbers.join_some(self.places), about)
 
 
 def of_runs(runs: Sequence[Run]) -> list[PlacedRemark]:

@@ -22,7 +22,7 @@ from lm_eval_bias.core.answers import (
     NotConcerned,
     NotOurs,
     Reader,
-    SavedPart,
+    SavedTask,
     SavedSample,
     SavedSamples,
     errors_in,
@@ -52,14 +52,14 @@ class Rescored:
     """The scores of one saved task.
 
     Attributes:
-        part: The part of a file that was read.
+        saved_task: The part of a file that was read.
         documents: Number of documents.
         scores: By name.
         provenance: The benchmark's facts about how the scores came about.
         read_otherwise: Number of documents whose texts are read otherwise today than when the run was made.
     """
 
-    part: SavedPart
+    saved_task: SavedTask
     documents: int
     scores: Mapping[str, Value]
     provenance: Data
@@ -87,7 +87,7 @@ class AnswerReading:
     rewritings: Sequence[tuple[Rewriting, str]] = ()
     as_logged: bool = False
     used: set[str] = field(default_factory=set)
-    otherwise: Counter[SavedPart] = field(default_factory=Counter)
+    otherwise: Counter[SavedTask] = field(default_factory=Counter)
 
     def records(self, samples: SavedSamples) -> Iterator[tuple[SavedSample, Record]]:
         """Yield a file's documents with their records."""
@@ -95,11 +95,11 @@ class AnswerReading:
             samples = self._read_again(samples)
         if self.rewritings:
             samples = self._rewrite(samples)
-        count = Counter[SavedPart]()
+        count = Counter[SavedTask]()
         for sample in samples:
-            with errors_in(sample.part, f"document {count[sample.part]}"):
-                record = sample.part.definition.record(sample.doc, sample.answers)
-            count[sample.part] += 1
+            with errors_in(sample.saved_task, f"document {count[sample.saved_task]}"):
+                record = sample.saved_task.definition.record(sample.doc, sample.answers)
+            count[sample.saved_task] += 1
             yield sample, record
 
     def _rewrite(self, samples: SavedSamples) -> SavedSamples:
@@ -114,7 +114,7 @@ class AnswerReading:
         samples = chain([first], samples)
         is_concerned = False
         for rewriting, value in self.rewritings:
-            if rewriting in first.part.definition.family.extensions:
+            if rewriting in first.saved_task.definition.family.extensions:
                 is_concerned = True
                 self.used.add(rewriting.flag)
                 samples = _rewritten(samples, rewriting, value)
@@ -123,24 +123,24 @@ class AnswerReading:
                 f"--{other.flag} is for {_owner(other)}" for other, _ in self.rewritings
             ]
             raise NotConcerned(
-                f"{' and '.join(flags)}, and this is {first.part.benchmark}"
+                f"{' and '.join(flags)}, and this is {first.saved_task.benchmark}"
             )
         return samples
 
     def _read_again(self, samples: Iterable[SavedSample]) -> SavedSamples:
         """Read the texts of samples again, and count those that are read otherwise."""
         for sample in samples:
-            with errors_in(sample.part, f"document {sample.logged.get('doc_id')}"):
+            with errors_in(sample.saved_task, f"document {sample.logged.get('doc_id')}"):
                 again = logged_texts.read_again(sample)
-            self.otherwise[sample.part] += again.answers != sample.answers
+            self.otherwise[sample.saved_task] += again.answers != sample.answers
             yield again
 
     def gather(
         self,
         paths: list[str],
-        take: Callable[[SavedSamples], dict[SavedPart, T]],
+        take: Callable[[SavedSamples], dict[SavedTask, T]],
         language: str | None,
-    ) -> dict[SavedPart, T]:
+    ) -> dict[SavedTask, T]:
         """Read everything saved under the paths; as :func:`gather`.
 
         Raises:
@@ -217,11 +217,11 @@ def _owner(rewriting: Rewriting) -> str:
     )
 
 
-def _file(samples: SavedSamples, reading: AnswerReading) -> dict[SavedPart, Rescored]:
+def _file(samples: SavedSamples, reading: AnswerReading) -> dict[SavedTask, Rescored]:
     """Score a file's parts, keeping of its documents only the records."""
-    parts: dict[SavedPart, tuple[Facts, list[Record]]] = {}
+    parts: dict[SavedTask, tuple[Facts, list[Record]]] = {}
     for sample, record in reading.records(samples):
-        _, records = parts.setdefault(sample.part, (sample.doc, []))
+        _, records = parts.setdefault(sample.saved_task, (sample.doc, []))
         records.append(record)
     rescored = {}
     for part, (first, records) in parts.items():
@@ -286,10 +286,10 @@ def _files(
 
 def gather(
     paths: list[str],
-    take: Callable[[SavedSamples], dict[SavedPart, T]],
+    take: Callable[[SavedSamples], dict[SavedTask, T]],
     language: str | None = None,
     readers: Sequence[Reader] | None = None,
-) -> dict[SavedPart, T]:
+) -> dict[SavedTask, T]:
     """Read everything saved under the paths, one file after another.
 
     Logs of other people's tasks in a folder are skipped with a note, and so are files that the flags don't concern.
@@ -303,7 +303,7 @@ def gather(
     Raises:
         BiasError: A file can't be read, a named one is of another task, or nothing is ours.
     """
-    parts: dict[SavedPart, T] = {}
+    parts: dict[SavedTask, T] = {}
     foreign = []
     any_ours = False
     if readers is None:

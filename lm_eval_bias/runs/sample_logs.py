@@ -15,7 +15,7 @@ from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
     NotOurs,
-    SavedPart,
+    SavedTask,
     SavedSample,
     SavedSamples,
     requests_of,
@@ -24,7 +24,7 @@ from lm_eval_bias.core.benchmark import HarnessTasks
 from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
-from lm_eval_bias.core.numbers import few, grouped
+from lm_eval_bias.core.numbers import join_some, grouped
 from lm_eval_bias.runs.results_check import checked
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
@@ -99,9 +99,9 @@ def samples(path: Path) -> SavedSamples:
     beside = results_beside(path)
     results = _results(beside)
     entry = catalog.entries().get(task)
-    usual = catalog.TAKE_FIRST if entry is None else entry.filter
+    usual = catalog.NO_FILTER if entry is None else entry.filter
     parts = {}
-    numbers: dict[SavedPart, set[int]] = defaultdict(set)
+    numbers: dict[SavedTask, set[int]] = defaultdict(set)
     for place, sample in lines(path):
         name = sample["doc"].get("benchmark")
         number = sample.get("doc_id")
@@ -116,7 +116,7 @@ def samples(path: Path) -> SavedSamples:
                     f"{place}: samples of task {task!r}, which is not a task of this package (known benchmarks: "
                     f"{', '.join(known)})"
                 )
-            parts[key] = SavedPart(path, task, key[1], known[name])
+            parts[key] = SavedTask(path, task, key[1], known[name])
         part = parts[key]
         if not isinstance(number, int):
             raise BiasError(f"{place}: not a sample of a harness run (no doc_id)")
@@ -159,8 +159,8 @@ def _in_order(entry: Entry, sample: Data, answers: list[Any]) -> list[Any]:
         return answers
     if sorted(asked) != sorted(options):
         raise NotOurs(
-            f"{entry.name}: not the harness's task of this name, which scores {few(options, 3)}, where the log has "
-            f"{few(asked, 3)}"
+            f"{entry.name}: not the harness's task of this name, which scores {join_some(options, 3)}, where the log has "
+            f"{join_some(asked, 3)}"
         )
     by_option = dict(zip(asked, answers, strict=True))
     return [by_option[option] for option in options]
@@ -174,15 +174,15 @@ def first_filter(path: Path) -> SavedSamples:
     """
     first = None
     for sample in samples(path):
-        first = first or sample.part
-        if sample.part == first:
+        first = first or sample.saved_task
+        if sample.saved_task == first:
             yield sample
 
 
-def collect(saved_samples: SavedSamples) -> dict[SavedPart, list[SavedSample]]:
+def collect(saved_samples: SavedSamples) -> dict[SavedTask, list[SavedSample]]:
     """Collect all documents and answers by part, without what else a log has of them."""
     return grouped(
-        (sample.part, sample._replace(logged={})) for sample in saved_samples
+        (sample.saved_task, sample._replace(logged={})) for sample in saved_samples
     )
 
 

@@ -17,7 +17,7 @@ from lm_eval_bias.core.questions import NextSentence
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
 from lm_eval_bias.scoring.questions import (
-    Answers,
+    QuestionAnswers,
     clozes,
     contrasts,
     next_sentences,
@@ -75,22 +75,22 @@ def _encode(model: TemplateLM, text: str, front: Ids) -> Pair:
     return front, ids
 
 
-def _sums(model: TemplateLM, texts: Sequence[Pairs]) -> Answers:
+def _sums(model: TemplateLM, texts: Sequence[Pairs]) -> QuestionAnswers:
     """Compute log-likelihood and number of tokens per text, from its pieces."""
     flat = [pair for pairs in texts for pair in pairs]
     answers = iter(token_likelihoods.loglikelihoods(model, flat))
-    sums: Answers = []
+    sums: QuestionAnswers = []
     for pairs in texts:
         values = [value for value, _ in islice(answers, len(pairs))]
         sums.append((math.fsum(values), sum(len(scored) for _, scored in pairs)))
     return sums
 
 
-def cloze(model: TemplateLM, requests: Requests) -> Answers:
+def cloze(model: TemplateLM, requests: Requests) -> QuestionAnswers:
     """Score whole sentences: ``(exp of the mean log-likelihood of a token, number of tokens)`` (0..1)."""
     questions = clozes(requests)
     refuse_foreign(questions, _OPTIONS, _FAMILY)
-    front = token_likelihoods.lead(model)
+    front = token_likelihoods.prefix_ids(model)
     start = model.prefix_token_id
     token_likelihoods.encode_ahead(model, ((q.sentence, "") for q in questions))
     texts = [
@@ -100,7 +100,7 @@ def cloze(model: TemplateLM, requests: Requests) -> Answers:
     return [(math.exp(total / count), count) for total, count in _sums(model, texts)]
 
 
-def contrast(model: TemplateLM, requests: Requests) -> Answers:
+def contrast(model: TemplateLM, requests: Requests) -> QuestionAnswers:
     """Score texts that differ from another in a few words: ``(log-likelihood in nats, number of tokens)``.
 
     Of the whole text, or from the first token in which the two differ to the end. Where one text's tokens begin the
@@ -108,7 +108,7 @@ def contrast(model: TemplateLM, requests: Requests) -> Answers:
     """
     questions = contrasts(requests)
     token_likelihoods.encode_ahead(model, ((q.text, "") for q in questions))
-    front = token_likelihoods.lead(model)
+    front = token_likelihoods.prefix_ids(model)
     start = model.prefix_token_id
     texts = []
     for q in questions:
@@ -159,10 +159,10 @@ def _likelihoods(
     model: TemplateLM,
     questions: Sequence[NextSentence],
     needs_all: bool,
-) -> Answers:
+) -> QuestionAnswers:
     """Log-likelihoods and token counts of what :func:`_split` gives; 0 for what a question doesn't need."""
     refuse_foreign(questions, _OPTIONS, _FAMILY)
-    front = token_likelihoods.lead(model)
+    front = token_likelihoods.prefix_ids(model)
     joint = [(f"{closed(q.context)} ", q.candidate) for q in questions]
     alone = [(q.candidate, "") for q in questions]
     token_likelihoods.encode_ahead(model, [*joint, *alone])
@@ -175,7 +175,7 @@ def _likelihoods(
     return [(*sums[i], *sums[i + 1], *sums[i + 2]) for i in range(0, len(sums), 3)]
 
 
-def sentence_likelihoods(model: TemplateLM, requests: Requests) -> Answers:
+def sentence_likelihoods(model: TemplateLM, requests: Requests) -> QuestionAnswers:
     """Compute the evidence behind every generative next-sentence score.
 
     Returns:
@@ -185,11 +185,11 @@ def sentence_likelihoods(model: TemplateLM, requests: Requests) -> Answers:
     return _likelihoods(model, next_sentences(requests), needs_all=True)
 
 
-def next_sentence(model: TemplateLM, requests: Requests) -> Answers:
+def next_sentence(model: TemplateLM, requests: Requests) -> QuestionAnswers:
     """Score candidates after their context: ``(score, number of the candidate's tokens)``, by the option ``inter``."""
     questions = next_sentences(requests)
     evidence = _likelihoods(model, questions, needs_all=False)
-    answers: Answers = []
+    answers: QuestionAnswers = []
     for q, likelihoods in zip(questions, evidence, strict=True):
         inter = q.options["inter"]
         count = likelihoods[5 if inter == "gen_orig" else 3]

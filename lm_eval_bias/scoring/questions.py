@@ -29,8 +29,8 @@ _FOR = {
     "masked": "masked language models (hf-mlm)",
     "inter": "causal language models",
 }
-Answer = tuple[float, ...]
-Answers = list[Answer]
+QuestionAnswer = tuple[float, ...]
+QuestionAnswers = list[QuestionAnswer]
 # kinds of questions that the present run is going to ask; empty where that is not known
 expected: Sequence[str] = ()
 

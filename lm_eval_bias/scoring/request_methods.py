@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.numbers import few
+from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.questions import EXACT, KINDS, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
 from lm_eval_bias.harness import border, distributed, internals, servers
 from lm_eval_bias.scoring import token_likelihoods
-from lm_eval_bias.scoring.questions import Answers
+from lm_eval_bias.scoring.questions import QuestionAnswers
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
@@ -31,11 +31,11 @@ def _tell(requests: Requests) -> None:
     """Say whose requests come next: the bars below don't."""
     names = list(dict.fromkeys(str(request.task_name) for request in requests))
     if names and distributed.first():
-        logger.info("%s: %s requests", few(names), f"{len(requests):,}")
+        logger.info("%s: %s requests", join_some(names), f"{len(requests):,}")
 
 
-def _exact(self: LM, requests: Requests) -> token_likelihoods.Answers:
-    """Answer ``(context, continuation)`` requests.
+def _exact(self: LM, requests: Requests) -> token_likelihoods.Likelihoods:
+    """QuestionAnswer ``(context, continuation)`` requests.
 
     Returns:
         One ``(log-likelihood in nats, is greedy)`` a request, as the backend's own ``loglikelihood`` gives it for that
@@ -53,13 +53,13 @@ def _exact(self: LM, requests: Requests) -> token_likelihoods.Answers:
         return internals.encode_pair(self, *requests[place].args)
 
     keys = [request.args for request in requests]
-    border.look_at(self, prompt=str(requests[0].args[0]) if requests else "")
+    border.check_tokenizer(self, prompt=str(requests[0].args[0]) if requests else "")
     border.find_cut(self, requests)
     return token_likelihoods.checked(self, keys, keys, run_batch, tokens)
 
 
 def _with_length(self: TemplateLM, requests: Requests) -> list[tuple[float, bool, int]]:
-    """Answer ``(context, continuation)`` requests.
+    """QuestionAnswer ``(context, continuation)`` requests.
 
     Returns:
         One ``(log-likelihood in nats, is greedy, number of continuation tokens)`` a request.
@@ -71,20 +71,20 @@ def _with_length(self: TemplateLM, requests: Requests) -> list[tuple[float, bool
     return [(*answer, n) for answer, n in zip(answers, lengths, strict=True)]
 
 
-def _refuse(problem: str) -> Callable[..., Answers]:
-    def method(self: LM, requests: Requests) -> Answers:
+def _refuse(problem: str) -> Callable[..., QuestionAnswers]:
+    def method(self: LM, requests: Requests) -> QuestionAnswers:
         raise BiasError(f"the model type {type(self).__name__} {problem}")
 
     setattr(method, internals.REFUSES, problem)
     return method
 
 
-def _generative(kind: str) -> Callable[..., Answers]:
-    def method(self: LM, requests: Requests) -> Answers:
+def _generative(kind: str) -> Callable[..., QuestionAnswers]:
+    def method(self: LM, requests: Requests) -> QuestionAnswers:
         from lm_eval_bias.scoring import causal, seq2seq
 
         _tell(requests)
-        border.look_at(self)
+        border.check_tokenizer(self)
         family = seq2seq if getattr(self, "backend", "causal") == "seq2seq" else causal
         return getattr(family, kind)(self, requests)
 

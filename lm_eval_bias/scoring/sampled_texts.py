@@ -52,7 +52,7 @@ _SEEDED = _SERVED | {"VLLM"}
 
 
 @dataclasses.dataclass(frozen=True)
-class TextPart:
+class TextBatch:
     """Samples of one prompt that are drawn together.
 
     Attributes:
@@ -90,8 +90,8 @@ class TextPart:
         )
 
 
-Batch = list[TextPart]
-PartTexts = tuple[TextPart, list[str]]
+Batch = list[TextBatch]
+PartTexts = tuple[TextBatch, list[str]]
 
 
 def seeded(kind: Any) -> bool:
@@ -101,7 +101,7 @@ def seeded(kind: Any) -> bool:
     )
 
 
-def parts(requests: Requests, size: int, run_seed: int) -> list[TextPart]:
+def parts(requests: Requests, size: int, run_seed: int) -> list[TextBatch]:
     """Divide the samples of each prompt into parts of ``size``, in the order of the requests.
 
     Args:
@@ -117,11 +117,11 @@ def parts(requests: Requests, size: int, run_seed: int) -> list[TextPart]:
         base = options.pop("seed", run_seed)
         for start in range(0, len(places), size):
             drawn = tuple(places[start : start + size])
-            all_parts.append(TextPart(drawn, context, options, start, base))
+            all_parts.append(TextBatch(drawn, context, options, start, base))
     return all_parts
 
 
-def batches(alone: Sequence[TextPart], requests: Requests, size: int) -> list[Batch]:
+def batches(alone: Sequence[TextBatch], requests: Requests, size: int) -> list[Batch]:
     """Group parts to draw together: up to ``size`` samples, of a task's neighbouring prompts with equal options.
 
     Args:
@@ -171,7 +171,7 @@ def _detecting_once(model: Any) -> Iterator[None]:
 
 
 def _request(
-    requests: Requests, part: TextPart, place: int, **options: Any
+    requests: Requests, part: TextBatch, place: int, **options: Any
 ) -> Instance:
     """Make a part's request to the backend for the text at a place, with further options."""
     arguments = (part.context, {**part.options, **options})
@@ -226,7 +226,7 @@ def _torch_texts(
     # a server may want to be told that there is none; other backends would not know the option
     unseeded = {"seed": None} if internals.is_client(model) else {}
     # sharded models have to run in step
-    for number in range(token_likelihoods.everywhere(model, len(batched))):
+    for number in range(token_likelihoods.max_over_ranks(model, len(batched))):
         if number >= len(batched):
             internals.generate_silently(model, [filler])
             continue
@@ -293,7 +293,7 @@ def _greedy(model: LM, requests: Requests, filler: Instance) -> list[str]:
             [filler if i is None else requests[i] for i in places]
         )
 
-    return token_likelihoods.in_step(
+    return token_likelihoods.answer_cached(
         model, _PLAIN, [request.args for request in requests], write
     )
 
@@ -375,7 +375,7 @@ def _generated(self: LM, requests: Requests) -> list[str]:
                 for i, request in enumerate(requests)
                 if bool(request.args[1].get("do_sample")) is sampling
             ]
-            if token_likelihoods.everywhere(self, len(places)):
+            if token_likelihoods.max_over_ranks(self, len(places)):
                 for i, text in zip(
                     places,
                     answer(self, [requests[i] for i in places], requests[0]),

@@ -11,7 +11,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.causal import closed
 from lm_eval_bias.scoring.questions import (
-    Answers,
+    QuestionAnswers,
     clozes,
     next_sentences,
     refuse_foreign,
@@ -72,7 +72,7 @@ def _behind_sentinel(model: TemplateLM, pairs: list[Pair]) -> list[float]:
     ]
 
 
-def cloze(model: TemplateLM, requests: Requests) -> Answers:
+def cloze(model: TemplateLM, requests: Requests) -> QuestionAnswers:
     """Score words behind the sentinel: ``(arithmetic mean of their tokens' probabilities, number of tokens)`` (0..1).
 
     The decoder is forced to ``<extra_id_0>``; the word's tokens are revealed one by one in front of the sentinel.
@@ -95,7 +95,7 @@ def cloze(model: TemplateLM, requests: Requests) -> Answers:
     return [(fmean(map(math.exp, islice(values, size))), size) for size in sizes]
 
 
-def next_sentence(model: TemplateLM, requests: Requests) -> Answers:
+def next_sentence(model: TemplateLM, requests: Requests) -> QuestionAnswers:
     """Score candidates behind the sentinel: ``(Eq. 4 over the candidate's tokens and </s>, their number)`` (0..1).
 
     Encoder ``<context> <extra_id_0>``, decoder ``<pad> <extra_id_0> <candidate> </s>``; the sentinel is not scored.
@@ -122,7 +122,7 @@ def next_sentence(model: TemplateLM, requests: Requests) -> Answers:
     ]
 
 
-def sentence_likelihoods(model: TemplateLM, requests: Requests) -> Answers:
+def sentence_likelihoods(model: TemplateLM, requests: Requests) -> QuestionAnswers:
     """Refuse: an encoder-decoder model has no likelihood of a context.
 
     Raises:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ids = tuple[int, ...]
-Answers = list[tuple[float, bool]]
+Likelihoods = list[tuple[float, bool]]
 Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]
 Places = list[int | None]  # of requests; None stands for any of them
 RunBatch = Callable[[Places], list[Any]]
@@ -69,7 +69,7 @@ def portions(model: LM, items: list[T]) -> list[list[T]]:
 
 
 @contextlib.contextmanager
-def precise(model: Any) -> Iterator[None]:
+def float32_softmax(model: Any) -> Iterator[None]:
     """Make the ``hf`` backend take and sum log-probabilities in float32, as others do.
 
     By itself it does so in the model's dtype: a sum of bfloat16 numbers near -60 is rounded to a quarter, and different
@@ -84,7 +84,7 @@ def precise(model: Any) -> Iterator[None]:
         yield
 
 
-def everywhere(model: LM, number: int) -> int:
+def max_over_ranks(model: LM, number: int) -> int:
     """Return the largest value of a number over all ranks."""
     if model.world_size == 1:
         return number
@@ -93,7 +93,7 @@ def everywhere(model: LM, number: int) -> int:
     return int(model.all_gather(torch.tensor(number, device=model.device)).max().item())
 
 
-def in_step(
+def answer_cached(
     model: LM,
     kind: str,
     keys: Sequence[Any],
@@ -117,14 +117,14 @@ def in_step(
     is_silent = not title or model.rank != 0
     with (
         tqdm(total=len(missing), desc=title, disable=is_silent) as bar,
-        precise(model),
+        float32_softmax(model),
         contextlib.ExitStack() as stack,
     ):
         if tokens is not None and mixes_up(model, map(tokens, missing)):
             stack.enter_context(internals.shadowed(model, "logits_cache", False))
-        for number in range(everywhere(model, len(parts))):
+        for number in range(max_over_ranks(model, len(parts))):
             part = parts[number] if number < len(parts) else []
-            lacking = everywhere(model, len(part)) - len(part)
+            lacking = max_over_ranks(model, len(part)) - len(part)
             fresh = run_batch([*part, *[None] * lacking])
             for i, answer in zip(part, fresh, strict=False):
                 answers[i] = answer
@@ -140,26 +140,26 @@ def checked(
     pairs: Sequence[tuple[Any, Any]],
     run_batch: RunBatch,
     tokens: Callable[[int], tuple[Any, Any]],
-) -> Answers:
+) -> Likelihoods:
     """Ask for log-likelihoods, and refuse such as no distribution has.
 
     Args:
         model: The model.
         keys: How each request is named in the cache.
         pairs: Context and continuation of each, as texts or tuples of token ids.
-        run_batch: As for :func:`in_step`.
-        tokens: As for :func:`in_step`.
+        run_batch: As for :func:`answer_cached`.
+        tokens: As for :func:`answer_cached`.
 
     Raises:
         BiasError: No distribution has such log-likelihoods.
     """
     with servers.asking(model):
-        answers = in_step(model, "loglikelihood", keys, run_batch, tokens)
+        answers = answer_cached(model, "loglikelihood", keys, run_batch, tokens)
     values = (
         (*pair, float(answer[0])) for pair, answer in zip(pairs, answers, strict=True)
     )
     kind = type(model).__name__
-    problem = "" if kind == "DummyLM" else answer_checks.problem(values)
+    problem = "" if kind == "DummyLM" else answer_checks.impossible_likelihoods(values)
     if problem:
         servers.forget(model, "loglikelihood", keys)
         raise BiasError(
@@ -192,7 +192,7 @@ def encode(model: TemplateLM, text: str) -> list[int]:
     return list(ids)
 
 
-def lead(model: TemplateLM) -> list[int]:
+def prefix_ids(model: TemplateLM) -> list[int]:
     """Return what a model's tokenizer puts in front of every text: mostly nothing or a start token.
 
     Some backends (``local-completions``) leave it out; it stays the way in which the model was trained to begin.
@@ -209,7 +209,7 @@ def _key(context: Ids, continuation: Ids) -> tuple[str, str]:
     return "token ids: " + " ".join(map(str, context)), " ".join(map(str, continuation))
 
 
-def loglikelihoods(model: TemplateLM, pairs: Pairs) -> Answers:
+def loglikelihoods(model: TemplateLM, pairs: Pairs) -> Likelihoods:
     """Compute log-likelihoods of continuations given contexts, both as token ids.
 
     Args:

@@ -15,7 +15,7 @@ from lm_eval_bias.core.benchmark import (
     ItemKey,
     Presentation,
 )
-from lm_eval_bias.core.planting import Dial, Planting
+from lm_eval_bias.core.planting import Dial, BiasPlan
 from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
 from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks
@@ -94,7 +94,7 @@ class Parallel(WithModules):
     scored_by = "crows_pairs:parallel_scores"
     clusters = "pairs"
     facets = {"bias_type": "bias_type", "direction": "direction"}
-    planting = Planting(_answers, _expected)
+    planting = BiasPlan(_answers, _expected)
     presentation = Presentation(
         published=partial(run_data.published, "crows_pairs"),
         beside_main=("stereotype_score_per_token",),

@@ -13,7 +13,7 @@ from lm_eval_bias.core.benchmark import (
     Options,
     Presentation,
 )
-from lm_eval_bias.core.planting import Dial, Planting
+from lm_eval_bias.core.planting import Dial, BiasPlan
 from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.core.run_data import Remark
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
@@ -80,7 +80,7 @@ class EuroGEST(WithModules):
     clusters = "sentences"
     facets = {"stereotype": "stereotype", "group": "group", "form": "form"}
     options = Options({"likelihood": ""}, deferred("tasks.eurogest.hooks:check"))
-    planting = Planting(_answers, _expected)
+    planting = BiasPlan(_answers, _expected)
     presentation = Presentation(
         cautions=_cautions,
         figures=deferred("tasks.eurogest.figures:parts"),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import Document, Documents, Presentation
-from lm_eval_bias.core.planting import Dial, Planting
+from lm_eval_bias.core.planting import Dial, BiasPlan
 from lm_eval_bias.core.wording import with_interval
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
 
@@ -43,7 +43,7 @@ class WithControls(BBQLike):
         return [*mbbq.with_controls(super().scores(docs), self.terms)]
 
     @property
-    def planting(self) -> Planting:  # type: ignore[override]
+    def planting(self) -> BiasPlan:  # type: ignore[override]
         """A diff-bias in the items alone: control items, and undirected ones, are answered without one."""
         from lm_eval_bias.tasks.kinds import bbq_planting
 
@@ -64,7 +64,7 @@ class WithControls(BBQLike):
             )
             return {**values, **dict(zip(CONTRASTS, biases, strict=True))}
 
-        return Planting(answers, expected)
+        return BiasPlan(answers, expected)
 
     @property
     def presentation(self) -> Presentation:  # type: ignore[override]

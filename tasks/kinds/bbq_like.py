@@ -18,7 +18,7 @@ from lm_eval_bias.core.benchmark import (
     Split,
 )
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.planting import Planting
+from lm_eval_bias.core.planting import BiasPlan
 from lm_eval_bias.tasks.kinds.with_sentences import WithModules, module_of
 
 if TYPE_CHECKING:
@@ -180,11 +180,11 @@ class BBQLike(WithModules):
         return {"release_used": docs[0]["revision"]}
 
     @property
-    def planting(self) -> Planting | None:  # type: ignore[override]  # imported when it is needed
+    def planting(self) -> BiasPlan | None:  # type: ignore[override]  # imported when it is needed
         """A diff-bias, the same in both kinds of contexts."""
         from lm_eval_bias.tasks.kinds import bbq_planting
 
-        return Planting(
+        return BiasPlan(
             partial(bbq_planting.answers, self.hooks, self.questions.refusal),
             partial(bbq_planting.expected, self.main),
         )

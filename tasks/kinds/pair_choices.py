@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import Document, Documents, ItemKey
-from lm_eval_bias.core.planting import Dial, Planting
+from lm_eval_bias.core.planting import Dial, BiasPlan
 from lm_eval_bias.tasks.kinds.with_sentences import WithModules
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class PairChoices(WithModules):
     main = ("choice_bias", "unanswered")
     requests = 1
     smallest = 160
-    planting = Planting(_answers, _expected)
+    planting = BiasPlan(_answers, _expected)
     scored_by = "pair_choices:scores"
 
     def record(self, doc: Document, answers: Answers) -> Record:

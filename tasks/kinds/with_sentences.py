@@ -20,7 +20,7 @@ from lm_eval_bias.core.benchmark import (
     Size,
 )
 from lm_eval_bias.core.files import packaged_text
-from lm_eval_bias.core.planting import Planting, choices
+from lm_eval_bias.core.planting import BiasPlan, choices
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Answers, Record, Score
@@ -97,10 +97,10 @@ class WithSentences(WithModules):
     """
 
     @property
-    def planting(self) -> Planting:  # type: ignore[override]  # imported when it is needed
+    def planting(self) -> BiasPlan:  # type: ignore[override]  # imported when it is needed
         """What ``bias-dial`` and ``bias-chance`` answer."""
         planted = module_of(self, "planted_answers")
-        return Planting(
+        return BiasPlan(
             planted.answers, planted.expected, getattr(planted, "random_texts", choices)
         )
 

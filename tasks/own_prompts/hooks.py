@@ -13,7 +13,7 @@ from lm_eval_bias.custom_metrics.regard import FACETS, OTHER
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
-from lm_eval_bias.tasks.regard.classifier import Answer
+from lm_eval_bias.tasks.regard.classifier import LabelledTexts
 from lm_eval_bias.tasks.regard.hooks import about_texts, kept_texts
 
 _PACKAGE = "lm_eval_bias.tasks.own_prompts"
@@ -119,7 +119,7 @@ def dataset(**metadata: Any) -> Data:
     return {"test": docs}
 
 
-def record(doc: Facts, results: Sequence[Answer]) -> Record:
+def record(doc: Facts, results: Sequence[LabelledTexts]) -> Record:
     """Make the record of a prompt's texts: regard (empty without a classifier), keywords and length.
 
     Raises:

@@ -30,7 +30,7 @@ from lm_eval_bias.tasks.regard.heads import BATCH
 from lm_eval_bias.tasks.regard.regard_texts import composed
 
 logger = logging.getLogger("lm_eval.bias")
-Answer = list[
+LabelledTexts = list[
     list[str | float]
 ]  # per text [text, regard, probability, ...], or [text, why it was dropped]
 # the revision is the one that has the weights as safetensors
@@ -66,7 +66,7 @@ def label(
 
 def label_kept(
     name: str, language: str, texts: Sequence[Sequence[Sequence[str]]]
-) -> list[Answer]:
+) -> list[LabelledTexts]:
     """Label texts of a language with a classifier; ``texts`` has each with why it was dropped (empty if it was not).
 
     Raises:
@@ -77,7 +77,7 @@ def label_kept(
         logger.warning("%s", model.identity.warning)
     kept = [text for sampled in texts for text, problem in sampled if not problem]
     labels = iter(label(model, kept))
-    answers: list[Answer] = []
+    answers: list[LabelledTexts] = []
     for sampled in texts:
         answers.append([])
         for text, problem in sampled:

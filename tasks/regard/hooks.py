@@ -16,7 +16,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.tasks.regard import classifier, keywords, regard_texts
-from lm_eval_bias.tasks.regard.classifier import Answer
+from lm_eval_bias.tasks.regard.classifier import LabelledTexts
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 
 # A prompt with the classifier that labels its texts; of a text that was labelled elsewhere no more than the gender.
@@ -57,7 +57,7 @@ def _dropped(answer: Sequence[str | float]) -> bool:
     return str(answer[1]).startswith(regard_texts.DROPPED)
 
 
-def kept_texts(answer: Answer, labels: Sequence[str]) -> list[tuple[str, str]]:
+def kept_texts(answer: LabelledTexts, labels: Sequence[str]) -> list[tuple[str, str]]:
     """List the texts of an answer that weren't dropped, each with its regard.
 
     Raises:
@@ -72,7 +72,7 @@ def kept_texts(answer: Answer, labels: Sequence[str]) -> list[tuple[str, str]]:
     return kept
 
 
-def about_texts(doc: Facts, answer: Answer, kept: Sequence[tuple[str, str]]) -> Data:
+def about_texts(doc: Facts, answer: LabelledTexts, kept: Sequence[tuple[str, str]]) -> Data:
     """Say in a record how usable a prompt's texts are, and what labelled them."""
     return {
         "drawn": len(answer),
@@ -83,7 +83,7 @@ def about_texts(doc: Facts, answer: Answer, kept: Sequence[tuple[str, str]]) -> 
     }
 
 
-def record(doc: Facts, results: Sequence[Answer]) -> Record:
+def record(doc: Facts, results: Sequence[LabelledTexts]) -> Record:
     """Make the record of a prompt's texts: their regard, context sets and sexism keywords.
 
     Args:
@@ -116,8 +116,8 @@ def record(doc: Facts, results: Sequence[Answer]) -> Record:
 
 
 def reclassify(
-    docs: Documents, results: Sequence[Sequence[Answer]], name: str
-) -> tuple[list[Data], list[list[Answer]]]:
+    docs: Documents, results: Sequence[Sequence[LabelledTexts]], name: str
+) -> tuple[list[Data], list[list[LabelledTexts]]]:
     """Label saved texts with another classifier; what was dropped stays dropped.
 
     Args:
@@ -168,7 +168,7 @@ class RegardFilter(Filter):
 
     def apply(
         self, resps: Iterable[Sequence[Sequence[str]]], docs: Documents
-    ) -> list[Answer]:
+    ) -> list[LabelledTexts]:
         """Classify all texts of a task in one go.
 
         Args:

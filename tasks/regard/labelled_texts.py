@@ -14,7 +14,7 @@ from lm_eval_bias.core import Data, registry
 from lm_eval_bias.core.answers import (
     NotOurs,
     Reader,
-    SavedPart,
+    SavedTask,
     SavedSample,
     SavedSamples,
 )
@@ -142,7 +142,7 @@ def read(path: Path, language: str | None = None) -> SavedSamples:
     has_other = any(regard == OTHER for _, _, _, regard in labelled)
     labels = LABELS if has_other else REGARDS
     identity = Identity(named or "labels of the file", path.name, labels, warning)
-    part = SavedPart(path, f"regard_{language}", "none", registry.get("regard"))
+    part = SavedTask(path, f"regard_{language}", "none", registry.get("regard"))
     for _, text, gender, regard in labelled:
         doc = regard_document(language, identity, {"gender": gender})
         yield SavedSample(part, doc, [[[text, regard]]])

@@ -14,7 +14,7 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.answers import (
     NotOurs,
     Reader,
-    SavedPart,
+    SavedTask,
     SavedSample,
     SavedSamples,
 )
@@ -141,7 +141,7 @@ def read(path: Path, language: str | None) -> SavedSamples:
     task = "_".join(["stereoset", language, *tests])
     if len(tests) > 1:
         task = f"stereoset_{language}"
-    part = SavedPart(path, task, "none", registry.get("stereoset"))
+    part = SavedTask(path, task, "none", registry.get("stereoset"))
     for doc, answers in zip(docs, results, strict=True):
         yield SavedSample(part, doc, answers)
 

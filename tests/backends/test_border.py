@@ -48,19 +48,19 @@ def test_an_end_token_is_left_out_of_requests(kind, tmp_path):
     assert loglikelihoods(ended) != pytest.approx(
         loglikelihoods(plain), abs=1e-3
     )  # what the harness does by itself
-    (said,) = border.look_at(ended)
+    (said,) = border.check_tokenizer(ended)
     assert "<|endoftext|> behind every text" in said
     assert loglikelihoods(ended) == pytest.approx(loglikelihoods(plain), abs=1e-5)
-    assert border.look_at(ended) == [said]  # once
+    assert border.check_tokenizer(ended) == [said]  # once
     ids, mask = ended.tok_batch_encode(["The old gardener", "A"])
     expected, _ = plain.tok_batch_encode(["The old gardener", "A"])
     assert ids.shape == mask.shape == expected.shape
-    assert border.look_at(plain) == []
+    assert border.check_tokenizer(plain) == []
 
 
 def test_questions_about_sentences_keep_an_end_token(tmp_path):
     ended = built(tiny.gpt2(tmp_path, end=True))
-    border.look_at(ended)
+    border.check_tokenizer(ended)
     assert ended.tok_encode("a")[-1] == 0
 
 
@@ -87,10 +87,10 @@ def test_a_tokenizer_that_nothing_can_begin_with_is_refused(tmp_path):
     model = built(folder)
     model.tokenizer.bos_token = model.tokenizer.eos_token = None
     with pytest.raises(BiasError, match="prefix_token_id=0"):
-        border.look_at(model)
+        border.check_tokenizer(model)
     model = built(folder, prefix_token_id=0)
     model.tokenizer.bos_token = model.tokenizer.eos_token = None
-    assert border.look_at(model) == []
+    assert border.check_tokenizer(model) == []
 
 
 def test_a_text_that_does_not_come_back_is_told(tmp_path):
@@ -98,22 +98,22 @@ def test_a_text_that_does_not_come_back_is_told(tmp_path):
     model.tokenizer.decode = lambda ids, **_: (
         "" if isinstance(ids, int) else "helloworld"
     )
-    (said,) = border.look_at(model)
+    (said,) = border.check_tokenizer(model)
     assert "'helloworld'" in said
 
 
 def test_the_configuration_decides_how_a_text_begins(tmp_path):
     model = built(tiny.llama(tmp_path / "llama"))
-    assert border.look_at(model) == []
+    assert border.check_tokenizer(model) == []
     model = built(tiny.llama(tmp_path / "other"))
     model.tokenizer.init_kwargs["add_bos_token"] = False
-    (said,) = border.look_at(model)
+    (said,) = border.check_tokenizer(model)
     assert "add_bos_token=False leaves it out" in said
     model = built(tiny.gpt2(tmp_path / "gpt2"))
     model.tokenizer.init_kwargs["add_bos_token"] = True
     said = []
     with contextlib.suppress(BiasError):  # of releases in which it can't be switched on
-        said = border.look_at(model)
+        said = border.check_tokenizer(model)
         assert model.tok_encode("a")[0] == 0
     assert said in (
         [],
@@ -121,7 +121,7 @@ def test_the_configuration_decides_how_a_text_begins(tmp_path):
     )
     model = built(tiny.gpt2(tmp_path / "accepted"))
     model.tokenizer.init_kwargs["add_bos_token"] = True
-    assert border.look_at(model, ["add_bos_token"]) == []
+    assert border.check_tokenizer(model, ["add_bos_token"]) == []
 
 
 def test_options_are_not_scored_within_a_thought(tmp_path):

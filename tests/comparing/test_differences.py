@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lm_eval_bias.comparing.findings import Choice, Finding, adjust, find, is_worse
+from lm_eval_bias.comparing.findings import Choice, Finding, adjust, compare_pairs, is_worse
 from lm_eval_bias.comparing.pairing import beside_the_model
 from lm_eval_bias.core.benchmark import UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError
@@ -121,12 +121,12 @@ def test_scores_of_one_side_alone_are_named(toy, tmp_path):
         side(name, tmp_path, BASE, scores=[score(), score(one)])
         for name, one in (("one", "a/mean"), ("two", "b/mean"))
     ]
-    (_,), left_out = find([pair(*sides)], Choice())
+    (_,), left_out = compare_pairs([pair(*sides)], Choice())
     assert [str(one) for one in left_out] == [
         "toy: two and one: only one has a/mean",
         "toy: two and one: only two has b/mean",
     ]
-    assert find([pair(*sides)], Choice(scores=["mean"]))[1] == []
+    assert compare_pairs([pair(*sides)], Choice(scores=["mean"]))[1] == []
 
 
 def test_corrections_count_no_p_value_that_is_no_test():
@@ -152,7 +152,7 @@ def two(toy, tmp_path):
 
 
 def test_values_difference_and_test_of_two_runs(two):
-    ((found,), _) = find(
+    ((found,), _) = compare_pairs(
         [two], Choice()
     )  # "gone", the other main score, is not among the benchmark's
     assert (found.subject, found.base, found.other, found.score.name) == (
@@ -178,7 +178,7 @@ def test_values_difference_and_test_of_two_runs(two):
 
 def test_one_score_some_scores_and_scores_that_are_not_there(two, toy):
     def names(**given):
-        return [found.score.name for found in find([two], Choice(**given))[0]]
+        return [found.score.name for found in compare_pairs([two], Choice(**given))[0]]
 
     assert names() == ["mean"]
     assert names(scores=["b/mean", "mean"]) == ["b/mean", "mean"]
@@ -187,7 +187,7 @@ def test_one_score_some_scores_and_scores_that_are_not_there(two, toy):
     with pytest.raises(BiasError, match="--scores meen: .*Did you mean mean"):
         names(scores=["meen", "x"])
     with pytest.raises(BiasError, match="no score"):
-        find([], Choice())
+        compare_pairs([], Choice())
     toy.main = ()  # then all that can be compared are
     assert names() == ["mean", *(f"{trait}/mean" for trait in "abcdefgh")]
 
@@ -196,7 +196,7 @@ def test_tests_are_counted_for_the_level_and_each_is_tested_at_it(two, tmp_path)
     nothing = pair(two.base, side("third", tmp_path, {**OTHER, "a0": NAN}))
     every = [two, nothing, pair(two.base, side("fourth", tmp_path, OTHER))]
     for correction, tests in (("holm", 2), ("none", 1)):
-        found, _ = find(every, Choice(correction=correction))
+        found, _ = compare_pairs(every, Choice(correction=correction))
         p, undefined_p, same_p = (f.difference.p for f in found)
         assert math.isnan(undefined_p)
         assert (found[1].base_value, found[1].other_value) == pytest.approx(
@@ -208,7 +208,7 @@ def test_tests_are_counted_for_the_level_and_each_is_tested_at_it(two, tmp_path)
         assert [f.adjusted for f in found] == pytest.approx(
             [tests * p, NAN, tests * p], nan_ok=True
         )
-    everything, _ = find(
+    everything, _ = compare_pairs(
         [two], Choice(scores=["mean", *(f"{trait}/mean" for trait in "abcdefgh")])
     )
     assert [f.level for f in everything] == [pytest.approx(0.05 / 9)] * 9
@@ -226,8 +226,8 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
     with pytest.raises(
         BiasError, match=r"toy: one and two .* version 0 and 1; --unpaired"
     ):
-        find([two], Choice())
-    ((found,), _) = find([two], Choice(unpaired=True))
+        compare_pairs([two], Choice())
+    ((found,), _) = compare_pairs([two], Choice(unpaired=True))
     assert (found.base_value, found.other_value, found.paired, found.items) == (
         0,
         1,
@@ -246,7 +246,7 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
 def test_unpaired_intervals_know_few_degrees_of_freedom(toy, tmp_path):
     one = side("one", tmp_path, scores=[score(value=0.0, stderr=0.3, dof=4.0)])
     two = side("two", tmp_path, scores=[score(value=1.0, stderr=0.4, dof=9.0)])
-    ((found,), _) = find([pair(one, two)], Choice(unpaired=True, scores=["mean"]))
+    ((found,), _) = compare_pairs([pair(one, two)], Choice(unpaired=True, scores=["mean"]))
     # Welch: (0.09 + 0.16)^2 / (0.09^2 / 4 + 0.16^2 / 9)
     dof = 0.0625 / (0.0081 / 4 + 0.0256 / 9)
     assert (found.difference.dof, found.difference.p) == pytest.approx(
@@ -267,20 +267,20 @@ def test_without_a_log_runs_are_compared_by_their_results_alone(without, toy, tm
         BiasError,
         match="base and other can't be compared item by item: no sample logs; ",
     ):
-        find([pair(*sides)], Choice())
-    ((found,), _) = find([pair(*sides)], Choice(unpaired=True))
+        compare_pairs([pair(*sides)], Choice())
+    ((found,), _) = compare_pairs([pair(*sides)], Choice(unpaired=True))
     assert (found.difference.value, found.paired, found.items) == (1.0, False, 7)
     assert found.note.startswith("unpaired: no sample logs; ")
     # which breakdowns there are is told by whichever log there is
     if without != "both":
-        ((found,), _) = find([pair(*sides)], Choice(unpaired=True, scores=["a/mean"]))
+        ((found,), _) = compare_pairs([pair(*sides)], Choice(unpaired=True, scores=["a/mean"]))
         assert found.score.name == "a/mean"
 
 
 def test_a_score_that_one_result_file_lacks_is_not_tested(toy, tmp_path):
     sides = [side("one", tmp_path, scores=[score(value=0.2)]), side("two", tmp_path)]
     for base, other, values in ((*sides, (0.2, NAN)), (*sides[::-1], (NAN, 0.2))):
-        ((found,), _) = find([pair(base, other)], Choice(unpaired=True))
+        ((found,), _) = compare_pairs([pair(base, other)], Choice(unpaired=True))
         assert found.verdict == "mean is not in both result files"
         assert (found.base_value, found.other_value) == pytest.approx(
             values, nan_ok=True
@@ -298,18 +298,18 @@ def test_single_items_that_a_translation_lacks_are_said(toy, tmp_path):
         two = pair(
             side("en", tmp_path, base), side("de", tmp_path, other, language="de")
         )
-        found, _ = find([two], Choice(by="language", scores=every))
+        found, _ = compare_pairs([two], Choice(by="language", scores=every))
         assert [one.score.name for one in found] == every
         assert (found[0].paired, found[0].items) == (True, 10)
         assert found[0].note.startswith("1 unmatched items left out")
         with pytest.raises(BiasError, match="k/mean"):
-            find([two], Choice(by="language", scores=["k/mean"]))
+            compare_pairs([two], Choice(by="language", scores=["k/mean"]))
     few = pair(
         side("en", tmp_path, ten),
         side("de", tmp_path, spread_over("abcdklmnop"), language="de"),
     )
     with pytest.raises(BiasError, match="10 and 10, 4 of them the same"):
-        find([few], Choice(by="language"))
+        compare_pairs([few], Choice(by="language"))
 
 
 def test_breakdowns_of_other_clusters_are_not_tested(toy, tmp_path):
@@ -317,7 +317,7 @@ def test_breakdowns_of_other_clusters_are_not_tested(toy, tmp_path):
         side("one", tmp_path, BASE, {"trait": "x"}),
         side("two", tmp_path, BASE, {"trait": "y"}),
     )
-    found, _ = find([named], Choice(by="language", scores=["mean", "x/mean"]))
+    found, _ = compare_pairs([named], Choice(by="language", scores=["mean", "x/mean"]))
     assert [(one.score.name, one.verdict) for one in found] == [
         ("mean", "the clusters differ"),
         ("x/mean", "the clusters differ"),

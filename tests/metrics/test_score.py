@@ -9,7 +9,7 @@ import pytest
 from lm_eval_bias.custom_metrics.score import (
     NOTHING_VARIED,
     Estimate,
-    Meaning,
+    ScoreSpec,
     Score,
     Undefined,
     t_factor,
@@ -114,6 +114,6 @@ def test_what_reports_carry():
         "direction": "+ more", "favours": ["more", "less"], "pole": "", "unit": "difference", "source": "a paper",
         "higher_is_better": False,
     }  # fmt: skip
-    meaning = Meaning.described("mean", json.loads(json.dumps(WHOLE.describe())))
+    meaning = ScoreSpec.described("mean", json.loads(json.dumps(WHOLE.describe())))
     assert meaning.describe() == WHOLE.describe()
-    assert Meaning.described("mean", {}) == Meaning("mean")
+    assert ScoreSpec.described("mean", {}) == ScoreSpec("mean")

@@ -12,7 +12,7 @@ import lm_eval_bias as leb
 from lm_eval_bias.custom_metrics import breakdowns, stereoset
 from lm_eval_bias.custom_metrics.crossed import crossed_mean
 from lm_eval_bias.custom_metrics.intervals import fisher, wilson
-from lm_eval_bias.custom_metrics.score import Estimate, Meaning, t_factor
+from lm_eval_bias.custom_metrics.score import Estimate, ScoreSpec, t_factor
 from lm_eval_bias.report import run_reports
 from lm_eval_bias.runs import run_discovery, sample_logs
 from tests.support import oracles
@@ -111,19 +111,19 @@ def test_a_term_varies_by_its_items():
 def test_intervals_at_a_higher_level():
     level = breakdowns.simultaneous_level(40)
     z = t_factor(math.inf, level)
-    share = Meaning("share", low=0.0, high=1.0)
+    share = ScoreSpec("share", low=0.0, high=1.0)
     for hits in (0, 12, 30):
         ends = wilson(hits, 30)
         estimate = Estimate(hits / 30, math.nan, 30, interval=ends)
         exact = oracles.wilson(hits / 30, 30, z)
         assert breakdowns.widened(estimate, share, level) == pytest.approx(exact)
     plain = Estimate(0.1, 0.2, 9, dof=8)
-    gap = Meaning("gap", low=-1.0, high=1.0, neutral=0.0)
+    gap = ScoreSpec("gap", low=-1.0, high=1.0, neutral=0.0)
     reach = t_factor(8, level) * 0.2
     expected = max(-1.0, 0.1 - reach), min(1.0, 0.1 + reach)
     assert breakdowns.widened(plain, gap, level) == pytest.approx(expected)
     r = Estimate(0.5, 0.1, 40, interval=fisher(0.5, 0.15, math.inf))
-    bounds = Meaning("r", low=-1.0, high=1.0, unit="correlation")
+    bounds = ScoreSpec("r", low=-1.0, high=1.0, unit="correlation")
     expected = [math.tanh(math.atanh(0.5) + side * z * 0.15) for side in (-1, 1)]
     assert breakdowns.widened(r, bounds, level) == pytest.approx(expected)
     assert breakdowns.widened(Estimate(0.5, math.nan, 3), share, level) is None

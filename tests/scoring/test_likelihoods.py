@@ -263,7 +263,7 @@ CASES = [
 
 @pytest.mark.parametrize(("answers", "says"), CASES)
 def test_what_a_distribution_can_give(answers, says):
-    found = answer_checks.problem(answers)
+    found = answer_checks.impossible_likelihoods(answers)
     assert says in found
     assert bool(found) is bool(says)
 

@@ -246,7 +246,7 @@ def told(runs: Mapping[str, Sequence[Run]]) -> Iterator[Told]:
         ranks = _ranks(list(of_suite.values()))
         for model, own in of_suite.items():
             compared = _compared(of_suite["perfect"], own)
-            planned = {(f.subject, f.score.name) for f in findings.plan(own) if not f.unsaid}  # fmt: skip
+            planned = {(f.subject, f.score.name) for f in findings.detectable(own) if not f.unsaid}  # fmt: skip
             for task in own.tasks.values():
                 docs = sample_logs.first_filter(task.samples)
                 if not applies(model, next(iter(docs)).doc):

@@ -5,12 +5,12 @@ from dataclasses import fields, replace
 from lm_eval_bias.boards import building
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.custom_metrics.score import Meaning
+from lm_eval_bias.custom_metrics.score import ScoreSpec
 from tests.support.made_runs import run_of
 
 TASK = "gg_bbq_group_terms"
 WHOLE = {"documents": "0" * 64}
-DEFINITIONS = [field.name for field in fields(Meaning) if field.name != "name"]
+DEFINITIONS = [field.name for field in fields(ScoreSpec) if field.name != "name"]
 
 
 def run_data(model, metadata=None, **scores):

@@ -24,7 +24,7 @@ from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, whole_folder, writing
 from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE
-from lm_eval_bias.models.question_model import Answers, QuestionModel
+from lm_eval_bias.models.question_model import ScoredTexts, QuestionModel
 from lm_eval_bias.scoring.questions import next_sentences, refuse_foreign
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ class HFNextSentence(QuestionModel):
 
     contrast = cloze
 
-    def next_sentence(self, requests: Requests) -> Answers:
+    def next_sentence(self, requests: Requests) -> ScoredTexts:
         """Score candidates after their context: ``(probability that it follows, number of tokens of the pair)``."""
         refuse_foreign(
             next_sentences(requests), (), "a model with next-sentence training"
@@ -268,7 +268,7 @@ class HFNextSentence(QuestionModel):
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()
-    def _follow(self, requests: Requests) -> Answers:
+    def _follow(self, requests: Requests) -> ScoredTexts:
         rows = [self._ids(q.context, q.candidate) for q in next_sentences(requests)]
 
         def logits(batch: list[int]) -> Tensor:

@@ -27,7 +27,7 @@ ROUGHLY = 2.0  # below float32: as much of the deviation that padding alone make
 
 
 @dataclass
-class MethodVerdict:
+class MethodChoice:
     """The outcome of a trial.
 
     Attributes:
@@ -119,7 +119,7 @@ def choose(
     usable: Ints,
     exact: bool,
     proven: Walk | None,
-) -> MethodVerdict:
+) -> MethodChoice:
     """Find the masks with which a walk gives plain forwards' logits.
 
     Args:
@@ -142,7 +142,7 @@ def choose(
             noise = _deviations(_plain(network, rows, needed), reference)
             tolerance = ROUGHLY * (_size(noise) + 1e-3)
     except Exception as error:  # noqa: BLE001 (a model that can't be asked so is left to the hf backend)
-        return MethodVerdict(
+        return MethodChoice(
             None, f"plain forward passes fail on trial sequences ({one_line(error)})", 0
         )
     failures = []
@@ -160,6 +160,6 @@ def choose(
         deviation = float(deviations.max()) if exact else _size(deviations)
         if deviation <= tolerance:  # nothing but rounding
             why = "; ".join([f"every shared token runs once; {differs}", *failures])
-            return MethodVerdict(walk, why, longest)
+            return MethodChoice(walk, why, longest)
         failures.append(f"a walk {differs}")
-    return MethodVerdict(None, "; ".join(failures), longest)
+    return MethodChoice(None, "; ".join(failures), longest)

@@ -37,7 +37,7 @@ class Network:
         call: Runs it without gradients on keyword arguments; returns what the model returns.
         device: Of its inputs.
         dtype: Of its activations.
-        pair: What a token's attention to another costs, in a token's matrix products.
+        attention_cost: What a token's attention to another costs, in a token's matrix products.
         vocabulary: Number of logits a position has.
         head: The output projection where it alone makes the logits (:meth:`find_head`), else ``None``.
     """
@@ -46,7 +46,7 @@ class Network:
     call: Callable[..., Any]
     device: torch.device
     dtype: torch.dtype
-    pair: float
+    attention_cost: float
     vocabulary: int
     head: Any = None
 

@@ -24,7 +24,7 @@ from lm_eval_bias.models.packed.packed_forwards import (
     collected,
 )
 from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
-from lm_eval_bias.models.prefix_trie import Answer, Answers, Request, Trie, fitted
+from lm_eval_bias.models.prefix_trie import Likelihood, Likelihoods, Request, Trie, fitted
 from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")
@@ -115,7 +115,7 @@ class HFPacked(EncodesAhead, HFLM):
             return
         unfit = self._unfit()
         if unfit:
-            verdict = method_trial.MethodVerdict(None, unfit, sys.maxsize)
+            verdict = method_trial.MethodChoice(None, unfit, sys.maxsize)
         else:
             network = self.method.network if self.method else self._network()
             usable = method_trial.usable_ids(self.tokenizer, network.vocabulary)
@@ -156,7 +156,7 @@ class HFPacked(EncodesAhead, HFLM):
         requests: Sequence[Request],
         disable_tqdm: bool = False,
         override_bs: int | None = None,
-    ) -> Answers:
+    ) -> Likelihoods:
         """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
         self.forget()
         pairs = fitted(requests, self.max_length, unread=1)
@@ -187,8 +187,8 @@ class HFPacked(EncodesAhead, HFLM):
         inputs: Sequence[Ids],
         chosen: Sequence[int],
         silent: bool,
-    ) -> dict[int, Answer]:
-        """Answer chosen requests by walks of their trie, in smaller forwards where memory runs out."""
+    ) -> dict[int, Likelihood]:
+        """Likelihood chosen requests by walks of their trie, in smaller forwards where memory runs out."""
         assert self.method is not None  # noqa: S101
         network = self.method.network
         most = sys.maxsize
@@ -196,7 +196,7 @@ class HFPacked(EncodesAhead, HFLM):
             size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
             most = max(64, size // (4 * network.vocabulary))
         run = 0
-        answers = dict[int, Answer]()
+        answers = dict[int, Likelihood]()
         silent = silent or self.rank != 0
         title = "Running loglikelihood requests"
         with tqdm(total=len(chosen), desc=title, disable=silent) as bar:
@@ -266,7 +266,7 @@ class _Sums:
         self._greedy = np.ones(len(inputs), bool)
         self._left = np.array(counts)
 
-    def add(self, output: ForwardOutput) -> list[tuple[int, Answer]]:
+    def add(self, output: ForwardOutput) -> list[tuple[int, Likelihood]]:
         """Add the outcome of forwards, and return the requests that it completes, with their answers."""
         self.tokens += output.tokens
         rows, predicted = self._predicted[output.nodes].nonzero()

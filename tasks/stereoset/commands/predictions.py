@@ -89,7 +89,7 @@ def collect(
     samples = []
     for sample in saved:
         is_named = language in (None, sample.doc.get("language"))
-        if is_named and sample.part.benchmark in ("stereoset", "stereoset_variants"):
+        if is_named and sample.saved_task.benchmark in ("stereoset", "stereoset_variants"):
             samples.append(sample)
     if not samples:
         subject = "StereoSet" if language is None else f"StereoSet in {language!r}"
@@ -102,7 +102,7 @@ def collect(
     scores = {}
     method = variant or METHOD
     for sample in samples:
-        with errors_in(sample.part, "a document"):
+        with errors_in(sample.saved_task, "a document"):
             doc = sample.doc
             scored = hooks.candidate_scores(doc, sample.answers)
             if method not in scored:

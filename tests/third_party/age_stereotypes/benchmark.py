@@ -12,7 +12,7 @@ from lm_eval_bias.authoring import (
     HarnessTasks,
     NextSentence,
     Part,
-    Planting,
+    BiasPlan,
     Presentation,
     Published,
     PublishedCell,
@@ -60,7 +60,7 @@ class AgeStereotypes(Benchmark):
     name = "age_stereotypes"
     title = "Age stereotypes"
     main = ("old_share",)
-    planting = Planting(documents.planted, documents.expected)
+    planting = BiasPlan(documents.planted, documents.expected)
     extensions = (
         HarnessTasks(
             {
