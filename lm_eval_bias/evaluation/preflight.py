@@ -194,7 +194,9 @@ def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
     ):
         if concerned and getattr(config, flag):
             names = [entry.name for entry in concerned]
-            logger.warning("--%s doesn't apply to %s (%s)", flag, join_some(names), says)
+            logger.warning(
+                "--%s doesn't apply to %s (%s)", flag, join_some(names), says
+            )
     asks_prompts = len(ours) > len(plain)
     if asks_prompts and config.system_instruction and not config.apply_chat_template:
         raise BiasError(

@@ -25,7 +25,9 @@ _RECURRENT = (
 )  # beginnings of model types
 
 
-def check_tokenizer(model: Any, given: Container[str] = (), prompt: str = "") -> list[str]:
+def check_tokenizer(
+    model: Any, given: Container[str] = (), prompt: str = ""
+) -> list[str]:
     """Look at what a model that scores tokens is really given, and set right what can be set right.
 
     Args:

@@ -20,7 +20,9 @@ logger = logging.getLogger("lm_eval.bias")
 Ints = npt.NDArray[np.int64]
 # key in the cache, context, continuation
 Request = tuple[tuple[str, str] | None, Ids, Ids]
-Likelihood = tuple[float, bool]  # log-likelihood, and whether the continuation is greedy
+Likelihood = tuple[
+    float, bool
+]  # log-likelihood, and whether the continuation is greedy
 Likelihoods = list[Likelihood]
 
 

@@ -370,7 +370,9 @@ def page(
         for task in run.tasks.values():
             labelled = f"{run.name}: {task.task}" if len(runs) > 1 else task.task
             located += [(caveat_label(r), labelled) for r in task.caveats]
-    caveats = {label: join_some(places, 5) for label, places in grouped(located).items()}
+    caveats = {
+        label: join_some(places, 5) for label, places in grouped(located).items()
+    }
     return templates.render(
         "comparison.html.j2",
         bases=list(dict.fromkeys(finding.base for finding in findings)),

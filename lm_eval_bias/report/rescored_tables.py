@@ -126,7 +126,9 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
     headings = []
     for result, task in zip(results, tasks, strict=True):
         filtered = (
-            "" if result.saved_task.filter == "none" else f", filter {result.saved_task.filter}"
+            ""
+            if result.saved_task.filter == "none"
+            else f", filter {result.saved_task.filter}"
         )
         headings.append(
             f"{task.task}: {result.documents:,} documents{filtered} ({result.saved_task.path})"

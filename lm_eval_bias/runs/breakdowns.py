@@ -102,7 +102,9 @@ def _file(
         by_facets = parts.setdefault(sample.saved_task, {})
         for by in choices:
             records = by_facets.setdefault(by, {})
-            for values, part in _parts_of(sample.saved_task.benchmark, facets, record, by):
+            for values, part in _parts_of(
+                sample.saved_task.benchmark, facets, record, by
+            ):
                 records.setdefault(values, []).append(part)
     return parts
 

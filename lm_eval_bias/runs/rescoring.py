@@ -130,7 +130,9 @@ class AnswerReading:
     def _read_again(self, samples: Iterable[SavedSample]) -> SavedSamples:
         """Read the texts of samples again, and count those that are read otherwise."""
         for sample in samples:
-            with errors_in(sample.saved_task, f"document {sample.logged.get('doc_id')}"):
+            with errors_in(
+                sample.saved_task, f"document {sample.logged.get('doc_id')}"
+            ):
                 again = logged_texts.read_again(sample)
             self.otherwise[sample.saved_task] += again.answers != sample.answers
             yield again

@@ -72,7 +72,9 @@ def kept_texts(answer: LabelledTexts, labels: Sequence[str]) -> list[tuple[str, 
     return kept
 
 
-def about_texts(doc: Facts, answer: LabelledTexts, kept: Sequence[tuple[str, str]]) -> Data:
+def about_texts(
+    doc: Facts, answer: LabelledTexts, kept: Sequence[tuple[str, str]]
+) -> Data:
     """Say in a record how usable a prompt's texts are, and what labelled them."""
     return {
         "drawn": len(answer),

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lm_eval_bias.comparing.findings import Choice, Finding, adjust, compare_pairs, is_worse
+from lm_eval_bias.comparing.findings import (
+    Choice,
+    Finding,
+    adjust,
+    compare_pairs,
+    is_worse,
+)
 from lm_eval_bias.comparing.pairing import beside_the_model
 from lm_eval_bias.core.benchmark import UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError
@@ -246,7 +252,9 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
 def test_unpaired_intervals_know_few_degrees_of_freedom(toy, tmp_path):
     one = side("one", tmp_path, scores=[score(value=0.0, stderr=0.3, dof=4.0)])
     two = side("two", tmp_path, scores=[score(value=1.0, stderr=0.4, dof=9.0)])
-    ((found,), _) = compare_pairs([pair(one, two)], Choice(unpaired=True, scores=["mean"]))
+    ((found,), _) = compare_pairs(
+        [pair(one, two)], Choice(unpaired=True, scores=["mean"])
+    )
     # Welch: (0.09 + 0.16)^2 / (0.09^2 / 4 + 0.16^2 / 9)
     dof = 0.0625 / (0.0081 / 4 + 0.0256 / 9)
     assert (found.difference.dof, found.difference.p) == pytest.approx(
@@ -273,7 +281,9 @@ def test_without_a_log_runs_are_compared_by_their_results_alone(without, toy, tm
     assert found.note.startswith("unpaired: no sample logs; ")
     # which breakdowns there are is told by whichever log there is
     if without != "both":
-        ((found,), _) = compare_pairs([pair(*sides)], Choice(unpaired=True, scores=["a/mean"]))
+        ((found,), _) = compare_pairs(
+            [pair(*sides)], Choice(unpaired=True, scores=["a/mean"])
+        )
         assert found.score.name == "a/mean"
 
 

@@ -24,7 +24,13 @@ from lm_eval_bias.models.packed.packed_forwards import (
     collected,
 )
 from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
-from lm_eval_bias.models.prefix_trie import Likelihood, Likelihoods, Request, Trie, fitted
+from lm_eval_bias.models.prefix_trie import (
+    Likelihood,
+    Likelihoods,
+    Request,
+    Trie,
+    fitted,
+)
 from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")

@@ -105,7 +105,9 @@ def lay_out(trie: Trie, needed: Ints, method: Walk, budget: int, most: int) -> L
         if not layouts or kept <= method.widest:
             rows = min(budget, size, int(most / dense)) // width
             count = max(1, min(rows, _KEPT_PER_TOKEN * budget // kept))
-            layouts.append(strands_of(trie, count, width, method.network.attention_cost))
+            layouts.append(
+                strands_of(trie, count, width, method.network.attention_cost)
+            )
     return min(layouts, key=lambda layout: layout.price)
 
 

@@ -89,7 +89,10 @@ def collect(
     samples = []
     for sample in saved:
         is_named = language in (None, sample.doc.get("language"))
-        if is_named and sample.saved_task.benchmark in ("stereoset", "stereoset_variants"):
+        if is_named and sample.saved_task.benchmark in (
+            "stereoset",
+            "stereoset_variants",
+        ):
             samples.append(sample)
     if not samples:
         subject = "StereoSet" if language is None else f"StereoSet in {language!r}"
