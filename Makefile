@@ -63,7 +63,7 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/python docs/check_prose.py
 	$(BIN)/zizmor --offline --quiet .github
-	@rm -rf build/types && mkdir -p build && $(PIP) install -q --no-deps --target build/types .
+	@rm -rf build/types build/lib && mkdir -p build && $(PIP) install -q --no-deps --target build/types .
 	cd build && MYPYPATH=types ../$(BIN)/mypy --config-file ../pyproject.toml
 
 # the documentation as a site in build/site that needs no network to be read

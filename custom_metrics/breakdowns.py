@@ -13,9 +13,9 @@ from lm_eval_bias.custom_metrics.score import (
     Bounds,
     Design,
     Estimate,
-    ScoreSpec,
     Record,
     Score,
+    ScoreSpec,
     Undefined,
     joined,
     t_factor,
@@ -90,7 +90,7 @@ def widened(estimate: Estimate, meaning: ScoreSpec, level: float) -> Bounds | No
     logit, where its half width is ``2 arsinh(z / (2 sqrt(n p q)))``; at an end of the range the odds of its other end
     are ``z^2 / n``. So it becomes what its formula would give.
 
-    >>> share = Meaning("share", low=0.0, high=1.0)
+    >>> share = ScoreSpec("share", low=0.0, high=1.0)
     >>> [round(end, 3) for end in widened(Estimate(0.5, 0.1, 25, interval=(0.318, 0.682)), share, 0.99)]
     [0.272, 0.728]
     """

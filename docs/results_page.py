@@ -12,7 +12,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lm_eval_bias.boards import building
+from lm_eval_bias.boards.models import models
 from lm_eval_bias.core import pen
 from lm_eval_bias.core.page_parts import BEWARE, Drawing
 from lm_eval_bias.core.run_data import Run
@@ -61,12 +61,12 @@ LIMITS = """## What can't be said
 """
 
 
-def runs_of(folders: dict[str, list[str]]) -> list[Run]:
-    """Read the runs of some folders, by model."""
+def runs_of(folders: dict[str, list[str]], by_file: bool = False) -> list[Run]:
+    """Read the runs of some folders, by model, or each file for itself."""
     paths = [
         f"{model}={RUNS / name}" for model, names in folders.items() for name in names
     ]
-    return read(paths, by_task=True)[0]
+    return read(paths, by_file=by_file)[0]
 
 
 def minutes(run: Run) -> str:
@@ -75,16 +75,18 @@ def minutes(run: Run) -> str:
     return f"{float(results['total_evaluation_time_seconds']) / 60:.0f} minutes"
 
 
-def table_of(runs: list[Run]) -> list[str]:
-    """Write the table of primary scores, with its footnotes."""
-    summary = board_reports.summary(building.boards(runs), runs, ())
-    notes = [f"- {note}" for note in summary.notes]
-    return [tables.markdown_table(summary.table), "", *notes, ""]
+def tables_of(runs: list[Run]) -> list[str]:
+    """Write the tables of primary scores, a benchmark each."""
+    board = board_reports.BoardReport(models(runs))
+    lines = []
+    for table in board_reports.overview_tables(board.models, board.columns):
+        lines += [f"**{table.caption}**", "", tables.markdown_table(table), ""]
+    return lines
 
 
 def page() -> str:
     """Write the page."""
-    quick, whole = runs_of(QUICK), runs_of(WHOLE)
+    quick, whole = runs_of(QUICK), runs_of(WHOLE, by_file=True)
     lines = [
         INTRODUCTION,
         f"![Bias scores of both models, with intervals]({PICTURE})",
@@ -93,7 +95,7 @@ def page() -> str:
         "",
         "## The suite quick",
         "",
-        *table_of(quick),
+        *tables_of(quick),
         READING,
     ]
     for group in content.build(quick, ()).groups:
@@ -110,7 +112,7 @@ def page() -> str:
         "Values and intervals are those of the release that made each file. Regard's texts were sampled from "
         "SmolLM2 alone, and labelled by the classifier that needs no download (`light`).",
         "",
-        *table_of(whole),
+        *tables_of(whole),
         "## To repeat it",
         "",
         "One thread of a processor with AVX-512, float32, no chat template. Other programs ran beside these; alone, 28 "
@@ -141,7 +143,7 @@ def picture() -> bytes:
         chosen.append(replace(run, tasks=parts))
     report = content.build(chosen, ())
     verdicts = [verdict for group in report.groups for verdict in group.verdicts]
-    models = {verdict.model: verdict.series for verdict in verdicts}
+    series = {verdict.model: verdict.series for verdict in verdicts}
     caveats = [
         f"{group.title}, {verdict.model}: {verdict.caveat}"
         for group in report.groups
@@ -153,7 +155,7 @@ def picture() -> bytes:
     heights = [strip.height for task in tasks for strip in task.strips]
     height = 0.6 + (HEAD * len(tasks) + sum(heights)) / 72
     height += 0.12 * len(textwrap.wrap(note, 150))
-    draw = partial(_draw, tasks, models)
+    draw = partial(_draw, tasks, series)
     said = f"Shown: {overview.axis_limit(report.tasks):.0%} of the way"
     drawing = Drawing("overview-bias", "Bias", said, said, height, draw, note)
     return svg.files(drawing)["svg"]

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from lm_eval_bias.api import breakdown as breakdown
     from lm_eval_bias.api import card as card
     from lm_eval_bias.api import compare as compare
+    from lm_eval_bias.api import comparison as comparison
     from lm_eval_bias.api import evaluate as evaluate
     from lm_eval_bias.api import items as items
+    from lm_eval_bias.api import leaderboard as leaderboard
     from lm_eval_bias.api import load as load
     from lm_eval_bias.api import read_choice as read_choice
     from lm_eval_bias.api import rescore as rescore
     from lm_eval_bias.api import scores as scores
-    from lm_eval_bias.api import write_report as write_report
     from lm_eval_bias.core.benchmark import Benchmark as Benchmark
     from lm_eval_bias.core.benchmark import Card as Card
     from lm_eval_bias.core.errors import BiasError as BiasError
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "breakdown", "card",
-    "compare", "evaluate", "items", "load", "read_choice", "rescore", "scores", "write_report",
+    "compare", "comparison", "evaluate", "items", "leaderboard", "load", "read_choice", "rescore", "scores",
 ]  # fmt: skip
 _HOMES = {
     "Benchmark": "core.benchmark",

@@ -8,9 +8,7 @@ Errors are :class:`lm_eval_bias.BiasError`: one line that says what was wrong, w
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 import os
 import string
 import tempfile
@@ -21,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from lm_eval_bias.core import files, printed, registry
+from lm_eval_bias.core import printed, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean, printable
 from lm_eval_bias.core.run_data import Problem, Run
@@ -29,12 +27,17 @@ from lm_eval_bias.core.run_data import Problem, Run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from lm_eval_bias.report.board_reports import BoardReport
+    from lm_eval_bias.report.comparison_reports import ComparisonReport
+    from lm_eval_bias.report.run_reports import RunReport
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _ENDS = ("interval", "simultaneous", "range")  # of which a data frame has the two ends
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []  # folders that go when Python ends
+_STARRED = "\n* has a caveat: see scores()"
 _COUNTS = ("items", "n", "of", "clusters")
 _IN_UNIT = (
     "value", "estimate", "stderr", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
@@ -42,6 +45,21 @@ _IN_UNIT = (
     "difference", "detectable_alone", "smallest_detectable",
 )  # fmt: skip
 _NUMBERS = (*_IN_UNIT, "dof", "p", "p_adjusted", "detectable_at", "clusters_needed")
+
+
+def _public(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a public function: its errors are one line, as on a terminal, and name parameters as Python does."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except BiasError as error:
+            said = error.in_python if isinstance(error, BadOption) else error
+            error.args = (printable(said),)
+            raise
+
+    return call
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,9 +91,8 @@ class Runs(Sequence[Run]):
     def __len__(self) -> int:
         return len(self.runs)
 
-    def __repr__(self) -> str:
-        if not self.runs:
-            return "<no runs>"
+    def _shown(self) -> DataFrame:
+        """Set the main scores in a table: a row per task and score, a column per run."""
         frame = scores(self)
         frame = frame[frame.main]
         texts = []
@@ -86,24 +103,45 @@ class Runs(Sequence[Run]):
         table = frame.assign(value=texts).pivot_table(
             "value", ["task", "score"], "run", aggfunc="first", sort=False
         )
-        marked = any(text.endswith("*") for text in texts)
-        note = "\n* has a caveat: see scores()" if marked else ""
-        return f"{table.fillna('')}{note}"
+        return table.fillna("")
 
+    def __repr__(self) -> str:
+        if not self.runs:
+            return "<no runs>"
+        text = str(self._shown())
+        return text + _STARRED * ("*" in text)
 
-def _public(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a public function: its errors are one line, as on a terminal, and name parameters as Python does."""
+    def _repr_html_(self) -> str:
+        if not self.runs:
+            return "<p>no runs</p>"
+        table = self._shown().to_html()
+        return table + f"<p>{_STARRED.strip()}</p>" * ("*" in table)
 
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return function(*args, **kwargs)
-        except BiasError as error:
-            said = error.in_python if isinstance(error, BadOption) else error
-            error.args = (printable(said),)
-            raise
+    @_public
+    def report(self, scores: str | Sequence[str] = ()) -> RunReport:
+        """Make the report that ``report`` writes: a page that needs no network, or tables for papers and programs.
 
-    return call
+        Args:
+            scores: Names of scores in tables and pictures; each benchmark's main ones by default.
+
+        Returns:
+            What a notebook shows as a page; ``.write(FILE)`` and ``.html()``, ``.markdown()``, ``.latex()``,
+            ``.csv()``, ``.json()`` are its formats. A file is written whole or not at all, and never over a run that
+            was read.
+
+        Raises:
+            BiasError: An unknown score, or no run.
+        """
+        from lm_eval_bias.report import run_reports
+
+        shown: Sequence[Run] = _several(self)
+        if scores:
+            shown = run_reports.choose(self, _names(scores))
+        inputs = list(self.paths)
+        for run in self.runs:
+            inputs.append(run.path)
+            inputs += filter(None, (task.samples for task in run.tasks.values()))
+        return run_reports.RunReport(shown, self.problems, inputs)
 
 
 def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:
@@ -183,7 +221,7 @@ def evaluate(
     suite: str | None = None,
     limit: float | None = None,
     output_path: str | os.PathLike[str] | None = None,
-    flags: Sequence[str] = (),
+    options: Mapping[str, object] = MappingProxyType({}),
     **model_args: object,
 ) -> Runs:
     """Run a model as ``lm-eval-bias run`` does, and read the run.
@@ -194,31 +232,27 @@ def evaluate(
         suite: ``quick``, ``standard``, ...
         limit: The first so many documents of each task.
         output_path: Where results and sample logs stay; by default in a folder that goes when Python ends.
-        flags: Further flags of the command, such as ``["--apply_chat_template"]``.
+        options: Further options of the harness, by the names of its flags: ``{"apply_chat_template": True}``.
         **model_args: Of the model, such as ``pretrained="gpt2"``.
 
     Raises:
         BiasError: Bad usage, or a run that failed.
     """
-    from lm_eval_bias.cli import run as command
+    from lm_eval_bias.evaluation import steps
 
-    place = _temporary_folder() if output_path is None else output_path
-    names = [tasks] if isinstance(tasks, str) else list(tasks)
-    argv = ["--model", model, "--output_path", str(place), "--log_samples", *flags]
-    given = {"tasks": ",".join(names) or None, "suite": suite, "limit": limit}
-    for flag, value in given.items():
-        if value is not None:
-            argv += [f"--{flag}", str(value)]
-    if model_args:
-        argv.append("--model_args")
-        argv += [f"{name}={value}" for name, value in model_args.items()]
-    try:
-        with printed.door(), contextlib.redirect_stdout(io.StringIO()):
-            made = command.evaluated(argv)
-    except SystemExit as error:  # the parser has said why on standard error, where progress is shown, too
-        raise BiasError(
-            f"flags={list(flags)!r}: the line above says what is wrong with them"
-        ) from error
+    place = _temporary_folder() if output_path is None else os.fspath(output_path)
+    named = [tasks] if isinstance(tasks, str) else list(tasks)
+    flags = {
+        **options,
+        "model": model,
+        "model_args": model_args,
+        "tasks": named,
+        "limit": limit,
+        "output_path": place,
+        "log_samples": True,
+    }
+    with printed.door():
+        made = steps.evaluate(steps.Order(flags, suite))
     return _read([str(made)])
 
 
@@ -540,6 +574,37 @@ def compare(
     Raises:
         BiasError: Nothing to compare, sides that can't be compared, or an unknown name.
     """
+    made = comparison(runs, by, base, scores, unpaired=unpaired, correction=correction)
+    return _frame(made.data())
+
+
+@_public
+def comparison(
+    runs: Run | Iterable[Run],
+    by: str = "run",
+    base: str | None = None,
+    scores: str | Sequence[str] | None = None,
+    *,
+    unpaired: bool = False,
+    correction: str = "holm",
+) -> ComparisonReport:
+    """Compare runs as :func:`compare` does, as something to read.
+
+    Args:
+        runs: From :func:`load`, or some of them.
+        by: As for :func:`compare`, like all others.
+        base: What the others are compared with.
+        scores: Names of scores.
+        unpaired: Compare as independent what shares no items, seeds or versions.
+        correction: For the number of tests.
+
+    Returns:
+        What a notebook shows as a page; ``str()`` is its text, ``.write(FILE)`` and ``.html()``, ``.markdown()``,
+        ``.latex()``, ``.csv()``, ``.json()`` its other formats.
+
+    Raises:
+        BiasError: Nothing to compare, sides that can't be compared, or an unknown name.
+    """
     from lm_eval_bias.comparing import findings
     from lm_eval_bias.report import comparison_reports
 
@@ -549,44 +614,35 @@ def compare(
     if scores is not None and not names:
         raise BiasError("scores= is empty: leave it out for the main scores")
     choice = findings.Choice(by, base, names, unpaired, correction)
-    compared, left_out = findings.compare(_several(runs), choice)
-    return _frame(comparison_reports.records(compared, correction, left_out))
+    several = _several(runs)
+    compared, left_out = findings.compare(several, choice)
+    return comparison_reports.ComparisonReport(compared, left_out, correction, several)
 
 
 @_public
-def write_report(
-    runs: Run | Iterable[Run],
-    path: str | os.PathLike[str],
-    format: str | None = None,
-    scores: str | Sequence[str] = (),
-) -> None:
-    """Write a report as ``report`` does: an HTML page that needs no network, or tables for papers and programs.
+def leaderboard(
+    *paths: str | os.PathLike[str], scores: str | Sequence[str] = ()
+) -> BoardReport:
+    """List runs beside the models of the papers, as ``leaderboard`` does.
 
     Args:
-        runs: From :func:`load`, or some of them.
-        path: The file, written whole or not at all.
-        format: ``html``, ``md``, ``json``, ``csv`` or ``latex``; by default by the file's ending.
-        scores: Names of scores in tables and pictures; each benchmark's main ones by default.
+        *paths: Folders with result files, at any depth.
+        scores: Names of scores in the first table; each task's primary one by default.
+
+    Returns:
+        What a notebook shows as a page; ``str()`` is its text, ``.write(FILE)`` and so on its other formats.
 
     Raises:
-        BiasError: An unknown format or score, or a file that can't be written or holds a run that was read.
+        BiasError: There is no run, or an unknown score.
     """
-    from lm_eval_bias.cli import output
-    from lm_eval_bias.report import run_reports
+    from lm_eval_bias.boards import building, models
+    from lm_eval_bias.report import board_reports
+    from lm_eval_bias.runs import run_discovery
 
-    several = _several(runs)
-    shown: Sequence[Run] = several
-    if scores:
-        shown = run_reports.choose(several, _names(scores))
-    place = os.fspath(path)
-    _one_of("format", format, output.FORMATS)
-    file_format = output.format_of(format, place, "", flag="path")
-    inputs = list(several.paths)
-    for run in several:
-        inputs.append(run.path)
-        inputs += filter(None, (task.samples for task in run.tasks.values()))
-    files.check_place(place, list(map(str, inputs)), "path")
-    files.write(run_reports.render(file_format, shown, several.problems), place)
+    named = [os.fspath(path) for path in paths]
+    runs, problems = run_discovery.read(named, by_file=True)
+    problems += building.foreign(runs)
+    return board_reports.BoardReport(models.models(runs), problems, _names(scores))
 
 
 @_public

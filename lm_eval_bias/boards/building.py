@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lm_eval_bias.boards import rank_intervals
+from lm_eval_bias.boards.models import BoardModel
 from lm_eval_bias.boards.rank_intervals import Rank
 from lm_eval_bias.comparing.pairing import Side
 from lm_eval_bias.core import catalog, numbers, registry
@@ -33,7 +34,6 @@ from lm_eval_bias.custom_metrics.score import (
     undefined,
 )
 from lm_eval_bias.runs import measurement, remarks
-from lm_eval_bias.runs.harness_results import presentable
 from lm_eval_bias.runs.soundness import ROUNDING
 
 RUN = "run"
@@ -49,12 +49,14 @@ class RankedScore(Value):
         printed: With the digits that its paper prints; empty for a run's.
         plus_minus: An uncertainty that the paper prints, which is no standard error of the mean.
         rank: Interval of rank among the runs with the same conventions.
+        worse: Labels of the models that are shown to be worse.
         unranked: Why there is none.
     """
 
     printed: str = ""
     plus_minus: float | None = None
     rank: Rank | None = None
+    worse: Sequence[str] = ()
     unranked: str = ""
 
     @property
@@ -76,6 +78,9 @@ class BoardRow:
         cells: By score name.
         group: What it shares with the rows that it may be ranked with; empty for published ones.
         caveats: What has to be read before its scores.
+        task: The result that counts, of a run; ``None`` for published ones.
+        run: Which of the model's runs it is of, from 0.
+        others: How many further runs of the task there are.
     """
 
     model: str
@@ -86,6 +91,9 @@ class BoardRow:
     cells: dict[str, RankedScore]
     group: tuple[str, ...] = ()
     caveats: Sequence[Remark] = ()
+    task: TaskRun | None = None
+    run: int = 0
+    others: int = 0
 
     @property
     def uninformative(self) -> str:
@@ -179,7 +187,8 @@ def _point(value: Value, column: Value, design: Design | None) -> rank_intervals
     raise Unranked(reason or "no usable standard error")
 
 
-def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
+def _run_row(model: BoardModel, name: str, columns: Sequence[Value]) -> BoardRow:
+    run, task = model.tasks[name]
     deviations = [measurement.items_run(task), measurement.old_version(task)]
     for remark in remarks.about_answers(task):
         if remark.kind == "of_benchmark":
@@ -193,10 +202,8 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
             notes.append((value.note, value.name))
     for note, names in numbers.grouped(notes).items():
         deviations.append(f"{', '.join(names)}: {note}")
-    if run.differs:
-        deviations.append(f"differs from {run.differs}")
     return BoardRow(
-        run.name,
+        model.label,
         RUN,
         f"lm-eval-bias {task.record.code.lm_eval_bias or ''}".strip(),
         measurement.describe(task),
@@ -204,6 +211,9 @@ def _run_row(run: Run, task: TaskRun, columns: Sequence[Value]) -> BoardRow:
         cells,
         measurement.rank_group(task),
         task.caveats,
+        task,
+        [each.path for each in model.runs].index(run.path),
+        model.others(name),
     )
 
 
@@ -270,9 +280,11 @@ def _rank(
         ranks = rank_intervals.intervals(
             list(members.values()), column.neutral, column.higher_is_better
         )
+        labels = [rows[place].model for place in members]
         for place, rank in zip(members, ranks, strict=True):
             cells = rows[place].cells
-            cells[name] = replace(cells[name], rank=rank, unranked="")
+            worse = [labels[other] for other in rank.worse]
+            cells[name] = replace(cells[name], rank=rank, worse=worse, unranked="")
 
 
 def _notes(
@@ -306,13 +318,13 @@ def _notes(
     return notes
 
 
-def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
+def _board(task: str, models: Sequence[BoardModel]) -> Board:
     entry = catalog.entries().get(task)
-    benchmark: Benchmark = entry.definition if entry else members[0][1].definition
-    members = [
-        (run, result) for run, result in members if result.definition is benchmark
-    ]
-    members.sort(key=lambda pair: (pair[0].name.casefold(), pair[1].task))
+    defined = [model.tasks[task][1].definition for model in models]
+    benchmark: Benchmark = entry.definition if entry else defined[0]
+    models = [m for m, its in zip(models, defined, strict=True) if its is benchmark]
+    models = sorted(models, key=lambda model: model.label.casefold())
+    members = [model.tasks[task] for model in models]
     results = [result for _, result in members]
     published = registry.published().get(task, [])
     # the suite's own description of the scores
@@ -327,7 +339,7 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
         for score, column in definitions.items()
         if score in printed and score not in main
     ]
-    rows = [_run_row(run, result, [*columns, *others]) for run, result in members]
+    rows = [_run_row(model, task, [*columns, *others]) for model in models]
     ranked = [column for column in columns if rule(column)]
     pairs = zip(rows, results, strict=True)
     logged = Counter(row.group for row, result in pairs if result.samples)
@@ -367,12 +379,12 @@ def _board(task: str, members: Sequence[tuple[Run, TaskRun]]) -> Board:
     return Board(task, benchmark, language, measures, columns, others, rows, notes)
 
 
-def boards(runs: Sequence[Run]) -> list[Board]:
+def boards(models: Sequence[BoardModel]) -> list[Board]:
     """Build the boards of all tasks that were run, in the order of listings."""
     members = numbers.grouped(
-        (task.task, (run, task))
-        for run in presentable(runs)
-        for task in run.tasks.values()
+        (name, model)
+        for model in models
+        for name, (_, task) in model.tasks.items()
         if not isinstance(task.definition, UnknownBenchmark)
     )
     listed = [name for name in catalog.entries() if name in members]

@@ -59,12 +59,19 @@ class Rank:
         high: Worst rank that is left open, at most ``of``.
         of: How many models were ranked.
         apart: From how many of them it was told as if the two errors were independent.
+        tier: From 1: a model of a later tier is shown to be worse than one of the tier before, and nobody in a tier
+            than another one in it.
+        tiers: How many there are; of one nobody is told from anybody.
+        worse: The positions of the models that are shown to be worse.
     """
 
     low: int
     high: int
     of: int
     apart: int = field(default=0, compare=False)
+    tier: int = field(default=1, compare=False)
+    tiers: int = field(default=1, compare=False)
+    worse: Sequence[int] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         """Write ``2-4``, or ``2`` where it is settled."""
@@ -133,6 +140,27 @@ def p_values(
     return np.asarray(p)
 
 
+def tiers(better: Array) -> list[int]:
+    """Divide models into tiers: the first has those that nobody is better than, the next the same of the others.
+
+    Args:
+        better: Whether the row's model is shown to be better than the column's, shape (models, models).
+
+    Returns:
+        Each one's tier, from 1.
+
+    >>> tiers(np.array([[0, 1, 1], [0, 0, 0], [0, 0, 0]], dtype=bool))
+    [1, 2, 2]
+    """
+    found = np.zeros(len(better), dtype=int)
+    tier = 0
+    while not found.all():
+        tier += 1
+        left = found == 0
+        found[left & ~better[left].any(axis=0)] = tier
+    return [int(number) for number in found]
+
+
 def intervals(
     points: Sequence[Point], neutral: float | None, higher_is_better: bool | None
 ) -> list[Rank]:
@@ -154,12 +182,16 @@ def intervals(
     together = Counter(place for pair in paired_errors for place in pair)
     better = np.zeros((n, n), dtype=bool)
     better[pairs] = np.array(holm(p[pairs].tolist())) <= 1 - LEVEL
+    found = tiers(better)
     return [
         Rank(
             1 + int(better[:, i].sum()),
             n - int(better[i].sum()),
             n,
             n - 1 - together[i],
+            found[i],
+            max(found),
+            [int(place) for place in np.flatnonzero(better[i])],
         )
         for i in range(n)
     ]

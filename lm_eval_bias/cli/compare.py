@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
-    output_format = output.format_of(arguments.format, arguments.output, output.TEXT)
+    output_format = output.format_of(arguments)
     choice = Choice(
         by=arguments.by,
         base=arguments.base,
@@ -97,13 +97,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.fail_on and problems:
         raise BiasError(f"--fail-on {arguments.fail_on}: {problems[0]}")
     findings, left_out = compare(runs, choice)
-    if output_format == "html":
-        text = comparison_reports.page(findings, runs, arguments.correction, left_out)
-    else:
-        text = comparison_reports.render(
-            findings, arguments.correction, output_format, left_out
-        )
+    report = comparison_reports.ComparisonReport(
+        findings, left_out, arguments.correction, runs
+    )
     lines = [f"{arguments.output}: {len(findings)} comparisons"]
     lines += [f"not compared: {printable(one)}" for one in left_out]
-    output.deliver(text, arguments.output, "\n".join(lines))
+    output.deliver(report.render(output_format), arguments.output, "\n".join(lines))
     return int(bool(arguments.fail_on) and is_worse(findings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from lm_eval_bias.boards import building
+from lm_eval_bias.boards import building, models
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
 from lm_eval_bias.report import board_reports
@@ -35,14 +35,16 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: There is no run, or a file can't be written.
     """
-    output_format = output.format_of(arguments.format, arguments.output, output.TEXT)
+    output_format = output.format_of(arguments)
     files.check_place(arguments.output, arguments.paths)
-    runs, problems = run_discovery.read(arguments.paths, by_task=True)
-    boards = building.boards(runs)
+    runs, problems = run_discovery.read(arguments.paths, by_file=True)
     problems += building.foreign(runs)
     output.name_problems(problems)
-    text = board_reports.render(output_format, boards, runs, problems, arguments.scores)
-    tasks = f"{len(boards)} task{'s' * (len(boards) != 1)}"
-    summary = f"{arguments.output}: {tasks}, {len(runs)} run{'s' * (len(runs) != 1)}"
-    output.deliver(text, arguments.output, summary)
+    found = models.models(runs)
+    board = board_reports.BoardReport(found, problems, arguments.scores)
+    counted = [f"{len(found)} model{'s' * (len(found) != 1)}"]
+    counted.append(f"{len(runs)} run{'s' * (len(runs) != 1)}")
+    counted.append(f"{len(board.boards)} task{'s' * (len(board.boards) != 1)}")
+    summary = f"{arguments.output}: {', '.join(counted)}"
+    output.deliver(board.render(output_format), arguments.output, summary)
     return 0

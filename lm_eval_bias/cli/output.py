@@ -6,25 +6,14 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lm_eval_bias.core import files
-from lm_eval_bias.core.errors import BiasError, printable
+from lm_eval_bias.core.errors import printable
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Problem
 
-ENDINGS = {
-    ".html": "html",
-    ".htm": "html",
-    ".md": "md",
-    ".json": "json",
-    ".csv": "csv",
-    ".tex": "latex",
-}
-FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
-TEXT = "text"  # for a terminal, or a file that ends in .txt
 # argparse's words for a value of a wrong type: they name the function that reads it, or its address
 _WRONG_TYPE = re.compile(
     r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL
@@ -81,17 +70,23 @@ def add_scores(parser: argparse.ArgumentParser, help: str) -> None:
     parser.add_argument("--scores", type=names, default=(), metavar="A,B", help=help)
 
 
-def add_output(parser: argparse.ArgumentParser, html_alone: bool = False) -> None:
-    """Add ``-o`` and ``--format``, by default text on standard output.
+def add_output(
+    parser: argparse.ArgumentParser,
+    usual: str = "text",
+    without: Sequence[str] = (),
+) -> None:
+    """Add ``-o`` and ``--format``, by default to standard output.
 
     Args:
         parser: The command's.
-        html_alone: Whether the command writes a page unless another format is named, and no plain text.
+        usual: The format without either.
+        without: Formats that the command doesn't write.
     """
-    usual = "html" if html_alone else TEXT
+    formats = [name for name in files.FORMATS if name not in without]
+    parser.set_defaults(formats=formats, usual=usual)
     parser.add_argument(
         "--format",
-        choices=FORMATS if html_alone else (TEXT, *FORMATS),
+        choices=formats,
         help=f"output format (default: by FILE's ending, else {usual})",
     )
     parser.add_argument(
@@ -102,27 +97,15 @@ def add_output(parser: argparse.ArgumentParser, html_alone: bool = False) -> Non
     )
 
 
-def format_of(
-    named: str | None, output: str | None, default: str, flag: str = "-o"
-) -> str:
-    """Return the named format, else that of the output's ending, else, without an output, the default.
+def format_of(arguments: argparse.Namespace) -> str:
+    """Return the format that the flags of :func:`add_output` name, or the output's ending, or the usual one.
 
     Raises:
         BiasError: The ending stands for no format.
-
-    >>> format_of(None, "board.TEX", "md"), format_of("csv", "board.tex", "md"), format_of(None, None, "md")
-    ('latex', 'csv', 'md')
     """
-    if named is not None or output is None:
-        return named or default
-    ending = Path(output).suffix.lower()
-    if ending == ".txt" and default == TEXT:
-        return TEXT
-    if ending not in ENDINGS:
-        raise BiasError(
-            f"{flag} {output}: no format goes with {ending or 'no ending'}: name one with --format"
-        )
-    return ENDINGS[ending]
+    if arguments.format or not arguments.output:
+        return str(arguments.format or arguments.usual)
+    return files.format_of(arguments.output, arguments.formats)
 
 
 def name_problems(problems: Sequence[Problem]) -> None:

@@ -6,7 +6,7 @@ import argparse
 
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BadOption, BiasError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="difference to be found, as a share of half the range (default: 0.1)",
     )
-    output.add_output(parser)
+    output.add_output(parser, without=["html"])
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,18 +41,16 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
-    style = output.format_of(arguments.format, arguments.output, output.TEXT)
-    if style == "html" or not 0 < arguments.target <= 1:
-        raise BiasError(
-            "a plan takes a --target above 0 and up to 1, and any format but html"
-        )
+    style = output.format_of(arguments)
+    if not 0 < arguments.target <= 1:
+        raise BadOption("target", arguments.target, "must be above 0 and up to 1")
     files.check_place(arguments.output, [arguments.run])
     runs, problems = read([arguments.run])
     output.name_problems(problems)
     if len(runs) > 1:
         raise BiasError(f"{arguments.run}: a plan is of one run, not {len(runs)}")
     planned = detectable(runs[0])
-    text = comparison_reports.plan(planned, arguments.target, style)
+    report = comparison_reports.PlanReport(planned, target=arguments.target)
     summary = f"{arguments.output}: {len(planned)} primary scores"
-    output.deliver(text, arguments.output, summary)
+    output.deliver(report.render(style), arguments.output, summary)
     return 0

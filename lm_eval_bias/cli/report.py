@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "scores in tables and pictures (default: each benchmark's main scores); tasks without them are left out",
     )
-    output.add_output(parser, html_alone=True)
+    output.add_output(parser, "html", without=["text"])
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.report import run_reports
     from lm_eval_bias.runs import run_discovery
 
-    output_format = output.format_of(arguments.format, arguments.output, "html")
+    output_format = output.format_of(arguments)
     is_wanted = arguments.output or arguments.format or not arguments.figures
     if is_wanted and output_format == "html" and arguments.output is None:
         raise BiasError(
@@ -62,6 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
         stream = sys.stderr if is_printed else sys.stdout
         print(f"{arguments.figures}: {', '.join(written)}", file=stream)
     if is_wanted:
-        text = run_reports.render(output_format, runs, problems)
+        text = run_reports.RunReport(runs, problems).render(output_format)
         output.deliver(text, arguments.output, arguments.output)
     return 0

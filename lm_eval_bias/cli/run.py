@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import functools
+import json
 import logging
 import os
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.cli.output import Parser
-from lm_eval_bias.core import Data, catalog, redaction
+from lm_eval_bias.core import redaction
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.evaluation import evaluate, preflight, suites
+from lm_eval_bias.evaluation import steps, suites
+from lm_eval_bias.evaluation.steps import FinishedRun
 from lm_eval_bias.harness import distributed, internals, registration, running
 from lm_eval_bias.report import listings, run_output, sentences
 from lm_eval_bias.runs import harness_results
 
 if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import EvaluatorConfig
+    from lm_eval_bias.core.run_data import TaskRun
 
 logger = logging.getLogger("lm_eval.bias")
 
@@ -83,14 +84,17 @@ def _set_up_logging(verbosity: str | None, write_out: bool) -> None:
         logging.getLogger(internals.WRITE_OUT).setLevel(logging.INFO)
 
 
-def _tell(
-    config: EvaluatorConfig,
-    table: str,
-    results: Data,
-    samples: Data | None,
-    saved: bool,
-) -> None:
+def _say(text: str) -> None:
+    """Print what begins now, on the first rank alone."""
+    if distributed.first():
+        print(text, flush=True)
+
+
+def _tell(table: str, finished: FinishedRun) -> None:
     """Print what was run, the scores in words, the wanted tables, and possible next steps."""
+    config, results = finished.config, finished.results
+    if config.show_config:
+        print(json.dumps(results, indent=2, default=str, ensure_ascii=False))
     flags = {
         name: getattr(config, name)
         for name in ("gen_kwargs", "limit", "num_fewshot", "batch_size")
@@ -105,21 +109,11 @@ def _tell(
     words = sentences.describe(run, tasks, beside_tables=table != "all") if run else ""
     if tasks:
         print(f"\nIn words ({sentences.LEGEND}):\n{words}")
-    blocks = [run_output.unanswered(tasks, samples)]
-    if tasks and table == "main":
-        blocks.append(run_output.main_scores(tasks))
-    if not tasks or table != "none":
-        whole = {task.task: task.scores for task in tasks}
-        scores = whole if table == "all" else dict.fromkeys(whole, {})
-        blocks.append(running.tables(results, scores))
-    if tasks and table == "all":
-        legend = listings.legend(results["configs"].values())
-        blocks.append(
-            f"How to read the scores (a part such as gender/… reads like its score):\n{legend}"
-        )
-    blocks.append(run_output.notes(tasks, table == "all", words))
-    print("".join(f"\n{block}\n" for block in blocks if block))
-    if tasks and saved:
+    for block in _blocks(table, finished, tasks, words):
+        if block:
+            print(f"\n{block}")
+    print()
+    if tasks and finished.saved:
         if config.log_samples:
             print(
                 f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}"
@@ -129,54 +123,45 @@ def _tell(
         )
 
 
+def _blocks(
+    table: str, finished: FinishedRun, tasks: Sequence[TaskRun], words: str
+) -> Iterator[str]:
+    """Yield what stands behind the scores in words: unanswered items, tables, how to read them, notes."""
+    yield run_output.unanswered(tasks, finished.samples)
+    if tasks and table == "main":
+        yield run_output.main_scores(tasks)
+    results = finished.results
+    if not tasks or table != "none":
+        whole = {task.task: task.scores for task in tasks}
+        scores = whole if table == "all" else dict.fromkeys(whole, {})
+        yield running.tables(results, scores)
+    if tasks and table == "all":
+        legend = listings.legend(results["configs"].values())
+        yield f"How to read the scores (a part such as gender/… reads like its score):\n{legend}"
+    yield run_output.notes(tasks, table == "all", words)
+
+
 def main(argv: list[str]) -> int:
     """Run with these arguments; return the exit status.
 
     Raises:
         BiasError: Bad usage or input.
     """
+    registration.require_harness()
     if not argv:
-        registration.require_harness()
         parser().print_help()
         return 0
-    evaluated(argv)
-    return 0
-
-
-def evaluated(argv: list[str]) -> Path | None:
-    """Run with these arguments; return the results file, ``None`` where none was saved.
-
-    Raises:
-        BiasError: Bad usage or input.
-    """
-    untested = registration.require_harness()
-    run = parser()
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _set_up_logging(None, write_out=False)
     with internals.held_back() as release:
-        if untested and distributed.first():
-            logger.warning("%s", untested)
         try:
-            arguments = run.parse_args(argv)
-            # ours: the harness's configuration would not know them
-            ours = ("suite", "language", "name", "table")
-            suite, language, name, table = (vars(arguments).pop(flag) for flag in ours)
-            _set_up_logging(arguments.verbosity, getattr(arguments, "write_out", False))
-            config = internals.configuration(arguments)
+            flags = vars(parser().parse_args(argv))
         except (ValueError, OSError) as error:
             raise BiasError(one_line(error)) from error
-        redaction.learn(dataclasses.asdict(config))
-        preflight.check_flags(config)
-        entries = catalog.entries([config.include_path] if config.include_path else [])
-        config.tasks = preflight.without_tags(config.tasks, entries)
-        if language is not None and suite is None:
-            raise BiasError("--language goes with --suite: name tasks without it")
-        chosen = (
-            suites.apply(config, suite, entries, language)
-            if suite is not None
-            else None
-        )
-        preflight.before_loading(config, entries, arguments.device)
-        tell = functools.partial(_tell, config, table)
-        given = redaction.command(["lm-eval-bias", "run", *argv])
-        return evaluate.evaluate(config, entries, chosen, release, tell, name, given)
+        _set_up_logging(flags.get("verbosity"), flags.get("write_out", False))
+        # ours: the harness's configuration would not know them
+        ours = ("suite", "language", "name", "table")
+        suite, language, name, table = (flags.pop(flag) for flag in ours)
+        command = redaction.command(["lm-eval-bias", "run", *argv])
+        order = steps.Order(flags, suite, language, name, command)
+        steps.evaluate(order, _say, release, functools.partial(_tell, table))
+    return 0

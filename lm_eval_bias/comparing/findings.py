@@ -28,8 +28,8 @@ from lm_eval_bias.custom_metrics.differences import unpaired as independent
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.score import (
     Design,
-    ScoreSpec,
     Score,
+    ScoreSpec,
     Undefined,
     joined,
     t_factor,

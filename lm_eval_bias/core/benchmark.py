@@ -267,10 +267,6 @@ class Benchmark(ABC):
         family: The benchmark that a variant belongs to; another one itself.
         extensions: What it adds to commands: commands of its own, flags of ``rescore`` for its saved answers, what
             a model's tasks can be compared by, beside languages, tasks of the harness and files made elsewhere.
-        planting: What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random
-            texts. ``None``: ``bias-dial`` refuses the benchmark, and ``bias-chance`` writes one of a document's
-            ``choices``, or a letter.
-        presentation: How its scores are told to people.
     """
 
     name: str
@@ -281,8 +277,6 @@ class Benchmark(ABC):
     clusters: str = "clusters"
     facets: Mapping[str, str | Split] = MappingProxyType({})
     extensions: Sequence[Extension] = ()
-    planting: BiasPlan | None = None
-    presentation: Presentation = Presentation()
 
     def __init__(self, variants: Sequence[Benchmark] = ()) -> None:
         """Make a benchmark with other sets of scores over its documents."""
@@ -311,6 +305,20 @@ class Benchmark(ABC):
         Args:
             docs: Documents or records.
         """
+
+    @property
+    def planting(self) -> BiasPlan | None:
+        """What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random texts.
+
+        ``None``: ``bias-dial`` refuses the benchmark, and ``bias-chance`` writes one of a document's ``choices``, or a
+        letter.
+        """
+        return None
+
+    @property
+    def presentation(self) -> Presentation:
+        """How its scores are told to people."""
+        return Presentation()
 
     def key(self, doc: Document) -> ItemKey:
         """Return what makes a document the same item in another run, in another language or under an instruction.

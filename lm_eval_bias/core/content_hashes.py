@@ -135,7 +135,7 @@ def of_checkpoint(
             times = [facts.st_mtime_ns, facts.st_ctime_ns]
             state = [facts.st_size, facts.st_ino, *times]
             if place not in known or known[place][:-1] != state:
-                known[place] = [*state, _of_file(path)]
+                known[place] = [*state, of_file(path)]
             digests[path.name] = known[place][-1]
     return digests
 
@@ -145,7 +145,8 @@ def of_files(hashes: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _of_file(path: Path) -> str:
+def of_file(path: Path) -> str:
+    """SHA-256 of a file, as ``sha256sum`` prints it."""
     with path.open("rb") as file:
         digest = hashlib.sha256()
         for chunk in iter(lambda: file.read(1 << 20), b""):

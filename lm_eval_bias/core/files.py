@@ -30,6 +30,17 @@ LARGEST_YAML = 1 << 20  # some thousand templates; the parser takes seconds for 
 MOST_NODES = LARGEST_YAML // 4
 MOST_REPEATED = 10_000
 UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
+# a format by a file's ending
+ENDINGS = {
+    ".txt": "text",
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    ".json": "json",
+    ".csv": "csv",
+    ".tex": "latex",
+}
+FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _RECORDS: list[dict[str, str]] = []
 
@@ -351,6 +362,25 @@ def split_name(argument: str) -> tuple[str, str]:
     if not name or not path or "/" in name or expanded(argument).exists():
         return "", argument
     return name, path
+
+
+def format_of(path: str, formats: Sequence[str], flag: str = "-o") -> str:
+    """Return the format that a file's ending stands for.
+
+    Raises:
+        BiasError: It stands for none of these.
+
+    >>> format_of("board.TEX", FORMATS)
+    'latex'
+    """
+    ending = Path(path).suffix.lower()
+    style = ENDINGS.get(ending)
+    if style not in formats:
+        known = ", ".join(end for end, name in ENDINGS.items() if name in formats)
+        raise BiasError(
+            f"{flag} {path}: no format goes with {ending or 'no ending'}: end it with {known}, or name a format"
+        )
+    return str(style)
 
 
 def check_place(

@@ -153,8 +153,8 @@ def target_text(score: ScoreSpec) -> str:
 def reads_as(score: ScoreSpec) -> str:
     """Say what a score's values mean, and what guessing gives.
 
-    >>> from lm_eval_bias.custom_metrics.score import Meaning
-    >>> reads_as(Meaning("acc", direction="higher is better", chance=9 / 11, unit="proportion"))
+    >>> from lm_eval_bias.custom_metrics.score import ScoreSpec
+    >>> reads_as(ScoreSpec("acc", direction="higher is better", chance=9 / 11, unit="proportion"))
     'higher is better; chance is 9/11'
     """
     if score.chance is None:

@@ -17,9 +17,9 @@ from lm_eval_bias.core.run_record import RunRecord
 from lm_eval_bias.custom_metrics.score import (
     Bounds,
     Estimate,
-    ScoreSpec,
     Record,
     Score,
+    ScoreSpec,
     interval_of,
     joined,
 )

@@ -21,7 +21,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
 from lm_eval_bias.core.numbers import grouped
-from lm_eval_bias.core.planting import Dial, BiasPlan
+from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import Score
 from lm_eval_bias.data.sources import fetch

@@ -1,18 +1,17 @@
-"""Refusals before a model is loaded: flags, tasks, metadata keys, model types, devices, missing data."""
+"""Refusals before a model answers: one list of checks, each with the stage of a run at which it can be made."""
 
 from __future__ import annotations
 
-import fnmatch
+import enum
 import logging
 import math
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import Data, Facts, registry
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
     REQUIRED,
@@ -22,25 +21,21 @@ from lm_eval_bias.core.benchmark import (
     repeats,
     samples_texts,
 )
-from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import (
     BiasError,
     did_you_mean,
-    import_failure,
     one_line,
     require_extra,
 )
 from lm_eval_bias.core.files import expanded, why
-from lm_eval_bias.core.numbers import join_some, grouped
+from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.questions import CONTRAST, KINDS, SENTENCE_LIKELIHOODS
 from lm_eval_bias.data.sources import fetch
-from lm_eval_bias.harness import internals, registration
-
-if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import EvaluatorConfig
+from lm_eval_bias.evaluation.planned import Planned, split_tasks
+from lm_eval_bias.harness import border, internals, registration
+from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 
 logger = logging.getLogger("lm_eval.bias")
-Entries = Mapping[str, Entry]
 _ANY_GPU = "cuda:0"  # the harness's default for --device, with which it takes the CPU where there is no GPU
 # servers of the user's own, and the ends of their addresses
 _ROUTES = {
@@ -49,70 +44,37 @@ _ROUTES = {
 }
 
 
-def split_tasks(tasks: str | list[str] | None) -> list[str]:
-    """Split names from ``--tasks a,b c``."""
-    if not isinstance(tasks, str | list | None):
-        raise BiasError(f"--tasks {tasks!r}: must be names of tasks")
-    texts = [tasks] if isinstance(tasks, str) else tasks or []
-    names = map(str.strip, ",".join(texts).split(","))
-    return list(filter(None, names))
+class Stage(enum.Enum):
+    """What is known when a check is made; each stage knows what those before it know."""
+
+    FLAGS = "the flags alone"
+    MODEL_TYPE = "the flags, where a suite goes by the model's type next"
+    NAMES = "the names of the tasks"
+    TASKS = "the tasks, which are built"
+    MODEL = "the model, which is loaded"
 
 
-def without_tags(tasks: str | list[str] | None, entries: Entries) -> list[str]:
-    """Return names of tasks, with the tasks that have a tag (``social_bias``) in its place."""
-    names = []
-    for name in split_tasks(tasks):
-        tagged = [entry.name for entry in entries.values() if name in entry.tags]
-        names += tagged or [name]
-    return names
+def check(stage: Stage, run: Planned) -> None:
+    """Make the checks of a stage, in their order.
+
+    Raises:
+        BiasError: The run would fail, lose its results, or measure something else than it says.
+    """
+    for at, refuse in CHECKS:
+        if at is stage:
+            refuse(run)
 
 
-def only_ours(names: list[str], entries: Entries) -> bool:
-    """Tell whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
-    families = tuple(registry.by_name())
-    for name in names:
-        stem = re.split(r"[*?\[]", name)[0]
-        entry = entries.get(name)
-        if entry is None:
-            is_ours = stem != name and stem.startswith(families)
-        else:
-            is_ours = entry.path is not None
-        if not is_ours:
-            return False
-    return bool(names)
-
-
-def named_entries(config: EvaluatorConfig, entries: Entries) -> list[Entry]:
-    """Return our tasks among those that ``--tasks`` names, with groups resolved."""
-    named: dict[str, None] = {}
-    for name in split_tasks(config.tasks):
-        for match in fnmatch.filter(entries, name):
-            named |= dict.fromkeys(entries[match].members or (match,))
-    return [entries[task] for task in named]
-
-
-def request_kinds(entries: list[Entry]) -> list[str]:
-    """Return the kinds of requests of some tasks."""
-    return sorted({kind for entry in entries for kind in entry.asks})
-
-
-def tasks_of(tasks_and_groups: Iterable[Any]) -> Data:
-    """Return tasks and those of groups by name."""
-    tasks: Data = {}
-    for top in tasks_and_groups:
-        members = top.get_all_tasks() if hasattr(top, "get_all_tasks") else [top]
-        tasks.update((task.task_name, task) for task in members)
-    return tasks
-
-
-def check_flags(config: EvaluatorConfig) -> None:
-    """Refuse flags that would fail only after the model was loaded, lose a finished run, or be ignored."""
-    limit = 1 if config.limit is None else config.limit
+def _limit(run: Planned) -> None:
+    limit = 1 if run.config.limit is None else run.config.limit
     if not 0 < limit < math.inf or (limit > 1 and limit != int(limit)):
         raise BiasError(
             f"--limit {limit:g}: must be a whole number of documents above 0, or a share between 0 and 1"
         )
-    samples = config.samples
+
+
+def _form_of_samples(run: Planned) -> None:
+    samples = run.config.samples
     if samples is not None and (not samples or not isinstance(samples, dict)):
         raise BiasError(
             f'--samples {samples}: neither a file nor JSON such as {{"task": [0, 1]}}'
@@ -123,151 +85,35 @@ def check_flags(config: EvaluatorConfig) -> None:
             raise BiasError(
                 f"--samples {name}: must be a list of document numbers, as in [0, 1]"
             )
-    if not re.fullmatch(r"auto(:\d+(\.\d+)?)?|0*[1-9]\d*", str(config.batch_size)):
+
+
+def _batch_size(run: Planned) -> None:
+    size = run.config.batch_size
+    if not re.fullmatch(r"auto(:\d+(\.\d+)?)?|0*[1-9]\d*", str(size)):
         raise BiasError(
-            f"--batch_size {config.batch_size}: must be a whole number above 0, auto or auto:N"
+            f"--batch_size {size}: must be a whole number above 0, auto or auto:N"
         )
-    if config.output_path:
-        out = Path(config.output_path)
-        place = out.parent if out.suffix == ".json" else out
-        try:
-            while not os.path.lexists(place):
-                place = place.parent
-            tempfile.TemporaryFile(dir=place).close()
-        except (OSError, ValueError) as error:
-            raise BiasError(
-                f"--output_path {out} cannot be written: {why(error)}"
-            ) from error
 
 
-def before_loading(
-    config: EvaluatorConfig, entries: Entries, device: str | None
-) -> None:
-    """Make the first checks, before tasks are loaded, and fetch missing data.
-
-    ``device`` is the flag as given, ``None`` without one.
-    """
-    names = split_tasks(config.tasks)
-    ours = named_entries(config, entries)
-    metadata = config.metadata
-    if not names:
+def _output_path(run: Planned) -> None:
+    if not run.config.output_path:
+        return
+    out = Path(run.config.output_path)
+    place = out.parent if out.suffix == ".json" else out
+    try:
+        while not os.path.lexists(place):
+            place = place.parent
+        tempfile.TemporaryFile(dir=place).close()
+    except (OSError, ValueError) as error:
         raise BiasError(
-            "no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')"
-        )
-    if config.include_path and not os.path.isdir(expanded(config.include_path)):
-        raise BiasError(f"--include_path {config.include_path}: no such folder")
-    if config.limit is not None:
-        _warn_of_limit(config.limit, ours)
-    _check_prompts(config, ours)
-    _check_metadata(config, ours, only_ours(names, entries))
-    check_model(config)
-    if config.model.startswith("hf") and (device or config.device != _ANY_GPU):
-        import torch
-
-        try:  # the harness takes another device where this one isn't there, and says nothing
-            torch.empty(0, device=config.device)
-        except Exception as error:  # each kind of device fails in a way of its own
-            raise BiasError(f"--device {config.device}: {one_line(error)}") from error
-    sets = []
-    for entry in ours:
-        benchmark = entry.definition
-        given = set(benchmark.options.roles) & set(metadata)
-        if entry.path is not None and (given or options_for(benchmark, REQUIRED)):
-            options = {**entry.metadata, **metadata}
-            repeats(benchmark, options)
-            benchmark.options.check(options)
-        # data of the user's own are looked for when the task is built
-        if entry.data and not set(options_for(benchmark, DATA)) & set(metadata):
-            sets.append(entry.data)
-    if sets:  # none would be all
-        fetch(dict.fromkeys(sets))
+            f"--output_path {out} cannot be written: {why(error)}"
+        ) from error
 
 
-def _check_prompts(config: EvaluatorConfig, entries: list[Entry]) -> None:
-    """Say which tasks pass flags over; refuse one that would glue two sentences together."""
-    ours = [entry for entry in entries if entry.path is not None]
-    plain = [entry for entry in ours if set(entry.asks) & set(KINDS)]
-    for flag, concerned, says in (
-        ("num_fewshot", ours, "no examples in the prompts"),
-        ("apply_chat_template", plain, "plain sentences are scored"),
-        ("system_instruction", plain, "plain sentences are scored"),
-    ):
-        if concerned and getattr(config, flag):
-            names = [entry.name for entry in concerned]
-            logger.warning(
-                "--%s doesn't apply to %s (%s)", flag, join_some(names), says
-            )
-    asks_prompts = len(ours) > len(plain)
-    if asks_prompts and config.system_instruction and not config.apply_chat_template:
-        raise BiasError(
-            "--system_instruction: without a chat template the harness glues it to the prompt: add "
-            "--apply_chat_template"
-        )
-
-
-def _warn_of_limit(limit: float, entries: list[Entry]) -> None:
-    """Warn of a limit with which scores have no intervals or aren't balanced, and say which one would do."""
-    small = []
-    for entry in entries:
-        documents = limit if limit >= 1 else limit * (entry.items or math.inf)
-        if entry.smallest and documents < entry.smallest:
-            small.append((entry.smallest, entry.name))
-    for least, names in sorted(grouped(small).items()):
-        logger.warning(
-            "--limit %g is too small for intervals and balanced items: give at least %d for %s",
-            limit,
-            least,
-            join_some(names),
-        )
-
-
-def check_samples(config: EvaluatorConfig, top_level: Iterable[Any]) -> None:
-    """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
-    tasks = tasks_of(top_level)
-    for name, indices in (config.samples or {}).items():
-        if name not in tasks:
-            raise BiasError(
-                f"--samples names {name!r}, which is not among --tasks.{did_you_mean(name, tasks)}"
-            )
-        number = len(tasks[name].eval_docs)
-        if max(indices) >= number:
-            raise BiasError(
-                f"--samples {name}: there is no document {max(indices)}: they go from 0 to {number - 1}"
-            )
-        # the harness runs them in the data's order and names them in the given one
-        config.samples[name] = sorted(set(indices))
-
-
-def _check_metadata(config: EvaluatorConfig, entries: list[Entry], alone: bool) -> None:
-    """Refuse a key that no named task knows; beside tasks of the harness, only one that looks like a misspelling."""
-    known: set[str] = set()
-    for entry in entries:
-        options = entry.definition.options.roles
-        known.update(options)
-        for key in config.model_args:
-            if key in entry.metadata or key in options:
-                raise BiasError(
-                    f"--model_args {key}=: the harness passes it to tasks, too, and {entry.name} has its own (give "
-                    "options with --metadata)"
-                )
-    for key in config.metadata:
-        if key in config.model_args:
-            continue
-        hint = did_you_mean(key, sorted(known))
-        if key not in known and entries and (alone or hint):
-            raise BiasError(
-                f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(sorted(known))}"
-            )
-        for entry in entries if key in known else ():
-            if key in entry.metadata and key not in entry.definition.options.roles:
-                raise BiasError(
-                    f"--metadata {key}: {entry.name} has its own {key!r}: run tasks with this option separately"
-                )
-
-
-def check_model(config: EvaluatorConfig) -> None:
-    """Refuse an unknown model type, and a model path that doesn't exist, before anything is loaded."""
+def _model_type(run: Planned) -> None:
+    """Refuse an unknown model type, and a model path that doesn't exist."""
     registration.register()
+    config = run.config
     known = list(internals.registries()["lm_eval.models"])
     if config.model not in known:
         raise BiasError(
@@ -293,67 +139,181 @@ def check_model(config: EvaluatorConfig) -> None:
         )
 
 
-def _check_tokenizer(config: EvaluatorConfig, kind: Any, asks: list[str]) -> None:
-    """Refuse to ask a server for log-likelihoods without the tokens that its answer is cut by."""
-    if not internals.is_client(kind) or set(asks) <= {"generate_until"}:
+def _are_named(run: Planned) -> None:
+    if not split_tasks(run.config.tasks):
+        raise BiasError(
+            "no task is named: give --tasks, for example --tasks occugender,gg_bbq ('lm-eval-bias ls')"
+        )
+
+
+def _include_path(run: Planned) -> None:
+    folder = run.config.include_path
+    if folder and not os.path.isdir(expanded(folder)):
+        raise BiasError(f"--include_path {folder}: no such folder")
+
+
+def _small_limit(run: Planned) -> None:
+    """Warn of a limit with which scores have no intervals or aren't balanced, and say which one would do."""
+    limit = run.config.limit
+    small = []
+    for entry in run.ours if limit is not None else ():
+        documents = limit if limit >= 1 else limit * (entry.items or math.inf)
+        if entry.smallest and documents < entry.smallest:
+            small.append((entry.smallest, entry.name))
+    for least, names in sorted(grouped(small).items()):
+        logger.warning(
+            "--limit %g is too small for intervals and balanced items: give at least %d for %s",
+            limit,
+            least,
+            join_some(names),
+        )
+
+
+def _prompts(run: Planned) -> None:
+    """Say which tasks pass flags over; refuse one that would glue two sentences together."""
+    ours = [entry for entry in run.ours if entry.path is not None]
+    plain = [entry for entry in ours if set(entry.asks) & set(KINDS)]
+    for flag, concerned, says in (
+        ("num_fewshot", ours, "no examples in the prompts"),
+        ("apply_chat_template", plain, "plain sentences are scored"),
+        ("system_instruction", plain, "plain sentences are scored"),
+    ):
+        if concerned and getattr(run.config, flag):
+            names = join_some(entry.name for entry in concerned)
+            logger.warning("--%s doesn't apply to %s (%s)", flag, names, says)
+    is_glued = run.config.system_instruction and not run.config.apply_chat_template
+    if is_glued and len(ours) > len(plain):
+        raise BiasError(
+            "--system_instruction: without a chat template the harness glues it to the prompt: add "
+            "--apply_chat_template"
+        )
+
+
+def _metadata(run: Planned) -> None:
+    """Refuse a key that no named task knows; beside tasks of the harness, only one that looks like a misspelling."""
+    config = run.config
+    known: set[str] = set()
+    for entry in run.ours:
+        options = entry.definition.options.roles
+        known.update(options)
+        for key in config.model_args:
+            if key in entry.metadata or key in options:
+                raise BiasError(
+                    f"--model_args {key}=: the harness passes it to tasks, too, and {entry.name} has its own (give "
+                    "options with --metadata)"
+                )
+    alone = run.only_ours()
+    for key in config.metadata:
+        if key in config.model_args:
+            continue
+        hint = did_you_mean(key, sorted(known))
+        if key not in known and run.ours and (alone or hint):
+            raise BiasError(
+                f"--metadata key {key!r} is unknown to these tasks.{hint} Known: {', '.join(sorted(known))}"
+            )
+        for entry in run.ours if key in known else ():
+            if key in entry.metadata and key not in entry.definition.options.roles:
+                raise BiasError(
+                    f"--metadata {key}: {entry.name} has its own {key!r}: run tasks with this option separately"
+                )
+
+
+def _device(run: Planned) -> None:
+    """Refuse a device that isn't there: the harness takes another one, and says nothing."""
+    device = run.config.device
+    if not run.config.model.startswith("hf"):
         return
+    if not run.device and device == _ANY_GPU:
+        return
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except Exception as error:  # each kind of device fails in a way of its own
+        raise BiasError(f"--device {device}: {one_line(error)}") from error
+
+
+def _options(run: Planned) -> None:
+    """Refuse values of ``--metadata`` that a benchmark refuses."""
+    metadata = run.config.metadata
+    for entry in run.ours:
+        benchmark = entry.definition
+        given = set(benchmark.options.roles) & set(metadata)
+        if entry.path is not None and (given or options_for(benchmark, REQUIRED)):
+            options = {**entry.metadata, **metadata}
+            repeats(benchmark, options)
+            benchmark.options.check(options)
+
+
+def _data(run: Planned) -> None:
+    """Fetch data that is missing; data of the user's own are looked for when the task is built."""
+    given = set(run.config.metadata)
+    sets = [
+        entry.data
+        for entry in run.ours
+        if entry.data and not given.intersection(options_for(entry.definition, DATA))
+    ]
+    if sets:  # none would be all
+        fetch(dict.fromkeys(sets))
+
+
+def _samples(run: Planned) -> None:
+    """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
+    samples = run.config.samples or {}
+    for name, indices in samples.items() if run.tasks else ():
+        if name not in run.tasks:
+            raise BiasError(
+                f"--samples names {name!r}, which is not among --tasks.{did_you_mean(name, run.tasks)}"
+            )
+        number = len(run.tasks[name].eval_docs)
+        if max(indices) >= number:
+            raise BiasError(
+                f"--samples {name}: there is no document {max(indices)}: they go from 0 to {number - 1}"
+            )
+        # the harness runs them in the data's order and names them in the given one
+        samples[name] = sorted(set(indices))
+
+
+def _fits(run: Planned) -> None:
+    """Refuse a model type that can't answer what the tasks ask."""
+    problem = misfit(run, run.asks)
+    if not problem:
+        return
+    refused = [entry.name for entry in run.ours if misfit(run, entry.asks)]
+    if len(refused) < len(run.ours) or not run.tasks:
+        raise BiasError(f"{problem}: leave out {join_some(refused)}")
+    raise problem
+
+
+def _server(run: Planned) -> None:
+    """Refuse to ask a server for log-likelihoods without the tokens that its answer is cut by, or in another form."""
+    kind = run.model_class()
+    asks_likelihoods = not set(run.asks) <= {"generate_until"}
     for name, useless in (
         ("tokenizer_backend", "none"),
         ("tokenized_requests", "false"),
     ):
-        if str(config.model_args.get(name, "")).lower() == useless:
+        given = str(run.config.model_args.get(name, "")).lower()
+        if asks_likelihoods and internals.is_client(kind) and given == useless:
             raise BiasError(
                 f"--model_args {name}=: log-likelihoods of a server are cut by tokens: leave it out and give "
                 "tokenizer=NAME_OR_FOLDER, or run the tasks whose names end in _gen"
             )
-
-
-def check_requests(config: EvaluatorConfig, entries: list[Entry]) -> None:
-    """Refuse a model type that cannot answer what the tasks ask, and flags out of place."""
-    from lm_eval_bias.scoring import sampled_texts
-
-    kind = _model_class(config)
-    asks = request_kinds(entries)
-    problem = misfit(config, entries)
-    if problem:
-        refused = [entry.name for entry in entries if misfit(config, [entry])]
-        has_others = any(isinstance(task, str) for task in config.tasks)
-        if len(refused) < len(entries) or has_others:
-            raise BiasError(f"{problem}: leave out {join_some(refused)}")
-        raise problem
-    _check_tokenizer(config, kind, asks)
-    if asks and "Chat" in internals.asker(kind) and not config.apply_chat_template:
+    sends_turns = run.asks and "Chat" in internals.asker(kind)
+    if sends_turns and not run.config.apply_chat_template:
         raise BiasError(
-            f"--model {config.model} sends conversations instead of plain texts: add --apply_chat_template"
-        )
-    _warn_of_base_models(config, entries, kind)
-    greedy = internals.is_greedy(config.gen_kwargs)
-    needed = (SAMPLES,) if greedy else (SAMPLES, SAMPLES_BY_DEFAULT)
-    sampled = [
-        entry.name for entry in entries if samples_texts(entry.definition) in needed
-    ]
-    if sampled and greedy:
-        raise BiasError(
-            f"--gen_kwargs: {sampled[0]} compares samples: leave out do_sample=false and temperature=0"
-        )
-    has_seeds = "seed" in config.gen_kwargs or sampled_texts.seeded(kind)
-    if sampled and internals.is_client(kind) and not has_seeds:
-        raise BiasError(
-            f"{sampled[0]} samples every prompt many times, but --model {config.model} "
-            "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
+            f"--model {run.config.model} sends conversations instead of plain texts: add --apply_chat_template"
         )
 
 
-def _warn_of_base_models(
-    config: EvaluatorConfig, entries: list[Entry], kind: Any
-) -> None:
+def _base_models(run: Planned) -> None:
     """Say what to expect of tasks that read an answer from a model that isn't asked as a chat model."""
-    is_plain = internals.derives_from(kind, "HFLM", "VLLM", "TemplateAPI")
-    if config.apply_chat_template or not is_plain:
+    writes = internals.derives_from(run.model_class(), "HFLM", "VLLM", "TemplateAPI")
+    if run.config.apply_chat_template or not writes:
         return
     read = [
         entry.name
-        for entry in entries
+        for entry in run.ours
         if "generate_until" in entry.asks and samples_texts(entry.definition) != SAMPLES
     ]
     if read:
@@ -364,31 +324,77 @@ def _warn_of_base_models(
         )
 
 
-def _model_class(config: EvaluatorConfig) -> Any:
-    """Import the class of the model type.
+def _sampling(run: Planned) -> None:
+    """Refuse to compare samples that would all be the same."""
+    from lm_eval_bias.scoring import sampled_texts
 
-    Raises:
-        BiasError: One of its packages isn't installed.
-    """
-    try:
-        return internals.model_class(config.model)
-    except (ImportError, ValueError, KeyError) as error:
-        raise BiasError(f"--model {config.model}: {import_failure(error)}") from error
+    kind = run.model_class()
+    greedy = internals.is_greedy(run.config.gen_kwargs)
+    needed = (SAMPLES,) if greedy else (SAMPLES, SAMPLES_BY_DEFAULT)
+    sampled = [
+        entry.name for entry in run.ours if samples_texts(entry.definition) in needed
+    ]
+    if sampled and greedy:
+        raise BiasError(
+            f"--gen_kwargs: {sampled[0]} compares samples: leave out do_sample=false and temperature=0"
+        )
+    has_seeds = "seed" in run.config.gen_kwargs or sampled_texts.seeded(kind)
+    if sampled and internals.is_client(kind) and not has_seeds:
+        raise BiasError(
+            f"{sampled[0]} samples every prompt many times, but --model {run.config.model} "
+            "sends the same seed each time, and gets the same answer: add --gen_kwargs '{\"seed\": null}'"
+        )
 
 
-def misfit(config: EvaluatorConfig, entries: list[Entry]) -> BiasError | None:
+def _greeting(run: Planned) -> str:
+    """Return a prompt in the model's chat template; empty without one."""
+    model = run.model
+    if not run.config.apply_chat_template or not hasattr(model, "apply_chat_template"):
+        return ""
+    return str(model.apply_chat_template([{"role": "user", "content": "Hello."}]))
+
+
+def _thoughts(run: Planned) -> None:
+    """Refuse a chat template in which options would be scored within a thought."""
+    mark = opening_of_thoughts(_greeting(run))
+    if not mark:
+        return
+    if run.output_types() - {"generate_until"}:
+        raise BiasError(
+            f"--apply_chat_template: this model's template opens a thought ({mark}), in which options would be scored: "
+            "add --model_args enable_thinking=False, or run the tasks whose names end in _gen"
+        )
+    if "max_gen_toks" not in run.config.gen_kwargs:
+        logger.warning(
+            "this model's template opens a thought (%s), which rarely ends within the tasks' limit: give it room with "
+            "--gen_kwargs max_gen_toks=4096",
+            mark,
+        )
+
+
+def _tokenizer(run: Planned) -> None:
+    """Look at what the model is really given, and set right or refuse what would move every score."""
+    prompt = _greeting(run)
+    if set(run.asks) & set(KINDS) and not internals.is_client(run.model):
+        # sentences lack the start token that a template may bring; the harness adds no second one to prompts
+        prompt = ""
+    border.check_tokenizer(run.model, run.config.model_args, prompt)
+
+
+def misfit(run: Planned, asks: Sequence[str]) -> BiasError | None:
     """Say why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
-    asks = request_kinds(entries)
     if not asks:
         return None
-    kind = _model_class(config)
-    problem = internals.impossible(kind, config.model_args, asks, asks)
+    asks = sorted(set(asks))
+    kind = run.model_class()
+    arguments = run.config.model_args
+    problem = internals.impossible(kind, arguments, asks, asks)
     if problem is None and internals.derives_from(kind, "HFLM"):
-        return _unfit_architecture(config.model_args, asks)
+        return _unfit_architecture(arguments, asks)
     return problem
 
 
-def _unfit_architecture(model_args: Facts, asks: list[str]) -> BiasError | None:
+def _unfit_architecture(model_args: Facts, asks: Sequence[str]) -> BiasError | None:
     """Say what a checkpoint of ``hf``, or a model type derived from it, can't answer, as its configuration tells."""
     import transformers
     from transformers.models.auto import modeling_auto
@@ -420,3 +426,27 @@ def _unfit_architecture(model_args: Facts, asks: list[str]) -> BiasError | None:
     return BiasError(
         f"--model hf pretrained={model_args['pretrained']}: a masked language model ({classes[0]}), {text}"
     )
+
+
+CHECKS: tuple[tuple[Stage, Callable[[Planned], None]], ...] = (
+    (Stage.FLAGS, _limit),
+    (Stage.FLAGS, _form_of_samples),
+    (Stage.FLAGS, _batch_size),
+    (Stage.FLAGS, _output_path),
+    (Stage.MODEL_TYPE, _model_type),
+    (Stage.NAMES, _are_named),
+    (Stage.NAMES, _include_path),
+    (Stage.NAMES, _small_limit),
+    (Stage.NAMES, _prompts),
+    (Stage.NAMES, _metadata),
+    (Stage.NAMES, _device),
+    (Stage.NAMES, _options),
+    (Stage.NAMES, _data),
+    (Stage.TASKS, _samples),
+    (Stage.TASKS, _fits),
+    (Stage.TASKS, _server),
+    (Stage.TASKS, _base_models),
+    (Stage.TASKS, _sampling),
+    (Stage.MODEL, _thoughts),
+    (Stage.MODEL, _tokenizer),
+)

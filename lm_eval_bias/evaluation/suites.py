@@ -8,16 +8,14 @@ import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.benchmark import REQUIRED, Documents, Size, options_for
 from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean, fault
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.evaluation import preflight
-
-if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import EvaluatorConfig
+from lm_eval_bias.evaluation.planned import Planned, split_tasks
 
 OWN = {name: part for name, part in catalog.suites().items() if name != "primary"}
 NAMES = tuple(OWN)
@@ -213,59 +211,72 @@ def _in_languages(suite: Suite, given: str) -> Suite:
     return replace(suite, parts=parts, languages=languages)
 
 
-def apply(
-    config: EvaluatorConfig,
-    name: str,
-    entries: preflight.Entries,
-    language: str | None = None,
-) -> Suite:
-    """Name a suite's tasks in a configuration; return the suite.
+def chosen(run: Planned, name: str, language: str | None = None) -> Suite:
+    """Return a suite, whose flags don't contradict it.
 
     Args:
-        config: The run's.
+        run: Its flags.
         name: The suite's.
-        entries: All tasks.
         language: Codes of the languages whose tasks are wanted, joined by commas; ``None`` for all.
 
     Raises:
-        BiasError: Flags or the model don't fit it.
+        BiasError: There is no such suite, or a flag chooses items as well.
     """
     suite = load(name) if language is None else _in_languages(load(name), language)
     given = {
-        "--tasks": preflight.split_tasks(config.tasks),
-        "--limit": config.limit,
-        "--samples": config.samples,
+        "--tasks": split_tasks(run.config.tasks),
+        "--limit": run.config.limit,
+        "--samples": run.config.samples,
     }
     for flag, value in given.items():
         if value:
             raise BiasError(
                 f"{flag} with --suite {name}: a suite already chooses the items: leave out one of the two"
             )
-    preflight.check_model(config)
+    return suite
+
+
+def fitted(suite: Suite, run: Planned) -> Suite:
+    """Name the suite's tasks in a run's flags, but for those that its model can't answer; return it without these.
+
+    Raises:
+        BiasError: The model can answer none.
+    """
     reasons = {}
     left_out = {}
     for task in suite.parts:
         # once for all tasks that ask the same: a checkpoint's configuration is read, perhaps from the network
-        kind = (entries[task].definition, entries[task].asks)
-        if kind not in reasons:
-            reasons[kind] = preflight.misfit(config, [entries[task]])
-        if reasons[kind]:
-            left_out[task] = str(reasons[kind])
-    config.tasks = [task for task in suite.parts if task not in left_out]
-    if not config.tasks:
+        asks = run.entries[task].asks
+        if asks not in reasons:
+            reasons[asks] = preflight.misfit(run, asks)
+        if reasons[asks]:
+            left_out[task] = str(reasons[asks])
+    run.config.tasks = [task for task in suite.parts if task not in left_out]
+    if not run.config.tasks:
         reason = next(iter(left_out.values()))
         advice = ""
-        for task in load("quick-chat").parts:
-            if preflight.misfit(config, [entries[task]]) is None:
-                advice = ": run --suite quick-chat, which asks for written answers"
+        written = [run.entries[task].asks for task in load("quick-chat").parts]
+        if any(preflight.misfit(run, asks) is None for asks in written):
+            advice = ": run --suite quick-chat, which asks for written answers"
         raise BiasError(
-            f"--suite {name}: --model {config.model} can answer none of its tasks ({reason}){advice}"
+            f"--suite {suite.name}: --model {run.config.model} can answer none of its tasks ({reason}){advice}"
         )
     samplings = [part.sampling for part in suite.parts.values() if part.sampling]
     repeats = [sampling.repeats for sampling in samplings if sampling.repeats]
     if repeats:
-        config.metadata = {"repeats": max(repeats), **config.metadata}
+        run.config.metadata = {"repeats": max(repeats), **run.config.metadata}
     return replace(suite, left_out=left_out)
+
+
+def choose_items(suite: Suite, run: Planned) -> None:
+    """Choose a suite's part of the items of tasks that are built, and write into their metadata what was chosen."""
+    samples = {}
+    for name, task in run.tasks.items():
+        task.config.metadata["suite"] = suite.label(name, task.eval_docs)
+        indices = suite.choose(name, task.eval_docs)
+        if indices is not None:
+            samples[name] = indices
+    run.config.samples = samples or None
 
 
 def describe(suite: Suite) -> str:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lm_eval_bias.comparing.findings import Choice, Finding, corrected, compare_pairs
+from lm_eval_bias.comparing.findings import Choice, Finding, compare_pairs, corrected
 from lm_eval_bias.comparing.pairing import beside_the_model, pairs, why_not_paired
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.numbers import significant

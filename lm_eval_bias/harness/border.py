@@ -50,6 +50,11 @@ def check_tokenizer(
     return said
 
 
+def said(model: Any) -> list[str]:
+    """Return the sentences about a model that was looked at."""
+    return list(vars(model).get(_SAID, ()))
+
+
 def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
     """Look at the tokenizer of a causal model; refuse one that has nothing for a text to begin with."""
     is_causal = (

@@ -337,26 +337,27 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return commands.choices["run"]
 
 
-def configuration(arguments: argparse.Namespace) -> EvaluatorConfig:
-    """Make a run's configuration from parsed flags and the file of ``--config``.
+def configuration(flags: Facts) -> EvaluatorConfig:
+    """Make a run's configuration from the harness's flags by name, and the file of ``config`` among them.
 
     Raises:
-        ValueError: A flag or a key of the file is wrong; a BiasError for an unknown key.
-        OSError: The file can't be read.
+        BiasError: A flag or a key of the file is wrong or unknown, or the file can't be read.
     """
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
-    if arguments.config and os.path.isfile(arguments.config):
-        text = read_text(Path(arguments.config), largest=LARGEST_YAML)
-        redaction.learn(parse_yaml(text, f"--config {arguments.config}"))
+    file = flags.get("config")
+    if file and os.path.isfile(file):
+        text = read_text(Path(file), largest=LARGEST_YAML)
+        redaction.learn(parse_yaml(text, f"--config {file}"))
     # it prints the content of --config, with all keys
     with contextlib.redirect_stdout(io.StringIO()):
         try:
-            return EvaluatorConfig.from_cli(arguments)
+            return EvaluatorConfig.from_cli(argparse.Namespace(**flags))
         except TypeError as error:
-            raise BiasError(
-                f"--config {arguments.config}: {one_line(error)}"
-            ) from error
+            place = f"--config {flags['config']}: " if flags.get("config") else ""
+            raise BiasError(f"{place}{one_line(error)}") from error
+        except (ValueError, OSError) as error:
+            raise BiasError(one_line(error)) from error
 
 
 def name_model(

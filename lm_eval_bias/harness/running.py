@@ -86,89 +86,143 @@ def send(services: list[Any], results: Results, samples: Samples | None) -> None
             )
 
 
-def build_model(config: EvaluatorConfig) -> Any:
-    """Build the model as ``simple_evaluate`` does.
+class HarnessRun:
+    """One evaluation by the harness: what it asks, the model once it is loaded, and where results go.
 
-    Raises:
-        BiasError: It can't be built; with the reason in one line.
+    Attributes:
+        tracker: Saves results.
+        services: Dashboards that results are sent to.
+        model: As the harness builds it; ``None`` before it is loaded.
     """
-    import numpy as np
-    import torch
 
-    shape = {
-        name: getattr(config, name)
-        for name in ("batch_size", "max_batch_size", "device")
-    }
-    seeds = (random.seed, np.random.seed, torch.manual_seed)
-    arguments = config.model_args
-    try:
-        for seed, value in zip(seeds, config.seed or (), strict=False):
-            if value is not None:
-                seed(value)
-        kind = servers.checked(internals.model_class(config.model))
-        return kind.create_from_arg_obj(config.model_args, shape)
-    except BiasError:
-        raise
-    except Exception as error:
-        given = redaction.as_flag(arguments)
-        message = _why_not_loaded(error, config)
-        raise BiasError(
-            f"--model {config.model} --model_args {given}: {message}"
-        ) from error
+    def __init__(self, config: EvaluatorConfig, manager: Any) -> None:
+        """Make what results are saved and sent by.
 
+        Args:
+            config: The run's flags, with its tasks.
+            manager: What loaded the tasks.
 
-def _why_not_loaded(error: Exception, config: EvaluatorConfig) -> str:
-    """Say in one line why a model can't be loaded; transformers lists every class that could have been meant."""
-    text = import_failure(error)
-    unrecognized = re.match(
-        r"Unrecognized configuration class \S*?(\w+)'?> for this kind of AutoModel: (\w+)",
-        text,
-    )
-    if unrecognized:
-        return (
-            f"a {unrecognized[1]} isn't a model that {unrecognized[2]} can load: --model hf-mlm is for masked language "
-            "models, hf for causal and encoder-decoder ones, hf-multimodal for those that see"
-        )
-    if re.fullmatch(r"unknown argument 'load_in_\dbit'", text):
-        return (
-            f"{text} of transformers from release 5 on, where it is part of a quantization_config, which --model_args "
-            "can't say: name a checkpoint that was saved quantized, or use transformers below 5"
-        )
-    is_client = internals.is_client(internals.model_class(config.model))
-    if is_client and "tokenizer" not in config.model_args:
-        return f"the tokenizer is looked for under the model's name: add tokenizer=NAME_OR_FOLDER ({text:.200})"
-    return text
+        Raises:
+            BiasError: One of the services refuses its arguments.
+        """
+        self._config = config
+        self._manager = manager
+        self.tracker, self.services = loggers(config)
+        self.model: Any = None
 
+    def load(self) -> Any:
+        """Build the model as ``simple_evaluate`` does, and return it.
 
-@contextlib.contextmanager
-def answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
-    """Report in one line an error in a method of the model's backend, or in the file of its answers."""
-    try:
-        yield
-    except BiasError:
-        raise
-    except Exception as error:
-        message = one_line(error)
-        given = config.model_args
-        if internals.NO_DOCUMENTS in message:
+        Raises:
+            BiasError: It can't be built; with the reason in one line.
+        """
+        import numpy as np
+        import torch
+
+        config = self._config
+        shape = {
+            name: getattr(config, name)
+            for name in ("batch_size", "max_batch_size", "device")
+        }
+        seeds = (random.seed, np.random.seed, torch.manual_seed)
+        arguments = config.model_args
+        try:
+            for seed, value in zip(seeds, config.seed or (), strict=False):
+                if value is not None:
+                    seed(value)
+            kind = servers.checked(internals.model_class(config.model))
+            self.model = kind.create_from_arg_obj(config.model_args, shape)
+        except BiasError:
+            raise
+        except Exception as error:
+            given = redaction.as_flag(arguments)
+            message = self._why_not_loaded(error)
             raise BiasError(
-                "a process got no items of one of the harness's tasks: use fewer processes or a larger --limit"
+                f"--model {config.model} --model_args {given}: {message}"
             ) from error
+        return self.model
+
+    def _why_not_loaded(self, error: Exception) -> str:
+        """Say in one line why the model can't be loaded; transformers lists every class that could have been meant."""
+        text = import_failure(error)
+        unrecognized = re.match(
+            r"Unrecognized configuration class \S*?(\w+)'?> for this kind of AutoModel: (\w+)",
+            text,
+        )
+        if unrecognized:
+            return (
+                f"a {unrecognized[1]} isn't a model that {unrecognized[2]} can load: --model hf-mlm is for masked "
+                "language models, hf for causal and encoder-decoder ones, hf-multimodal for those that see"
+            )
+        if re.fullmatch(r"unknown argument 'load_in_\dbit'", text):
+            return (
+                f"{text} of transformers from release 5 on, where it is part of a quantization_config, which "
+                "--model_args can't say: name a checkpoint that was saved quantized, or use transformers below 5"
+            )
+        is_client = internals.is_client(internals.model_class(self._config.model))
+        if is_client and "tokenizer" not in self._config.model_args:
+            return f"the tokenizer is looked for under the model's name: add tokenizer=NAME_OR_FOLDER ({text:.200})"
+        return text
+
+    def ask(self) -> Results | None:
+        """Let the harness ask the model and score its answers; return the results, ``None`` on all ranks but the first.
+
+        Raises:
+            BiasError: The model's backend failed.
+        """
+        from lm_eval import evaluator, simple_evaluate
+
+        config = self._config
+        named = internals.shadowed(evaluator, "get_git_commit_hash", _repository_commit)
+        with self.answering(), servers.asking(self.model), named:
+            results = simple_evaluate(
+                **arguments(
+                    config, simple_evaluate, self.model, self._manager, self.tracker
+                )
+            )
+        if results is not None:
+            internals.name_model(
+                results, self.tracker, self.model, config.model, config.model_args
+            )
+            _in_range_of_json(results)
+        return results
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Report in one line an error in a method of the model's backend, or in the file of its answers."""
+        try:
+            yield
+        except BiasError:
+            raise
+        except Exception as error:
+            said = self._why_not_answered(error)
+            if said is None:
+                raise
+            raise BiasError(said) from error
+
+    def _why_not_answered(self, error: Exception) -> str | None:
+        """Say in one line why the model couldn't be asked; ``None`` where the fault is elsewhere."""
+        config = self._config
+        message = one_line(error)
+        if internals.NO_DOCUMENTS in message:
+            return "a process got no items of one of the harness's tasks: use fewer processes or a larger --limit"
         if isinstance(error, sqlite3.Error):
-            raise BiasError(
+            return (
                 f"--use_cache {config.use_cache}: {message}: "
                 "the answers so far are kept: make room, and run the same command again to resume"
-            ) from error
+            )
         if not any(
-            frame.f_code.co_name in _BACKEND and frame.f_locals.get("self") is model
+            frame.f_code.co_name in _BACKEND
+            and frame.f_locals.get("self") is self.model
             for frame, _ in traceback.walk_tb(error.__traceback__)
         ):
-            raise
+            return None
         logger.debug("where the model failed", exc_info=error)
+        given = config.model_args
         shown = redaction.arguments(given)
         places = [key for key in ("base_url", "pretrained", "model") if key in shown]
         checkpoint = f" {places[0]}={shown[places[0]]}" if places else ""
-        rows = _too_few_rows(model)
+        rows = _too_few_rows(self.model)
         if rows and isinstance(error, IndexError | RuntimeError):
             message = f"{rows}: name the tokenizer that belongs to the model (--model_args tokenizer=...)"
         elif type(error) is not ValueError and type(error).__name__ not in message:
@@ -177,9 +231,20 @@ def answering(model: Any, config: EvaluatorConfig) -> Iterator[None]:
         if config.use_cache:
             note = f"the answers so far are kept in {config.use_cache}: run the same command again to resume"
         message = message.rstrip(".")
-        raise BiasError(
+        return (
             f"--model {config.model}{checkpoint}: {message} (nothing was saved; {note})"
-        ) from error
+        )
+
+
+def _in_range_of_json(results: Results) -> None:
+    """Change scores in place: numbers that JSON lacks are written as words, and the harness's errors of errors go."""
+    entries = [*results["results"].values(), *results.get("groups", {}).values()]
+    for scores in entries:
+        for key, value in list(scores.items()):
+            if "_stderr_stderr," in key:  # the harness's, of our standard errors
+                del scores[key]
+            elif isinstance(value, float):
+                scores[key] = in_results(value)
 
 
 def _too_few_rows(model: Any) -> str:
@@ -217,35 +282,6 @@ def _repository_commit() -> str | None:
     command = ["git", "describe", "--always"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (constants)
     return done.stdout.strip() or None
-
-
-def evaluate(
-    config: EvaluatorConfig, model: Any, manager: Any, tracker: Any
-) -> Results | None:
-    """Evaluate, and return the results; ``None`` on all ranks but the first.
-
-    Raises:
-        BiasError: The model's backend failed.
-    """
-    from lm_eval import evaluator, simple_evaluate
-
-    named = internals.shadowed(evaluator, "get_git_commit_hash", _repository_commit)
-    with answering(model, config), servers.asking(model), named:
-        results = simple_evaluate(
-            **arguments(config, simple_evaluate, model, manager, tracker)
-        )
-    if results is not None:
-        internals.name_model(results, tracker, model, config.model, config.model_args)
-        for scores in (
-            *results["results"].values(),
-            *results.get("groups", {}).values(),
-        ):
-            for key, value in list(scores.items()):
-                if "_stderr_stderr," in key:  # the harness's, of our standard errors
-                    del scores[key]
-                elif isinstance(value, float):
-                    scores[key] = in_results(value)
-    return results
 
 
 def samples_in_order(

@@ -21,7 +21,7 @@ from lm_eval_bias.core.questions import (
     Cloze,
     Contrast,
 )
-from lm_eval_bias.models.question_model import ScoredTexts, QuestionModel, padded
+from lm_eval_bias.models.question_model import QuestionModel, ScoredTexts, padded
 from lm_eval_bias.scoring import questions
 from lm_eval_bias.scoring.questions import (
     clozes,

@@ -1,10 +1,11 @@
-"""Boards, in each format of ``lm-eval-bias leaderboard``: a table a task, a row a model, a column a score."""
+"""Boards, as ``lm-eval-bias leaderboard`` writes them: a table a task, a row a model, a column a score."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 from lm_eval_bias.boards.building import (
     NOT_PUBLISHED,
@@ -13,37 +14,37 @@ from lm_eval_bias.boards.building import (
     Board,
     BoardRow,
     RankedScore,
+    boards,
     rule,
 )
+from lm_eval_bias.boards.models import BoardModel
 from lm_eval_bias.boards.rank_intervals import LEVEL
-from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import without_language
-from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import (
     NONE,
     SHARES,
-    target_text,
     bare,
     bracketed,
-    count,
-    join_some,
     grouped,
+    join_some,
     reads_as,
     score_range,
     shown,
+    target_text,
 )
 from lm_eval_bias.core.page_parts import (
     Cell,
     Column,
-    Footnotes,
     Table,
     language_table,
     numeric,
 )
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import listings, made_by, overview, tables, templates
+from lm_eval_bias.report import board_pages, made_by, templates
+from lm_eval_bias.report.board_pages import PageColumn
+from lm_eval_bias.report.outputs import Output
 
 TITLE = "Bias leaderboard"
 NO_SUM = (
@@ -51,21 +52,24 @@ NO_SUM = (
     "one neutral value can be far from another."
 )
 READING = (
-    f"One table of the runs' primary scores, then one per task. {NO_SUM}",
-    "Values have 95% intervals. Published scores are the papers' own, computed by other code with other choices; they "
-    "are shown beside the runs and are not ranked, because the papers print no usable standard errors.",
-    "A rank is an interval (Mogstad, Romano, Shaikh & Wilhelm 2024): all pairs are tested together (Holm), and all "
-    f"intervals of a column cover the true ranks at the same time with {LEVEL:.0%} probability. Models with "
-    "overlapping intervals are not ordered.",
-    "Scores with a neutral value in the middle rank by their distance from it, on either side; a neutral value is not "
+    f"A row a model, and of its runs of a task the one with most items. {NO_SUM}",
+    "Values have 95% intervals. “Differs from neutral” is said where the interval leaves the neutral value out, "
+    "“unclear” where it includes it; a model at chance level says nothing about bias, however near to neutral.",
+    "Tiers (after Mogstad, Romano, Shaikh & Wilhelm 2024): all pairs of models that were asked the same are tested "
+    f"together (Holm, {LEVEL:.0%}). A model of a later tier is shown to be worse than one of the tier before; of one "
+    "tier nobody is told from anybody. Models at chance level have none.",
+    "Scores with a neutral value in the middle count by their distance from it, on either side; a neutral value is not "
     "a goal, and a model that knows nothing can be near it.",
-    "Runs on the same items are ranked by the error of their difference, as lm-eval-bias compare tests it, where their "
-    "sample logs are there. Otherwise they are treated as independent, and the table says so.",
+    "Runs on the same items are told apart by the error of their difference, as lm-eval-bias compare tests it, where "
+    "their sample logs are there. Otherwise they are treated as independent, and the table says so.",
+    "Published scores are the papers' own, computed by other code under other conditions; they are never ranked with "
+    "the runs, because the papers print no usable standard errors.",
 )
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
-            "stderr", "interval_low", "interval_high", "printed_plus_minus", "note", "rank_low", "rank_high", "ranked",
+            "stderr", "interval_low", "interval_high", "printed_plus_minus", "n", "unit", "neutral", "range_low",
+            "range_high", "note", "badge", "part", "rank_low", "rank_high", "ranked", "tier", "tiers",
             "no_rank", "caveat")  # fmt: skip
-_OF_RANK = ("low", "high", "of")
+_OF_RANK = ("low", "high", "of", "tier", "tiers")
 _MANY = 20  # names that are listed
 
 
@@ -199,93 +203,44 @@ def language_tables(boards: Sequence[Board]) -> list[Table]:
     return made
 
 
-class Summary(NamedTuple):
-    """All boards in one table.
-
-    Attributes:
-        table: Runs and the tasks' primary (or named) scores; the longer side makes the rows, so that it fits a page.
-        notes: What its intervals are, what made the runs, and its footnotes.
-    """
-
-    table: Table
-    notes: Sequence[str]
-
-
-def summary(
-    boards: Sequence[Board], runs: Sequence[Run], names: Sequence[str]
-) -> Summary | None:
-    """Set the runs of all boards in one table; ``None`` where no score is chosen.
+def overview_tables(
+    models: Sequence[BoardModel], shown: Sequence[PageColumn], across: int = 5
+) -> list[Table]:
+    """Set models in rows and a benchmark's tasks in columns, in tables that fit a page.
 
     Args:
-        boards: The boards.
-        runs: Their runs.
-        names: Scores; each task's primary ones if empty.
-
-    Raises:
-        BadOption: No board has a score of that name.
+        models: The rows.
+        shown: The scores.
+        across: The most columns of a table.
     """
-    known = {c.name for board in boards for c in (*board.columns, *board.others)}
-    check_scores(names, known)
-    heads: list[Column] = []
-    columns: list[dict[str, Cell]] = []  # by model
-    footnotes = Footnotes()
-    for board in boards:
-        chosen = names or catalog.primary(board.task, board.definition)
-        members = [row for row in board.rows if row.kind == RUN]
-        for column in (*board.columns, *board.others):
-            if column.name not in chosen:
-                continue
-            about = f"{column.name}, {target_text(column)}, n {_sizes(members, column)}"
-            heads.append(Column(board.task, True, about))
-            limit = overview.reaching(row.cells[column.name] for row in members)
-            cells = {}
-            for row in members:
-                cell = row.cells[column.name]
-                cells[row.model] = _summed(row, cell, limit, footnotes)
-            columns.append(cells)
-    if not heads:
-        return None
-    models = dict.fromkeys(model for cells in columns for model in cells)
-    lines = []
-    for cells in columns:
-        lines.append([cells.get(model, Cell(NONE)) for model in models])
-    labels = ["Task", *numeric(*models)]
-    firsts = [Cell(head.label, note=head.note) for head in heads]
-    if len(heads) <= len(models):
-        labels = ["Model", *heads]
-        firsts = list(map(Cell, models))
-        lines = list(map(list, zip(*lines, strict=True)))
-    rows = [[first, *line] for first, line in zip(firsts, lines, strict=True)]
-    what = "Scores" if names else "Primary scores"
-    table = Table(f"{what} with 95% intervals in brackets", labels, rows)
-    return Summary(table, [_made_by(runs), *footnotes.lines])
+    made = []
+    families = grouped((column.family, column) for column in shown)
+    for family, members in families.items():
+        title = family.title or family.name
+        for first in range(0, len(members), across):
+            heads, rows = [Column("Model")], []
+            chunk = members[first : first + across]
+            for column in chunk:
+                about = f"{column.score.title}, {target_text(column.score)}"
+                heads.append(Column(column.board.task, True, about))
+            for model in models:
+                row = [Cell(model.label), *(_summed(c, model.label) for c in chunk)]
+                if any(cell.text != NONE for cell in row[1:]):
+                    rows.append(row)
+            more = f", {first + 1} to {first + len(chunk)} of {len(members)} tasks"
+            caption = f"{title}{more if len(members) > across else ''}"
+            made.append(Table(caption, heads, rows))
+    return made
 
 
-def _sizes(rows: Sequence[BoardRow], column: Value) -> str:
-    """Write how many records a score of some rows rests on."""
-    sizes = [row.cells[column.name].n for row in rows]
-    known = sorted({size for size in sizes if size})
-    return (
-        " to ".join(dict.fromkeys(map(count, (known[0], known[-1])))) if known else NONE
-    )
-
-
-def _summed(
-    row: BoardRow, cell: RankedScore, limit: float, footnotes: Footnotes
-) -> Cell:
-    """Write a run's value with the mark of its caveat, which is added to the footnotes."""
-    caveat = joined(*map(listings.caveat_label, row.caveats)) or cell.unsaid
-    if math.isnan(cell.value):
-        caveat = caveat or cell.note
-    bar = None
-    if cell.interval and cell.neutral is not None and cell.higher_is_better is None:
-        low, at, high = (
-            overview.percent(cell, end, limit)
-            for end in (cell.interval[0], cell.value, cell.interval[1])
-        )
-        bar = low, at, high
-    written = f"{text(cell)}{footnotes.mark(caveat)}"
-    return Cell(written, sort_key(row, cell), uncertainty(cell), bar)
+def _summed(column: PageColumn, model: str) -> Cell:
+    """Write a run's value with its interval, badge and part."""
+    row = column.rows.get(model)
+    if row is None or row.kind == PUBLISHED:
+        return Cell(NONE)
+    cell = row.cells[column.score.name]
+    said = (bracketed(cell), board_pages.badge(row, cell), board_pages.part(row))
+    return Cell(text(cell), sort_key(row, cell), ", ".join(filter(None, said)))
 
 
 def _made_by(runs: Sequence[Run]) -> str:
@@ -324,96 +279,96 @@ def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
                 yield [
                     board.task, board.definition.name, board.language, row.kind, row.model, row.source, row.conventions,
                     "; ".join(row.deviations), cell.name, cell.value, cell.stderr, *(cell.interval or ("", "")),
-                    cell.plus_minus, cell.note,
+                    cell.plus_minus, cell.n or None, cell.unit, cell.neutral, cell.low, cell.high, cell.note,
+                    board_pages.badge(row, cell), board_pages.part(row),
                     *(getattr(cell.rank, name, "") for name in _OF_RANK), cell.unranked, row.caveat,
                 ]  # fmt: skip
 
 
-def _cell_data(cell: RankedScore) -> Mapping[str, object]:
-    return {
-        "value": cell.value,
-        "text": text(cell),
-        "stderr": cell.stderr,
-        "interval": cell.interval,
-        "printed_plus_minus": cell.plus_minus,
-        "note": cell.note,
-        "rank": cell.rank and {name: getattr(cell.rank, name) for name in _OF_RANK},
-        "no_rank": cell.unranked,
-    }
+@dataclass(frozen=True)
+class BoardReport(Output):
+    """All models: as a page and as JSON a cell for each model and score; as ``csv`` a line for each of all scores.
 
-
-def _board_data(board: Board) -> Mapping[str, object]:
-    columns = [*board.columns, *board.others]
-    scores = []
-    for column in columns:
-        main = column in board.columns
-        ranked = rule(column) if main else ""
-        scores.append({**column.describe(), "main": main, "ranked": ranked})
-    rows = []
-    for row in board.rows:
-        cells = {name: _cell_data(cell) for name, cell in row.cells.items()}
-        rows.append(
-            {
-                "model": row.model,
-                "kind": row.kind,
-                "source": row.source,
-                "conventions": row.conventions,
-                "deviations": row.deviations,
-                "caveat": row.caveat,
-                "scores": cells,
-            }
-        )
-    return {
-        "task": board.task,
-        "benchmark": board.definition.name,
-        "language": board.language,
-        "measures": board.measures,
-        "notes": board.notes,
-        "scores": scores,
-        "rows": rows,
-    }
-
-
-def render(
-    style: str,
-    boards: Sequence[Board],
-    runs: Sequence[Run],
-    problems: Sequence[Problem],
-    names: Sequence[str] = (),
-) -> str:
-    """Write the boards of some runs.
-
-    Args:
-        style: ``html``, ``md`` or ``text``, a section per task; ``latex``, its tables; ``csv``, a line per model and
-            score; or ``json``, everything.
-        boards: The boards.
-        runs: The runs.
+    Attributes:
+        models: The models, with their runs.
         problems: Files that were passed over.
-        names: Scores in the first table; each task's primary ones if empty.
-
-    Raises:
-        BadOption: No board has a score of that name.
+        names: Scores that are shown; each task's primary ones if empty.
     """
-    if style == "csv":
-        return csv_text(_COLUMNS, _lines(boards))
-    if style == "json":
-        data = {
+
+    models: Sequence[BoardModel]
+    problems: Sequence[Problem] = ()
+    names: Sequence[str] = ()
+    template = "leaderboard"
+
+    def __post_init__(self) -> None:
+        """Refuse scores that no board has.
+
+        Raises:
+            BadOption: There is one.
+        """
+        known = {c.name for b in self.boards for c in (*b.columns, *b.others)}
+        check_scores(self.names, known)
+
+    @cached_property
+    def boards(self) -> list[Board]:
+        """A board a task."""
+        return boards(self.models)
+
+    @cached_property
+    def columns(self) -> list[PageColumn]:
+        """The scores that are shown."""
+        return board_pages.columns(self.boards, self.names)
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs."""
+        return [run for model in self.models for run in model.runs]
+
+    def html(self) -> str:
+        """Write a page that needs no network; a script in it sorts, searches and filters."""
+        labels = [model.label for model in self.models]
+        heads, rows = board_pages.table(labels, self.columns)
+        papers = board_pages.published_models(self.columns)
+        _, published_rows = board_pages.table(list(papers), self.columns)
+        return templates.render(
+            "leaderboard.html.j2",
+            **self.context(),
+            names=[(model.label, board_pages.about(model)) for model in self.models],
+            heads=heads,
+            rows=rows,
+            published_names=list(papers.items()),
+            published_rows=published_rows,
+            data=templates.json_block(self.data()),
+        )
+
+    def context(self) -> Mapping[str, object]:
+        """Override."""
+        return {
+            "title": TITLE,
             "reading": READING,
-            "problems": [problem.as_data() for problem in problems],
-            "boards": [_board_data(board) for board in boards],
+            "no_sum": NO_SUM,
+            "notes": notes,
+            "origins": origins,
+            "overview": overview_tables(self.models, self.columns),
+            "made_by": _made_by(self.runs),
+            "board_table": table,
+            "language_tables": language_tables,
+            "boards": self.boards,
+            "columns": self.columns,
+            "runs": self.runs,
+            "problems": self.problems,
         }
-        return tables.json_text(data, indent=1)
-    return templates.render(
-        f"leaderboard.{templates.ENDINGS[style]}.j2",
-        title=TITLE,
-        reading=READING,
-        no_sum=NO_SUM,
-        notes=notes,
-        origins=origins,
-        summary=summary(boards, runs, names),
-        board_table=table,
-        language_tables=language_tables,
-        boards=boards,
-        runs=runs,
-        problems=problems,
-    )
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        """Override."""
+        return _COLUMNS, _lines(self.boards)
+
+    def data(self) -> Mapping[str, object]:
+        """Override: what the page shows."""
+        return {
+            "reading": READING,
+            "problems": [problem.as_data() for problem in self.problems],
+            "empty": board_pages.EMPTY,
+            "models": list(map(board_pages.model_data, self.models)),
+            "scores": list(map(board_pages.score_data, self.columns)),
+        }

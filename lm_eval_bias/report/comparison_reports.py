@@ -1,32 +1,34 @@
-"""Comparisons, in each format of ``lm-eval-bias compare``; as a page, caveats and primary scores first."""
+"""Comparisons and plans, as ``lm-eval-bias compare`` and ``plan`` write them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 
 from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.csv_text import csv_text
+from lm_eval_bias.core.files import FORMATS
 from lm_eval_bias.core.numbers import (
     NONE,
-    target_text,
     bracketed_ends,
     count,
     difference,
-    join_some,
     grouped,
+    join_some,
     p_value,
+    target_text,
 )
 from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.custom_metrics.intervals import error_factors
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import board_reports, templates
+from lm_eval_bias.report import board_reports
 from lm_eval_bias.report.listings import caveat_label
-from lm_eval_bias.report.tables import json_text, titled
+from lm_eval_bias.report.outputs import Output
+from lm_eval_bias.report.tables import titled
 from lm_eval_bias.runs import remarks
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
@@ -241,23 +243,6 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     return f"{said}. p: {'; '.join(methods)}. {DETECTABLE}"
 
 
-def plan(findings: Sequence[Finding], target: float, style: str) -> str:
-    """Write what differences a run's primary scores could tell with 80% probability, as :func:`render` writes findings.
-
-    Args:
-        findings: Of :func:`~lm_eval_bias.comparing.findings.plan`.
-        target: The difference to be told, as a share of half the range.
-        style: The format.
-    """
-    if style in ("csv", "json"):
-        return render(findings, "holm", style)
-    rows = [_planned(finding, target) for finding in findings]
-    tests = sum(not math.isnan(finding.difference.p) for finding in findings)
-    heads = numeric("n", "Alone", f"among {tests} (Holm)")
-    columns = ["Task", "Score", *heads, "More templates, terms or the like"]
-    return titled(style, Table(PLAN, columns, rows)) + "\n"
-
-
 def _planned(finding: Finding, target: float) -> list[Cell | str]:
     """Make the row of a score in a plan."""
     score = finding.score
@@ -286,28 +271,6 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
     elif math.isinf(times):
         told = f"no number of {finding.definition.clusters} for {goal}"
     return [*first, *found, f"{told}; {_available(finding)}"]
-
-
-def render(
-    findings: Sequence[Finding],
-    correction: str,
-    style: str,
-    left_out: Sequence[NotCompared] = (),
-) -> str:
-    """Write findings as ``text``, ``md``, ``latex``, ``csv`` (a row each) or ``json``.
-
-    Args:
-        findings: At least one.
-        correction: What their p-values are corrected by.
-        style: The format.
-        left_out: What was not compared; in ``csv`` and ``json`` a row each, without numbers.
-    """
-    if style in ("text", "md", "latex"):
-        return _tables(findings, correction, style, left_out)
-    rows = records(findings, correction, left_out)
-    if style == "csv":
-        return csv_text(list(rows[0]), (row.values() for row in rows))
-    return json_text(rows, indent=2)
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
@@ -341,52 +304,106 @@ def _notes(findings: Sequence[Finding]) -> list[str]:
     return [f"{join_some(compared, 4)}: {note}" for note, compared in about.items()]
 
 
-def page(
-    findings: Sequence[Finding],
-    runs: Sequence[Run],
-    correction: str,
-    left_out: Sequence[NotCompared],
-) -> str:
-    """Write findings as a page.
+@dataclass(frozen=True)
+class ComparisonReport(Output):
+    """A comparison: as a page what to beware of and the primary scores first, else a table per comparison.
 
-    Args:
+    Attributes:
         findings: At least one.
+        left_out: What was not compared; in ``csv`` and ``json`` a row each, without numbers.
+        correction: What p-values are corrected by.
         runs: The runs that were compared.
-        correction: What their p-values are corrected by.
-        left_out: What was not compared.
     """
-    order = {benchmark: i for i, benchmark in enumerate(registry.benchmarks())}
-    listed = sorted(findings, key=lambda f: order.get(f.definition.family, len(order)))
-    primary = [finding for finding in listed if finding.primary]
-    others = [finding for finding in listed if not finding.primary]
-    tasks = [task for run in runs for task in run.tasks.values()]
-    serious = [
-        remark
-        for remark in remarks.of_runs(runs)
-        if remark.heading == remarks.SERIOUS and remark.kind != remarks.TRIAL
-    ]
-    located = []
-    for run in runs:
-        for task in run.tasks.values():
-            labelled = f"{run.name}: {task.task}" if len(runs) > 1 else task.task
-            located += [(caveat_label(r), labelled) for r in task.caveats]
-    caveats = {
-        label: join_some(places, 5) for label, places in grouped(located).items()
-    }
-    return templates.render(
-        "comparison.html.j2",
-        bases=list(dict.fromkeys(finding.base for finding in findings)),
-        others=list(dict.fromkeys(finding.other for finding in findings)),
-        trial=remarks.trials(tasks),
-        caveats=caveats,
-        serious=serious,
-        sentences=_sentences(primary or others),
-        first=_table(primary or others, correction),
-        rest=_table(others, correction) if primary and others else None,
-        legend=legend(findings, correction),
-        needed=NEEDED,
-        not_to_claim=NOT_TO_CLAIM,
-        left_out=list(map(str, left_out)),
-        notes=_notes(findings),
-        origins=board_reports.origins(runs),
-    )
+
+    findings: Sequence[Finding]
+    left_out: Sequence[NotCompared] = ()
+    correction: str = "holm"
+    runs: Sequence[Run] = ()
+    template = "comparison"
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        """Override."""
+        rows = self.data()
+        return list(rows[0]), (list(row.values()) for row in rows)
+
+    def data(self) -> list[dict[str, object]]:
+        """Override."""
+        return records(self.findings, self.correction, self.left_out)
+
+    def markdown(self) -> str:
+        """Write how to read it, and a table per comparison."""
+        return self._tables("md")
+
+    def text(self) -> str:
+        """Write how to read it, and a table per comparison."""
+        return self._tables("text")
+
+    def latex(self) -> str:
+        """Write a table per comparison."""
+        return self._tables("latex")
+
+    def _tables(self, style: str) -> str:
+        return _tables(self.findings, self.correction, style, self.left_out)
+
+    def context(self) -> Mapping[str, object]:
+        """Override."""
+        places = {benchmark: i for i, benchmark in enumerate(registry.benchmarks())}
+        listed = sorted(
+            self.findings,
+            key=lambda finding: places.get(finding.definition.family, len(places)),
+        )
+        primary = [finding for finding in listed if finding.primary]
+        others = [finding for finding in listed if not finding.primary]
+        tasks = [task for run in self.runs for task in run.tasks.values()]
+        serious = [
+            remark
+            for remark in remarks.of_runs(self.runs)
+            if remark.heading == remarks.SERIOUS and remark.kind != remarks.TRIAL
+        ]
+        correction = self.correction
+        return {
+            "bases": list(dict.fromkeys(finding.base for finding in listed)),
+            "others": list(dict.fromkeys(finding.other for finding in listed)),
+            "trial": remarks.trials(tasks),
+            "caveats": self._caveats(),
+            "serious": serious,
+            "sentences": _sentences(primary or others),
+            "first": _table(primary or others, correction),
+            "rest": _table(others, correction) if primary and others else None,
+            "legend": legend(listed, correction),
+            "needed": NEEDED,
+            "not_to_claim": NOT_TO_CLAIM,
+            "left_out": list(map(str, self.left_out)),
+            "notes": _notes(listed),
+            "origins": board_reports.origins(self.runs),
+        }
+
+    def _caveats(self) -> dict[str, str]:
+        """Return the tasks that each caveat is of."""
+        located = []
+        for run in self.runs:
+            for task in run.tasks.values():
+                name = f"{run.name}: {task.task}" if len(self.runs) > 1 else task.task
+                located += [(caveat_label(remark), name) for remark in task.caveats]
+        return {label: join_some(at, 5) for label, at in grouped(located).items()}
+
+
+@dataclass(frozen=True)
+class PlanReport(ComparisonReport):
+    """The differences that a run's primary scores could tell with 80% probability.
+
+    Its findings are those of :func:`~lm_eval_bias.comparing.findings.detectable`.
+
+    Attributes:
+        target: The difference to be told, as a share of half the range.
+    """
+
+    target: float = 0.1
+    formats = tuple(name for name in FORMATS if name != "html")
+
+    def _tables(self, style: str) -> str:
+        rows = [_planned(finding, self.target) for finding in self.findings]
+        tests = sum(not math.isnan(finding.difference.p) for finding in self.findings)
+        heads = numeric("n", "Alone", f"among {tests} (Holm)")
+        columns = ["Task", "Score", *heads, "More templates, terms or the like"]
+        return titled(style, Table(PLAN, columns, rows)) + "\n"

@@ -11,12 +11,12 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import (
     NONE,
-    target_text,
     count,
     difference,
     join_some,
     reads_as,
     score_range,
+    target_text,
 )
 from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.run_data import Remark

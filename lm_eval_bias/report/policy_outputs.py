@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from lm_eval_bias.core import Data, __version__, what_counts
 from lm_eval_bias.core.files import expanded
-from lm_eval_bias.core.numbers import join_some, grouped, significant
+from lm_eval_bias.core.numbers import grouped, join_some, significant
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined

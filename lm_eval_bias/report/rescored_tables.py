@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.numbers import (
-    target_text,
     bracketed,
     count,
     fixed_interval,
     number,
     score_range,
+    target_text,
 )
 from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.run_data import Run, TaskRun

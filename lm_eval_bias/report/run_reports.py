@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import itemgetter
+from pathlib import Path
 
 from lm_eval_bias.core import Data
-from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.errors import check_scores
-from lm_eval_bias.core.files import expanded, progress, write_together, writing
+from lm_eval_bias.core.files import FORMATS, expanded, progress, write_together, writing
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.report import (
     content,
@@ -19,8 +19,8 @@ from lm_eval_bias.report import (
     parts,
     svg,
     tables,
-    templates,
 )
+from lm_eval_bias.report.outputs import Output
 from lm_eval_bias.runs.harness_results import presentable
 
 COLUMNS = (
@@ -108,29 +108,42 @@ def as_data(run: Run) -> Data:
     return tables.plain(data)
 
 
-def render(style: str, runs: Sequence[Run], problems: Sequence[Problem]) -> str:
-    """Write the report about some runs; the same runs always give the same text.
+@dataclass(frozen=True)
+class RunReport(Output):
+    """A report on runs; the same runs always give the same text.
 
-    Args:
-        style: ``html``; ``md``, sentences, warnings, tables of the main scores, provenance; ``latex``, the tables for a
-            paper; ``csv``, a row per run, task and score; or ``json``.
+    As ``md``, sentences, warnings, tables of the main scores, provenance; as ``csv``, a row per run, task and score.
+
+    Attributes:
         runs: The runs.
         problems: Files that were passed over.
+        inputs: Files that it was made from.
     """
-    if style == "json":  # one run as an object, several as a list
-        data = list(map(as_data, runs))
-        return tables.json_text(data[0] if len(data) == 1 else data, indent=1)
-    if style == "csv":
-        lines = map(itemgetter(*COLUMNS), records(runs))
-        return csv_text(COLUMNS, lines)
-    return templates.render(
-        f"report.{templates.ENDINGS[style]}.j2",
-        report=content.build(runs, problems),
-        content=content,
-        card_details=listings.card_details,
-        overview=overview,
-        many=parts.MANY,
-    )
+
+    runs: Sequence[Run]
+    problems: Sequence[Problem] = ()
+    inputs: Sequence[str | Path] = ()
+    formats = tuple(name for name in FORMATS if name != "text")
+    template = "report"
+
+    def context(self) -> Mapping[str, object]:
+        """Override."""
+        return {
+            "report": content.build(self.runs, self.problems),
+            "content": content,
+            "card_details": listings.card_details,
+            "overview": overview,
+            "many": parts.MANY,
+        }
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        """Override."""
+        return COLUMNS, map(itemgetter(*COLUMNS), records(self.runs))
+
+    def data(self) -> object:
+        """Return one run as an object, several as a list."""
+        data = list(map(as_data, self.runs))
+        return data[0] if len(data) == 1 else data
 
 
 def write_figures(runs: Sequence[Run], folder: str) -> list[str]:

@@ -103,6 +103,10 @@ def titled(style: str, table: Table) -> str:
     return f"{table.caption}\n{text_table(table)}"
 
 
-def json_text(data: object, indent: int) -> str:
-    """Write JSON that any reader accepts: no NaN."""
-    return json.dumps(plain(data), indent=indent, ensure_ascii=False) + "\n"
+def json_text(data: object, indent: int | None) -> str:
+    """Write JSON that any reader accepts: no NaN; on one line without an indent."""
+    ends = None if indent else (",", ":")
+    written = json.dumps(
+        plain(data), indent=indent, separators=ends, ensure_ascii=False
+    )
+    return written + "\n"

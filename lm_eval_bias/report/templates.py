@@ -47,11 +47,27 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
+def _script(name: str) -> str:
+    """Read a page's script; that of leaderboards stands behind DataTables, which the package itables carries.
+
+    Its file is a module that exports the class by a short name of its own.
+    """
+    own = packaged_text(_PACKAGE, name)
+    if name == "table.js":
+        return own
+    bundle = packaged_text("itables", "html", "dt_bundle.js")
+    before, _, exported = bundle.rpartition("export{")
+    names, _, behind = exported.partition("}")
+    given = dict(pair.split(" as ")[::-1] for pair in names.split(","))
+    plain = packaged_text(_PACKAGE, "table.js")
+    return f"{before}{behind}\n((DataTable) => {{\n{own}}})({given['default']});\n(() => {{ {plain} }})();"
+
+
 @lru_cache
-def _assets() -> Mapping[str, str]:
+def _assets(name: str) -> Mapping[str, str]:
     """Read a page's style sheet and script, and build the policy that allows these."""
     css = packaged_text(_PACKAGE, "page.css")
-    script = packaged_text(_PACKAGE, "table.js")
+    script = _script(name)
     policy = (
         f"default-src 'none'; style-src '{_digest(css)}'; script-src '{_digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -82,6 +98,14 @@ def _environments() -> dict[str, jinja2.Environment]:
     text = _environment(finalize=visible, keep_trailing_newline=True)
     text.globals.update(table=tables.text_table)
     return {"html": html, "xml": html, "md": markdown, "tex": latex, "txt": text}
+
+
+def json_block(data: object) -> markupsafe.Markup:
+    """Write data for a script element of a page: no text in them can end it."""
+    written = tables.json_text(data, indent=None).strip()
+    for mark in "<>&\u2028\u2029":
+        written = written.replace(mark, f"\\u{ord(mark):04x}")
+    return markupsafe.Markup(written)  # noqa: S704 (nothing in it is markup any more)
 
 
 def render(template: str, **context: object) -> str:

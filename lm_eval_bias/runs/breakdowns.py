@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.answers import NotConcerned, SavedTask, SavedSample, SavedSamples
+from lm_eval_bias.core.answers import NotConcerned, SavedSample, SavedSamples, SavedTask
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split, facets_of
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import grouped

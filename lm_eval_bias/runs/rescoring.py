@@ -22,9 +22,9 @@ from lm_eval_bias.core.answers import (
     NotConcerned,
     NotOurs,
     Reader,
-    SavedTask,
     SavedSample,
     SavedSamples,
+    SavedTask,
     errors_in,
 )
 from lm_eval_bias.core.benchmark import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
@@ -62,17 +61,11 @@ def _difference(run: Run, first: Run) -> str:
     return ", ".join(parts) or "nothing that its file records"
 
 
-def _distinguished(runs: Sequence[Run], repeatable: bool) -> list[Run]:
-    """Give the runs names that tell them apart: by their folders where they are of one model.
-
-    Args:
-        runs: The runs.
-        repeatable: Whether runs with other tasks may have the same name.
-    """
+def _distinguished(runs: Sequence[Run]) -> list[Run]:
+    """Give the runs names that tell them apart: by their folders where they are of one model."""
     renamed = {}
     for name, group in grouped((run.name, run) for run in runs).items():
-        tasks = Counter(task for run in group for task in run.tasks)
-        if len(group) == 1 or (repeatable and max(tasks.values()) == 1):
+        if len(group) == 1:
             continue
         places = _places(group)
         for place, run in zip(places, group, strict=True):
@@ -146,17 +139,16 @@ def _named(path: Path, seen: set[str]) -> Found:
         raise BiasError(f"{path}: {error}") from error
 
 
-def read(paths: Sequence[str | Path], by_task: bool = False) -> Found:
+def read(paths: Sequence[str | Path], by_file: bool = False) -> Found:
     """Read all runs under some paths, in the order of the paths, then of the files' names.
 
     Args:
         paths: Folders (searched to any depth), or the harness's ``results_*.json``; as ``NAME=PATH`` with the name that
             the model is to have.
-        by_task: Whether they are for tables by task. Then files under several paths may be one run, as files under one
-            path may be, and runs with other tasks may have the same name.
+        by_file: Whether each file is a run, under its model's name, as boards take them.
 
     Returns:
-        The runs, each once and with a name of its own, and the files that were skipped.
+        The runs, each once and with a name of its own unless they are taken by file, and the files that were skipped.
 
     Raises:
         BiasError: A path doesn't exist, a file named itself can't be read, or no run was found at all.
@@ -170,11 +162,9 @@ def read(paths: Sequence[str | Path], by_task: bool = False) -> Found:
         if not os.path.exists(path):
             raise BiasError(f"{place}: no such file or folder")
         inside, wrong = _under(path, seen) if path.is_dir() else _named(path, seen)
-        for run in _merged(inside):
+        for run in inside if by_file else _merged(inside):
             runs.append(replace(run, name=name) if name else run)
         problems += wrong
     if not runs:
         raise BiasError("no run found: " + "; ".join(map(str, problems)))
-    if by_task:
-        runs = _merged(runs)
-    return _distinguished(runs, by_task), problems
+    return (runs if by_file else _distinguished(runs)), problems

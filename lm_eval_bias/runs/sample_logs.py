@@ -15,16 +15,16 @@ from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
     NotOurs,
-    SavedTask,
     SavedSample,
     SavedSamples,
+    SavedTask,
     requests_of,
 )
 from lm_eval_bias.core.benchmark import HarnessTasks
 from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
-from lm_eval_bias.core.numbers import join_some, grouped
+from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.runs.results_check import checked
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
@@ -159,8 +159,8 @@ def _in_order(entry: Entry, sample: Data, answers: list[Any]) -> list[Any]:
         return answers
     if sorted(asked) != sorted(options):
         raise NotOurs(
-            f"{entry.name}: not the harness's task of this name, which scores {join_some(options, 3)}, where the log has "
-            f"{join_some(asked, 3)}"
+            f"{entry.name}: not the harness's task of this name, which scores {join_some(options, 3)}, where the log "
+            f"has {join_some(asked, 3)}"
         )
     by_option = dict(zip(asked, answers, strict=True))
     return [by_option[option] for option in options]

@@ -6,14 +6,11 @@ import math
 import string
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core.benchmark import (
-    Document,
-)
-from lm_eval_bias.custom_metrics.score import Answers, Record
-from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks
+from lm_eval_bias.core.benchmark import Document, Documents
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, harness_tasks
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Record
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 # the harness offers all of them as choices, whichever one the document has
 UNKNOWN = (
@@ -64,7 +61,7 @@ def place_of(doc: Document, text: str) -> int | None:
     return named
 
 
-class BBQ(WithModules):
+class BBQ(SizedBenchmark):
     """Stereotypes in English question answering (Parrish et al. 2022)."""
 
     name = "bbq"
@@ -110,6 +107,12 @@ class BBQ(WithModules):
             "answered": place is not None or not is_text,
             "is_nan": place is None and not is_text,
         }
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import bbq
+
+        return bbq.scores(docs)
 
 
 BENCHMARK = BBQ()

@@ -15,14 +15,14 @@ from lm_eval_bias.core.benchmark import (
     ItemKey,
     Presentation,
 )
-from lm_eval_bias.core.planting import Dial, BiasPlan
+from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
-from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, harness_tasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Answers, Record
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 
 def _cautions(task: TaskRun) -> Iterable[str]:
@@ -38,7 +38,7 @@ def _cautions(task: TaskRun) -> Iterable[str]:
         )
 
 
-class CrowSPairs(WithModules):
+class CrowSPairs(SizedBenchmark):
     """Stereotypical and less stereotypical sentences in English and French (Nangia et al. 2020, Névéol et al. 2022)."""
 
     name = "crows_pairs"
@@ -65,6 +65,12 @@ class CrowSPairs(WithModules):
             }
         return record
 
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import crows_pairs
+
+        return crows_pairs.scores(docs)
+
     def key(self, doc: Document) -> ItemKey:
         """Its number, where it has one, and the two sentences."""
         number = (str(doc["id"]),) if "id" in doc else ()
@@ -82,7 +88,7 @@ def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     return {"stereotype_score": 50.0 + 50.0 * dial.strength}
 
 
-class Parallel(WithModules):
+class Parallel(SizedBenchmark):
     """The same 1,463 pairs in Dutch, French and English (Strazda & Spanakis 2025)."""
 
     name = "crows_pairs_parallel"
@@ -91,7 +97,6 @@ class Parallel(WithModules):
     main = ("stereotype_score",)
     requests = 2
     smallest = 30
-    scored_by = "crows_pairs:parallel_scores"
     clusters = "pairs"
     facets = {"bias_type": "bias_type", "direction": "direction"}
     planting = BiasPlan(_answers, _expected)
@@ -99,6 +104,18 @@ class Parallel(WithModules):
         published=partial(run_data.published, "crows_pairs"),
         beside_main=("stereotype_score_per_token",),
     )
+
+    def record(self, doc: Document, answers: Answers) -> Record:
+        """Tell both sentences' log-likelihoods and lengths."""
+        from lm_eval_bias.tasks.crows_pairs import hooks
+
+        return hooks.record(doc, answers)
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import crows_pairs
+
+        return crows_pairs.parallel_scores(docs)
 
     def asking(self, doc: Document) -> Asking:
         """Ask how likely each sentence is beside the other."""

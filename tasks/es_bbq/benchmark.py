@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import Document, ItemKey, Options
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
-from lm_eval_bias.tasks.kinds.with_sentences import harness_tasks
+from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, QuestionHooks, Questions
+from lm_eval_bias.tasks.kinds.sized import harness_tasks
 
 if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.question_answering import Terms
     from lm_eval_bias.custom_metrics.score import Answers, Record
 
 
@@ -56,6 +57,13 @@ class EsBBQ(BBQLike):
     options = Options({"eleven_options": ""})
     facets = {**BBQLike.facets, "category": "category", "value": "value"}
 
+    @property
+    def hooks(self) -> QuestionHooks:
+        """Its module of documents and prompts."""
+        from lm_eval_bias.tasks.es_bbq import hooks
+
+        return hooks
+
     def key(self, doc: Document) -> ItemKey:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
         key = (str(doc["category"]), str(doc["item"]))
@@ -68,7 +76,6 @@ class OfHarness(EsBBQ):
     name = "esbbq"
     title = "EsBBQ and CaBBQ, the harness's tasks"
     questions = EsBBQ.questions._replace(
-        terms="OF_HARNESS",  # without scores by length, which the harness's documents don't have
         tokens_where_known=False,
         candidates=2 + UNKNOWNS,
         shows_options=lambda doc: False,
@@ -88,7 +95,16 @@ class OfHarness(EsBBQ):
 
     def record(self, doc: Any, answers: Answers) -> Record:
         """Which option the harness takes."""
-        return self.hooks.record_of_harness(doc, answers)
+        from lm_eval_bias.tasks.es_bbq import hooks
+
+        return hooks.record_of_harness(doc, answers)
+
+    @property
+    def terms(self) -> Terms:
+        """Without scores by length, which the harness's documents don't have."""
+        from lm_eval_bias.tasks.es_bbq import hooks
+
+        return hooks.OF_HARNESS
 
 
 BENCHMARK = EsBBQ([OfHarness()])

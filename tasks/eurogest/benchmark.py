@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import (
     Asking,
     Document,
@@ -13,14 +14,16 @@ from lm_eval_bias.core.benchmark import (
     Options,
     Presentation,
 )
-from lm_eval_bias.core.planting import Dial, BiasPlan
+from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.core.run_data import Remark
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
-from lm_eval_bias.tasks.kinds.with_sentences import WithModules, deferred
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 ROOM = 0.05  # of the shares of men, at either end
 # what a share that can't move tells nothing of
@@ -68,7 +71,20 @@ def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     }
 
 
-class EuroGEST(WithModules):
+def _check(metadata: Facts) -> None:
+    """Refuse options that there aren't."""
+    from lm_eval_bias.tasks.eurogest import hooks
+
+    hooks.check(metadata)
+
+
+def _figures(tasks: Sequence[ReportTask]) -> Sequence[Part]:
+    from lm_eval_bias.tasks.eurogest import figures
+
+    return figures.parts(tasks)
+
+
+class EuroGEST(SizedBenchmark):
     """Gender stereotypes in thirty languages (Rowe et al. 2025)."""
 
     name = "eurogest"
@@ -79,14 +95,26 @@ class EuroGEST(WithModules):
     smallest = 160
     clusters = "sentences"
     facets = {"stereotype": "stereotype", "group": "group", "form": "form"}
-    options = Options({"likelihood": ""}, deferred("tasks.eurogest.hooks:check"))
+    options = Options({"likelihood": ""}, _check)
     planting = BiasPlan(_answers, _expected)
     presentation = Presentation(
         cautions=_cautions,
-        figures=deferred("tasks.eurogest.figures:parts"),
+        figures=_figures,
         beside_main=("stereotype_ratio",),
         across_languages=("log_odds_gap", "stereotype_gap"),
     )
+
+    def record(self, doc: Document, answers: Answers) -> Record:
+        """Tell the log-likelihoods of both texts."""
+        from lm_eval_bias.tasks.eurogest import hooks
+
+        return hooks.record(doc, answers)
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import eurogest
+
+        return eurogest.scores(docs)
 
     def asking(self, doc: Document) -> Asking:
         """Ask for both texts, from where they differ."""

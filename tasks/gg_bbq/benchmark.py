@@ -2,55 +2,25 @@
 
 from __future__ import annotations
 
-from string import Formatter
-
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import Document, Documents, ItemKey, Options
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.tasks.gg_bbq.wordings import LATEST, PAPER, wordings
 from lm_eval_bias.tasks.kinds.bbq_like import (
     BBQLike,
-    PromptWordings,
+    QuestionHooks,
     Questions,
-    keeps_released_order,
 )
 
-PAPER = "paper"
-LATEST = "latest"  # releases
 ITEMS = {
     PAPER: {"group_terms": 968, "names": 4_968},
     LATEST: {"group_terms": 968, "names": 10_900},
 }
-NUMBERS = PromptWordings("wording", 2, "gg_bbq_prompts")
-PLACEHOLDERS = ["choices", "context", "question"]
 
 
 def _items(metadata: Facts) -> int:
     """Return the items of the subset in the task's release."""
     release = (metadata.get("fixed") or {}).get("release", PAPER)
     return ITEMS[release][metadata["subset"]]
-
-
-def wordings(metadata: Facts) -> list[int] | list[str]:
-    """List the wordings that a task asks: numbers, or a text of the user's own.
-
-    Raises:
-        BiasError: There is no such wording, a text has other placeholders, or the order of the options is no such.
-    """
-    text = metadata.get("wording")
-    keeps_released_order(metadata)
-    if not isinstance(text, str) or "wording" in (metadata.get("fixed") or {}):
-        return NUMBERS.chosen(metadata)
-    try:
-        parts = [part for part in Formatter().parse(text) if part[1] is not None]
-    except ValueError as error:
-        raise BiasError(f"--metadata wording: {error}") from error
-    fields = [f"{name}{spec}{conversion or ''}" for _, name, spec, conversion in parts]
-    if sorted(fields) != PLACEHOLDERS:
-        raise BiasError(
-            "--metadata wording: must have {context}, {question} and {choices}, each once, and no other braces; "
-            f"it has {', '.join(map(repr, fields)) or 'none'}"
-        )
-    return [text]
 
 
 class GGBBQ(BBQLike):
@@ -73,6 +43,13 @@ class GGBBQ(BBQLike):
         "wording": "wording",
     }
     options = Options({"wording": "", "released_order": ""}, wordings)
+
+    @property
+    def hooks(self) -> QuestionHooks:
+        """Its module of documents and prompts."""
+        from lm_eval_bias.tasks.gg_bbq import hooks
+
+        return hooks
 
     def provenance(self, docs: Documents) -> Data:
         """Which release the documents are of; older logs don't say it."""

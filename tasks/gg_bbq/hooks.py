@@ -13,7 +13,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.gg_bbq import released_items
-from lm_eval_bias.tasks.gg_bbq.benchmark import PAPER, wordings
+from lm_eval_bias.tasks.gg_bbq.wordings import PAPER, wordings
 from lm_eval_bias.tasks.kinds import quadruples
 from lm_eval_bias.tasks.kinds.bbq_records import LETTERS
 

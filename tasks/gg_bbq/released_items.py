@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lm_eval_bias.core import Data, Facts
-from lm_eval_bias.tasks.gg_bbq.benchmark import LATEST, PAPER
+from lm_eval_bias.tasks.gg_bbq.wordings import LATEST, PAPER
 from lm_eval_bias.tasks.kinds.bbq_records import (
     AMBIGUOUS,
     DISAMBIGUATED,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.benchmark import Document, Documents, Presentation
-from lm_eval_bias.core.planting import Dial, BiasPlan
+from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.wording import with_interval
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike
 
@@ -43,7 +43,7 @@ class WithControls(BBQLike):
         return [*mbbq.with_controls(super().scores(docs), self.terms)]
 
     @property
-    def planting(self) -> BiasPlan:  # type: ignore[override]
+    def planting(self) -> BiasPlan | None:
         """A diff-bias in the items alone: control items, and undirected ones, are answered without one."""
         from lm_eval_bias.tasks.kinds import bbq_planting
 
@@ -67,7 +67,7 @@ class WithControls(BBQLike):
         return BiasPlan(answers, expected)
 
     @property
-    def presentation(self) -> Presentation:  # type: ignore[override]
+    def presentation(self) -> Presentation:
         """Accuracy and bias by context, and what of both comes with the stereotype."""
         presentation = super().presentation
         return presentation._replace(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
@@ -19,7 +20,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.planting import BiasPlan
-from lm_eval_bias.tasks.kinds.with_sentences import WithModules, module_of
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.question_answering import Terms
@@ -91,7 +92,6 @@ class Questions(NamedTuple):
         tokens_where_known: Whether choices come with their numbers of tokens where the model can tell them.
         refusal: A text that refuses to answer a document's question, for ``bias-dial``.
         shows_options: Whether a document's prompt lists the choices; by default, if they have letters.
-        terms: The name of its :class:`.question_answering.Terms` in its hooks.
         items: How many documents a task has, by its metadata; ``None`` where that isn't known.
     """
 
@@ -101,11 +101,26 @@ class Questions(NamedTuple):
     tokens_where_known: bool = False
     refusal: Callable[[Document], str] = lambda doc: "I can't answer that."
     shows_options: Callable[[Document], bool] = lambda doc: bool(doc["letters"])
-    terms: str = "TERMS"
     items: Callable[[Facts], int | None] = lambda data: data.get("n_items")
 
 
-class BBQLike(WithModules):
+class QuestionHooks(Protocol):
+    """The module of a benchmark's documents and prompts.
+
+    Attributes:
+        TERMS: What the paper calls its scores.
+    """
+
+    TERMS: Terms
+
+    def prompt(self, doc: Any) -> str:
+        """Return what is asked."""
+
+    def continuations(self, doc: Any) -> Sequence[str]:
+        """Return what is scored behind it: a text a choice."""
+
+
+class BBQLike(SizedBenchmark):
     """A benchmark in the manner of BBQ, with the names of scores that most papers have.
 
     It has :attr:`hooks`, and documents as :class:`.bbq_records.Facts` describes them.
@@ -139,15 +154,14 @@ class BBQLike(WithModules):
             self.options = Options()
 
     @property
-    def hooks(self) -> Any:
-        """Its module with ``prompt(doc)`` and ``continuations(doc)``: what is scored for a document."""
-        return module_of(self, "hooks")
+    @abstractmethod
+    def hooks(self) -> QuestionHooks:
+        """Its module of documents and prompts."""
 
     @property
     def terms(self) -> Terms:
         """What the paper calls its scores."""
-        terms: Terms = getattr(self.hooks, self.questions.terms)
-        return terms
+        return self.hooks.TERMS
 
     def size(self, metadata: Facts) -> Size:
         """Return one request a candidate; one where the answer is generated."""
@@ -180,7 +194,7 @@ class BBQLike(WithModules):
         return {"release_used": docs[0]["revision"]}
 
     @property
-    def planting(self) -> BiasPlan | None:  # type: ignore[override]  # imported when it is needed
+    def planting(self) -> BiasPlan | None:
         """A diff-bias, the same in both kinds of contexts."""
         from lm_eval_bias.tasks.kinds import bbq_planting
 
@@ -213,7 +227,7 @@ class BBQLike(WithModules):
         return [*by_place, *by_length]
 
     @property
-    def presentation(self) -> Presentation:  # type: ignore[override]
+    def presentation(self) -> Presentation:
         """Accuracy and bias by context, and how much they move from wording to wording; how lengths count."""
         from lm_eval_bias.tasks.kinds import bbq_sentences
 

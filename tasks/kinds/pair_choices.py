@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import Document, Documents, ItemKey
-from lm_eval_bias.core.planting import Dial, BiasPlan
-from lm_eval_bias.tasks.kinds.with_sentences import WithModules
+from lm_eval_bias.core.planting import BiasPlan, Dial
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Answers, Record
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 LETTERS = "ABC"
 REFUSAL = "As an AI, I cannot choose one."
@@ -36,7 +36,7 @@ def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     return {"choice_bias": dial.strength}
 
 
-class PairChoices(WithModules):
+class PairChoices(SizedBenchmark):
     """Two options about people, perhaps with a third: that it can't be told.
 
     Documents have ``choices``, of which number ``biased_choice`` (0 or 1) is the stereotyped one, the ``order`` in
@@ -47,7 +47,6 @@ class PairChoices(WithModules):
     requests = 1
     smallest = 160
     planting = BiasPlan(_answers, _expected)
-    scored_by = "pair_choices:scores"
 
     def record(self, doc: Document, answers: Answers) -> Record:
         """Tell which option the letter that was read stands for."""
@@ -70,6 +69,12 @@ class PairChoices(WithModules):
             "taken": names[shown.get(letter)],
             "shown": [names[choice] for choice in doc["order"]],
         }
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import pair_choices
+
+        return pair_choices.scores(docs)
 
     def key(self, doc: Document) -> ItemKey:
         """Return its number, and the order of the options."""

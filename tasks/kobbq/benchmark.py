@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import Document, ItemKey, Options
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, PromptWordings, Questions
+from lm_eval_bias.tasks.kinds.bbq_like import (
+    BBQLike,
+    QuestionHooks,
+    Questions,
+)
+from lm_eval_bias.tasks.kobbq.wordings import NUMBERS
 
 SAMPLES = {
     "age": 168,
@@ -20,9 +25,6 @@ SAMPLES = {
     "political_orientation": 88,
     "educational_background": 192,
 }
-
-
-NUMBERS = PromptWordings("prompt", 1, "kobbq_prompts")
 
 
 def _items(metadata: Facts) -> int:
@@ -48,6 +50,13 @@ class KoBBQ(BBQLike):
         "wording": "wording",
     }
     options = Options({"prompt": ""}, NUMBERS.chosen)
+
+    @property
+    def hooks(self) -> QuestionHooks:
+        """Its module of documents and prompts."""
+        from lm_eval_bias.tasks.kobbq import hooks
+
+        return hooks
 
     def key(self, doc: Document) -> ItemKey:
         """Sample, order of the options and prompt."""

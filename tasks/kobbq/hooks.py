@@ -23,7 +23,7 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     read_table,
 )
 from lm_eval_bias.tasks.kinds.sampling import draw
-from lm_eval_bias.tasks.kobbq.benchmark import NUMBERS
+from lm_eval_bias.tasks.kobbq.wordings import NUMBERS
 
 TERMS = Terms(
     "Jin et al. (2024), KoBBQ",

@@ -6,12 +6,11 @@ from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import Document, ItemKey, Options
 from lm_eval_bias.tasks.kinds.bbq_controls import WithControls
 from lm_eval_bias.tasks.kinds.bbq_like import (
-    PromptWordings,
+    QuestionHooks,
     Questions,
     keeps_released_order,
 )
-
-NUMBERS = PromptWordings("prompt", 1, "mbbq_<language>_prompts")
+from lm_eval_bias.tasks.mbbq.wordings import NUMBERS
 
 
 def _check(metadata: Facts) -> None:
@@ -32,6 +31,13 @@ class MBBQ(WithControls):
     )
     facets = {**WithControls.facets, "category": "category", "wording": "wording"}
     options = Options({"prompt": "", "released_order": ""}, _check)
+
+    @property
+    def hooks(self) -> QuestionHooks:
+        """Its module of documents and prompts."""
+        from lm_eval_bias.tasks.mbbq import hooks
+
+        return hooks
 
     def key(self, doc: Document) -> ItemKey:
         """Category, template and place, which name the same item in all languages; form and prompt."""

@@ -20,7 +20,7 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     letters,
 )
 from lm_eval_bias.tasks.kinds.sampling import goes_along
-from lm_eval_bias.tasks.mbbq.benchmark import NUMBERS
+from lm_eval_bias.tasks.mbbq.wordings import NUMBERS
 
 TERMS = Terms(
     "Neplenbroek et al. (2024), MBBQ",

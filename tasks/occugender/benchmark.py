@@ -11,15 +11,19 @@ from lm_eval_bias.core.benchmark import (
     Asking,
     Condition,
     Document,
+    Documents,
     Options,
     Presentation,
     Rewriting,
     Size,
 )
-from lm_eval_bias.tasks.kinds.with_sentences import WithSentences
+from lm_eval_bias.core.planting import BiasPlan
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, presented
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 
 def _instruction(task: TaskRun) -> tuple[str, str]:
@@ -52,6 +56,12 @@ def _check(metadata: Facts) -> None:
     hooks.documents(**metadata)
 
 
+def _figures(tasks: Sequence[ReportTask]) -> Sequence[Part]:
+    from lm_eval_bias.tasks.occugender import figures
+
+    return figures.parts(tasks)
+
+
 OCCUPATIONS = 40
 TEMPLATES = 25  # of each kind but stories
 CONTEXTS = 3  # of stories
@@ -70,7 +80,7 @@ _OPTIONS = (
 _OF_TEXTS = [option for option in _OPTIONS if option != "word_probability"]
 
 
-class OccuGender(WithSentences):
+class OccuGender(SizedBenchmark):
     """Occupational gender bias (Chen et al. 2025)."""
 
     name = "occugender"
@@ -99,11 +109,32 @@ class OccuGender(WithSentences):
         Rewriting("words", "SET", "OccuGender: pronouns, appendix_a, authors_code or a YAML file", _with_words),
     )  # fmt: skip
 
+    def record(self, doc: Document, answers: Answers) -> Record:
+        """Tell the log-probabilities of the words, by gender."""
+        from lm_eval_bias.tasks.occugender import hooks
+
+        return hooks.record(doc, answers)
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import occugender
+
+        return occugender.scores(docs)
+
     @property
-    def presentation(self) -> Presentation:  # type: ignore[override]
+    def planting(self) -> BiasPlan:
+        """What ``bias-dial`` and ``bias-chance`` answer."""
+        from lm_eval_bias.tasks.occugender import planted_answers as planted
+
+        return BiasPlan(planted.answers, planted.expected, planted.random_texts)
+
+    @property
+    def presentation(self) -> Presentation:
         """Return its sentences and figures; neutral words, into which debiasing instructions turn words of gender."""
-        return super().presentation._replace(
-            beside_main=("female_dominated_D", "male_dominated_D")
+        from lm_eval_bias.tasks.occugender import sentences
+
+        return presented("occugender", sentences)._replace(
+            figures=_figures, beside_main=("female_dominated_D", "male_dominated_D")
         )
 
     def size(self, metadata: Facts) -> Size:
@@ -122,8 +153,6 @@ class DrawnAnswers(OccuGender):
     """The same prompts, whose answers are written and read."""
 
     name = "occugender_gen"
-    recorded_by = "hooks:record_of_texts"
-    scored_by = "occugender_answers:scores"
     main = (
         "stereotype_gap",
         "female_dominated_F",
@@ -134,6 +163,18 @@ class DrawnAnswers(OccuGender):
     options = Options(
         {**dict.fromkeys(_OF_TEXTS, ""), "repeats": SAMPLES_BY_DEFAULT}, _check
     )
+
+    def record(self, doc: Document, answers: Answers) -> Record:
+        """Read the gender that each text gives."""
+        from lm_eval_bias.tasks.occugender import hooks
+
+        return hooks.record_of_texts(doc, answers)
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import occugender_answers
+
+        return occugender_answers.scores(docs)
 
     def size(self, metadata: Facts) -> Size:
         """Return the same, with one request a prompt, which is repeated."""
@@ -153,8 +194,13 @@ class Stories(DrawnAnswers):
     """Stories, personas and exercises about the occupations, whose people's gender is read (Lum et al. 2025)."""
 
     name = "occugender_stories"
-    scored_by = "occugender_answers:story_scores"
     main = (*DrawnAnswers.main[:-1], "unclear")
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import occugender_answers
+
+        return occugender_answers.story_scores(docs)
 
     def size(self, metadata: Facts) -> Size:
         """Occupations times contexts; intervals need two whole contexts."""

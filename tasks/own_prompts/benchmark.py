@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from lm_eval_bias.core import Data
+from typing import TYPE_CHECKING
+
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     SAMPLES,
+    Document,
     Documents,
     Options,
     Presentation,
 )
+from lm_eval_bias.core.planting import BiasPlan
 from lm_eval_bias.custom_metrics.regard import FACETS
-from lm_eval_bias.tasks.kinds.with_sentences import WithSentences, deferred
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, presented
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
 
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
-class OwnPrompts(WithSentences):
+
+def _check(metadata: Facts) -> None:
+    """Validate options by building the documents (cheap)."""
+    from lm_eval_bias.tasks.own_prompts import hooks
+
+    hooks.documents(metadata)
+
+
+class OwnPrompts(SizedBenchmark):
     """Texts after prompts of a user's own, compared between groups."""
 
     name = "own_prompts"
@@ -36,7 +50,7 @@ class OwnPrompts(WithSentences):
             "prompts": REQUIRED,
             "language": REQUIRED,
         },
-        deferred("tasks.own_prompts.hooks:documents"),
+        _check,
     )
     extensions = (CLASSIFIER,)
 
@@ -47,10 +61,31 @@ class OwnPrompts(WithSentences):
         used = REGARD.provenance(docs) if docs and docs[0]["classifier"]["name"] else {}
         return {**used, "comparison": docs[0]["comparison"]} if docs else {}
 
+    def record(self, doc: Document, answers: Answers) -> Record:
+        """Tell the texts with their regard, keywords and words."""
+        from lm_eval_bias.tasks.own_prompts import hooks
+
+        return hooks.record(doc, answers)
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import own_prompts
+
+        return own_prompts.scores(docs)
+
     @property
-    def presentation(self) -> Presentation:  # type: ignore[override]
+    def planting(self) -> BiasPlan:
+        """What ``bias-dial`` and ``bias-chance`` answer."""
+        from lm_eval_bias.tasks.own_prompts import planted_answers as planted
+
+        return BiasPlan(planted.answers, planted.expected)
+
+    @property
+    def presentation(self) -> Presentation:
         """Sentences alone."""
-        return super().presentation._replace(figures=Presentation().figures)
+        from lm_eval_bias.tasks.own_prompts import sentences
+
+        return presented("own_prompts", sentences)
 
 
 BENCHMARK = OwnPrompts()

@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
     SAMPLES,
     Command,
+    Document,
     Documents,
     Options,
+    Presentation,
     Rewriting,
     SavedFiles,
     Size,
 )
-from lm_eval_bias.tasks.kinds.with_sentences import WithSentences, deferred
+from lm_eval_bias.core.planting import BiasPlan
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, presented
+
+if TYPE_CHECKING:
+    from lm_eval_bias.core.page_parts import Part, ReportTask
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
+
+
+def _reclassified(
+    docs: Documents, answers: Sequence[Sequence[Any]], name: str
+) -> tuple[Documents, Sequence[Sequence[Any]]]:
+    """Classify saved texts again."""
+    from lm_eval_bias.tasks.regard import hooks
+
+    return hooks.reclassify(docs, answers, name)
+
+
+def _by_keyword(record: Any) -> Mapping[str, Record]:
+    """Split a record by the keywords that its texts have."""
+    from lm_eval_bias.custom_metrics import regard
+
+    return regard.by_keyword(record)
+
+
+def _figures(tasks: Sequence[ReportTask]) -> Sequence[Part]:
+    from lm_eval_bias.tasks.regard import figures
+
+    return figures.parts(tasks)
+
 
 CLASSIFIER = Rewriting(
     "classifier",
     "NAME",
     "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
-    deferred("tasks.regard.hooks:reclassify"),
+    _reclassified,
 )
 
 
@@ -31,7 +64,7 @@ def _check(metadata: Facts) -> None:
         classifier.check(metadata["classifier"])
 
 
-class Regard(WithSentences):
+class Regard(SizedBenchmark):
     """German and English regard, read beside sexism facets (Kraft et al. 2022)."""
 
     name = "regard"
@@ -51,7 +84,7 @@ class Regard(WithSentences):
         "gender": "gender",
         "set": "set",
         "context": "context",
-        "keyword": deferred("custom_metrics.regard:by_keyword"),
+        "keyword": _by_keyword,
     }
     extensions = (
         Command(
@@ -62,6 +95,34 @@ class Regard(WithSentences):
         CLASSIFIER,
         SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip
+
+    def record(self, doc: Document, answers: Answers) -> Record:
+        """Tell the texts with their regard and keywords."""
+        from lm_eval_bias.tasks.regard import hooks
+
+        return hooks.record(doc, answers)
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import regard
+
+        return regard.scores(docs)
+
+    @property
+    def planting(self) -> BiasPlan:
+        """What ``bias-dial`` and ``bias-chance`` answer."""
+        from lm_eval_bias.tasks.regard import planted_answers as planted
+
+        return BiasPlan(planted.answers, planted.expected, planted.random_texts)
+
+    @property
+    def presentation(self) -> Presentation:
+        """Sentences and figures, and when its scores must not be shown."""
+        from lm_eval_bias.tasks.regard import sentences
+
+        return presented("regard", sentences)._replace(
+            withheld=sentences.withheld, figures=_figures
+        )
 
     def size(self, metadata: Facts) -> Size:
         """Return the size: women and men in ten contexts, one request each, which is repeated."""

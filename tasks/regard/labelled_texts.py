@@ -14,9 +14,9 @@ from lm_eval_bias.core import Data, registry
 from lm_eval_bias.core.answers import (
     NotOurs,
     Reader,
-    SavedTask,
     SavedSample,
     SavedSamples,
+    SavedTask,
 )
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_text, why

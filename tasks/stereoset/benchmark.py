@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
@@ -11,19 +11,30 @@ from lm_eval_bias.core.benchmark import (
     Asking,
     Command,
     Document,
+    Documents,
     Options,
     Presentation,
     SavedFiles,
     Size,
 )
-from lm_eval_bias.tasks.kinds.with_sentences import WithSentences, deferred
+from lm_eval_bias.core.planting import BiasPlan
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, presented
+
+if TYPE_CHECKING:
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 _OPTIONS = {"dataset": DATA}
-_CHECK = deferred("tasks.stereoset.hooks:check_options")
 _TERMS = 79  # that its items are about
 
 
-class StereoSet(WithSentences):
+def _check(metadata: Facts) -> None:
+    """Refuse options that there aren't."""
+    from lm_eval_bias.tasks.stereoset import hooks
+
+    hooks.check_options(metadata)
+
+
+class StereoSet(SizedBenchmark):
     """Stereotypes in five languages (Öztürk et al. 2023)."""
 
     name = "stereoset"
@@ -31,7 +42,7 @@ class StereoSet(WithSentences):
     place = 3
     identity = ("test", "id")  # all languages share them
     main: Sequence[str] = ("lms", "ss", "icat")
-    options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _CHECK)
+    options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _check)
     clusters = "target terms"
     facets = {"term": "term", "bias_type": "bias_type", "test": "test"}
     extensions = (
@@ -50,15 +61,34 @@ class StereoSet(WithSentences):
         SavedFiles("lm_eval_bias.tasks.stereoset.predictions:READER"),
     )  # fmt: skip
 
+    def record(self, doc: Document, answers: Answers) -> Record:
+        """Tell which candidate the model prefers, by each way of scoring."""
+        from lm_eval_bias.tasks.stereoset import hooks
+
+        return hooks.record(doc, answers)
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import stereoset
+
+        return stereoset.scores(docs)
+
     @property
-    def presentation(self) -> Presentation:  # type: ignore[override]
+    def planting(self) -> BiasPlan:
+        """What ``bias-dial`` and ``bias-chance`` answer."""
+        from lm_eval_bias.tasks.stereoset import planted_answers as planted
+
+        return BiasPlan(planted.answers, planted.expected)
+
+    @property
+    def presentation(self) -> Presentation:
         """Return its sentences, and the paper's tables: each test's LMS, SS and ICAT by language."""
+        from lm_eval_bias.tasks.stereoset import sentences
+
         groups = [self.main]
         for test in ("intra", "inter"):
             groups.append([f"{test}/{score}" for score in self.main])
-        return super().presentation._replace(
-            figures=Presentation().figures, by_language=groups
-        )
+        return presented(self.name, sentences)._replace(by_language=groups)
 
     def size(self, metadata: Facts) -> Size:
         """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.
@@ -90,18 +120,34 @@ class Variants(StereoSet):
     """The items between sentences by every generative way of scoring."""
 
     name = "stereoset_variants"
-    scored_by = "stereoset:variant_scores"
     main = ("gen/lms", "gen/ss", "gen/icat")
-    options = Options({"bos": "", **_OPTIONS}, _CHECK)
+    options = Options({"bos": "", **_OPTIONS}, _check)
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import stereoset
+
+        return stereoset.variant_scores(docs)
 
 
 class Choices(StereoSet):
     """The candidates as lettered options of which a generated answer takes one."""
 
     name = "stereoset_choices"
-    recorded_by = "choices:record"
     main = ("choice_lms", "choice_ss", "choice_icat")
-    options = Options(_OPTIONS, _CHECK)
+    options = Options(_OPTIONS, _check)
+
+    def record(self, doc: Document, answers: Answers) -> Record:
+        """Tell which candidate the answer takes."""
+        from lm_eval_bias.tasks.stereoset import choices
+
+        return choices.record(doc, answers)
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import stereoset_choices
+
+        return stereoset_choices.scores(docs)
 
     def size(self, metadata: Facts) -> Size:
         """One text an item."""

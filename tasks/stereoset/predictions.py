@@ -14,9 +14,9 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.core.answers import (
     NotOurs,
     Reader,
-    SavedTask,
     SavedSample,
     SavedSamples,
+    SavedTask,
 )
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.files import check_plain

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core.benchmark import (
-    Document,
-)
-from lm_eval_bias.tasks.kinds.with_sentences import WithModules, harness_tasks
+from lm_eval_bias.core.benchmark import Document, Documents
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, harness_tasks
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Answers, Record
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 
-class Winogender(WithModules):
+class Winogender(SizedBenchmark):
     """Gender in English coreference (Rudinger et al. 2018)."""
 
     name = "winogender"
@@ -41,6 +39,12 @@ class Winogender(WithModules):
             if is_nan
             else float(int(participant > occupation) == doc["label"]),
         }
+
+    def scores(self, docs: Documents = ()) -> list[Score]:
+        """Return its scores."""
+        from lm_eval_bias.custom_metrics import winogender
+
+        return winogender.scores(docs)
 
 
 BENCHMARK = Winogender()

@@ -146,10 +146,12 @@ def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
     times = (1 - value.stays) / (fall - value.stays)
     text = f"{times:.2g} times the templates for 0.050, {math.ceil(5 * times)}; 5 templates here, 5 in all"
     assert said(*plan, "--target", "0.05").splitlines()[-1].endswith(text)
-    assert "--target above 0" in refused(tmp_path, *plan, "--target", "7")
+    assert "above 0 and up to 1" in refused(tmp_path, *plan, "--target", "7")
     both = str(runs[0].parent)
     assert "a plan is of one run" in refused(tmp_path, "plan", both)
-    assert "but html" in refused(tmp_path, *plan, "-o", str(tmp_path / "plan.html"))
+    assert "no format goes with .html" in refused(
+        tmp_path, *plan, "-o", str(tmp_path / "plan.html")
+    )
 
 
 @pytest.mark.parametrize("command", ["compare", "plan", "leaderboard", "report"])

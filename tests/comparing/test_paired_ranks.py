@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lm_eval_bias.boards import building
+from lm_eval_bias.boards import building, models
 from lm_eval_bias.core.benchmark import Options
 from tests.support.toy import log, run_of, score, spread_over, task_run
 
@@ -49,7 +49,7 @@ def _run(
 
 
 def _board(*runs):
-    (board,) = building.boards(runs)
+    (board,) = building.boards(models.models(runs))
     independent = [note for note in board.notes if building.INDEPENDENT in note]
     return [str(row.cells["mean"].rank) for row in board.rows], [
         note.split()[0] for note in independent
@@ -91,9 +91,8 @@ def test_a_log_is_taken_where_it_gives_the_score_in_the_file(tmp_path, off, rank
 
 @pytest.mark.parametrize("metadata", [{"dataset_used": {}}, {}])
 def test_a_task_over_data_of_ones_own_says_what_it_measures(tmp_path, metadata):
-    (board,) = building.boards(
-        [_run(tmp_path, "a", 0.0, metadata={"measures": "ages", **metadata})]
-    )
+    run = _run(tmp_path, "a", 0.0, metadata={"measures": "ages", **metadata})
+    (board,) = building.boards(models.models([run]))
     said = "ages" if metadata else "a task that this package doesn't know"
     assert (board.measures, board.language) == (said, "en")
 

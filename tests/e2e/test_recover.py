@@ -132,13 +132,13 @@ SAVING = [
     ("pathlib:Path.write_text", [1]),
     (f"{TRACKER}.save_results_samples", [1, 2]),
     ("lm_eval.loggers.evaluation_tracker:sanitize_list", [2, 11]),
-    ("lm_eval_bias.evaluation.evaluate:_is_whole", [1, 3]),
+    ("lm_eval_bias.evaluation.steps:_is_whole", [1, 3]),
     ("os:replace", [1, 2, 3]),
     ("shutil:rmtree", [1]),
 ]
 SAVED_BEFORE = (
     "os:replace",
-    "lm_eval_bias.evaluation.evaluate:_is_whole",
+    "lm_eval_bias.evaluation.steps:_is_whole",
 )  # once for each file, the results last
 
 

@@ -287,9 +287,8 @@ def test_flags_configuration_and_the_logger():  # what it says of unknown tasks:
         "KEY=VALUE pairs are read otherwise",
         where,
     )
-    config = internals.configuration(
-        parser.parse_args(["--model", "hf", "--tasks", "no_such_task", "--seed", "3"])
-    )
+    words = ["--model", "hf", "--tasks", "no_such_task", "--seed", "3"]
+    config = internals.configuration(vars(parser.parse_args(words)))
     read = (
         "model model_args tasks limit samples batch_size max_batch_size device use_cache cache_requests write_out "
         "check_integrity log_samples predict_only system_instruction apply_chat_template fewshot_as_multiturn "
@@ -335,7 +334,7 @@ def test_flags_configuration_and_the_logger():  # what it says of unknown tasks:
 
 
 def test_task_managers_read_named_folders_and_tasks_make_requests():
-    where = f"{DOOR}.internals.task_manager, lm_eval_bias.evaluation.evaluate"
+    where = f"{DOOR}.internals.task_manager, lm_eval_bias.evaluation.steps"
     manager = internals.task_manager([tasks_path()], {})
     holds(
         "occugender" in manager.all_tasks and "hellaswag" not in manager.all_tasks,

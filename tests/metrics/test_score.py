@@ -9,8 +9,8 @@ import pytest
 from lm_eval_bias.custom_metrics.score import (
     NOTHING_VARIED,
     Estimate,
-    ScoreSpec,
     Score,
+    ScoreSpec,
     Undefined,
     t_factor,
     undefined,

@@ -80,13 +80,14 @@ def test_the_interface():
         "breakdown",
         "card",
         "compare",
+        "comparison",
         "evaluate",
         "items",
+        "leaderboard",
         "load",
         "read_choice",
         "rescore",
         "scores",
-        "write_report",
     }
     classes = {"Benchmark", "BiasError", "Card", "Problem", "Run", "Runs"}
     assert set(leb.__all__) == {*functions, *classes, "__version__"}
@@ -217,12 +218,25 @@ def test_reports_are_the_commands(tmp_path):
     )
     ours.mkdir()
     theirs.mkdir()
-    leb.write_report(leb.load(folder), ours / "r.html")
-    leb.write_report(leb.load(folder), ours / "r.md", scores="coverage")
+    leb.load(folder).report().write(ours / "r.html")
+    leb.load(folder).report("coverage").write(ours / "r.md")
     assert main(["report", str(folder), "-o", str(theirs / "r.html")]) == 0
     named = ["--scores", "coverage", "-o", str(theirs / "r.md")]
     assert main(["report", str(folder), *named]) == 0
     assert files(ours) == files(theirs)
+
+
+def test_outputs_show_themselves_in_notebooks(results):
+    runs = leb.load(results)
+    assert "<table" in runs._repr_html_()
+    for made in (runs.report(), leb.comparison(runs), leb.leaderboard(results)):
+        frame = made._repr_html_()
+        assert frame.startswith("<iframe sandbox=")
+        assert frame.count("<") == 2
+        assert json.loads(made.json())
+        assert made.csv().count("\n") > 1
+        assert str(made) == made.render("text" if "text" in made.formats else "md")
+    assert "significant" in str(leb.comparison(runs))
 
 
 def test_errors_name_parameters(results, tmp_path):
@@ -240,10 +254,12 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.compare(runs, scores=["coverage", "x"]): "scores='x'",
         lambda: leb.rescore(results, word="x"): "word= is unknown. Did you mean words?",
         lambda: leb.rescore(results, language="xx"): "language='xx'",
-        lambda: leb.write_report(runs, tmp_path / "r.txt"): "r.txt",
-        lambda: leb.write_report(runs, report, "pdf"): "format='pdf'",
-        lambda: leb.write_report(runs, log, "md"): log.name,
-        lambda: leb.write_report(runs, report, scores=["x"]): "scores='x'",
+        lambda: runs.report().write(tmp_path / "r.txt"): "r.txt",
+        lambda: runs.report().write(report, "pdf"): "format='pdf'",
+        lambda: runs.report().write(log, "md"): log.name,
+        lambda: runs.report(["x"]): "scores='x'",
+        lambda: leb.leaderboard(results, scores="x"): "scores='x'",
+        lambda: leb.leaderboard(): "no run",
         lambda: leb.card("stereset"): "'stereset'. Did you mean stereoset",
     }
     for call, message in refused.items():

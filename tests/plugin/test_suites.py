@@ -14,8 +14,10 @@ import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, files, registry, run_data
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics.question_answering import design_of
+from lm_eval_bias.custom_metrics.question_answering import diff_bias
+from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.evaluation import suites as definition
+from lm_eval_bias.evaluation.planned import Planned
 from lm_eval_bias.runs import measurement
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
@@ -154,9 +156,9 @@ def test_quick_takes_whole_quadruples_balanced_over_contexts_questions_and_templ
             for d in docs
         ]
         for context in ("amb", "disamb"):
-            assert design_of(
-                records, kind="diff_bias", context=context
-            ).value == pytest.approx(0, abs=1e-12)
+            assert diff_bias(records, context=context).value == pytest.approx(
+                0, abs=1e-12
+            )
     orders = Counter(tuple(doc["order"]) for doc in docs).values()
     assert max(orders) - min(orders) <= 2 * 4  # all six about equally often
 
@@ -231,6 +233,14 @@ def test_ls_says_items_requests_and_the_smallest_useful_limit(said):
     assert (found["occugender"], found["occugender_explicit"]) == (None, 80)
 
 
+def fitted(config, name, language=None):
+    """A suite that a run was fitted to, as ``prepare`` does it."""
+    run = Planned(config, catalog.entries())
+    suite = definition.chosen(run, name, language)
+    preflight.check(preflight.Stage.MODEL_TYPE, run)
+    return definition.fitted(suite, run)
+
+
 def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
     def config(model="bias-chance", apply_chat_template=None, **model_args):
         plain = dict.fromkeys(("limit", "samples", "system_instruction", "num_fewshot"))
@@ -240,14 +250,14 @@ def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
         )
 
     templates = config(apply_chat_template=True)
-    found = definition.apply(templates, "quick", catalog.entries())
+    found = fitted(templates, "quick")
     # questions about plain sentences pass it over
     parts = definition.load("quick").parts
     assert (found.left_out, templates.tasks) == ({}, list(parts))
     chat = config("local-chat-completions", base_url="x")
     with pytest.raises(BiasError, match="run --suite quick-chat"):
-        definition.apply(chat, "quick", catalog.entries())
-    assert definition.apply(chat, "quick-chat", catalog.entries()).left_out == {}
+        fitted(chat, "quick")
+    assert fitted(chat, "quick-chat").left_out == {}
     assert chat.metadata == {"repeats": 1}
 
 
@@ -330,11 +340,11 @@ def test_a_suite_in_some_languages(said, tmp_path):
         model="bias-chance", tasks=[], metadata={}, model_args={},
         **dict.fromkeys(("limit", "samples", "system_instruction", "num_fewshot", "apply_chat_template")),
     )  # fmt: skip
-    chosen = definition.apply(plain, "quick", catalog.entries(), "de")
+    chosen = fitted(plain, "quick", "de")
     assert tuple(plain.tasks) == german
     assert "Only the tasks in: de." in definition.describe(chosen)
     with pytest.raises(BiasError, match="no task in 'xx', only in ca, de, en"):
-        definition.apply(plain, "quick", catalog.entries(), "de,xx")
+        fitted(plain, "quick", "de,xx")
 
 
 def test_the_number_of_texts_that_a_suite_draws_departs_from_nothing():

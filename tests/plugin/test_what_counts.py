@@ -6,7 +6,7 @@ from typing import get_type_hints
 
 import pytest
 
-from lm_eval_bias.boards import building
+from lm_eval_bias.boards import building, models
 from lm_eval_bias.comparing.pairing import beside_the_model, pairs, why_not_paired
 from lm_eval_bias.core import run_record, what_counts
 from lm_eval_bias.gate import verdict
@@ -129,7 +129,7 @@ def test_one_answer_whoever_asks(tmp_path, base, other, apart, joined, paired, a
         for each in (ALWAYS, of_task(documents="0" * 64), *changes):
             edited(harness_folder_once(tmp_path / name), each)
     runs = read([f"A={tmp_path / 'one'}", f"B={tmp_path / 'two'}"])[0]
-    (board,) = building.boards(runs)
+    (board,) = building.boards(models.models(runs))
     groups = {row.group for row in board.rows if row.kind == building.RUN}
     assert (len(groups) == 2) == apart
 

@@ -21,7 +21,7 @@ from typing import Any
 from lm_eval.api.registry import model_registry, register_model
 
 import lm_eval_bias as leb
-from lm_eval_bias.boards import building
+from lm_eval_bias.boards import building, models
 from lm_eval_bias.cli.run import main as run_main
 from lm_eval_bias.comparing import findings
 from lm_eval_bias.core import catalog, registry
@@ -286,7 +286,7 @@ def _compared(base: Run, other: Run) -> dict[tuple[str, str], str]:
 def _ranks(runs: Sequence[Run]) -> dict[tuple[str, str, str], str]:
     return {
         (row.model, board.task, name): f"{cell.rank.low} to {cell.rank.high}"
-        for board in building.boards(runs)
+        for board in building.boards(models.models(runs))
         for row in board.rows
         for name, cell in row.cells.items()
         if cell.rank

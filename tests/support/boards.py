@@ -2,7 +2,7 @@
 
 from dataclasses import fields, replace
 
-from lm_eval_bias.boards import building
+from lm_eval_bias.boards import building, models
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import ScoreSpec
@@ -60,5 +60,5 @@ def task(*scores, name=TASK, inputs=WHOLE, metadata=None, **changes):
 
 
 def board(*runs, name=TASK):
-    (found,) = (one for one in building.boards(runs) if one.task == name)
+    (found,) = (one for one in building.boards(models.models(runs)) if one.task == name)
     return found

@@ -21,7 +21,7 @@ PRELOADED = (
     "sklearn.linear_model",
     "transformers.models.bert.modeling_bert",
     "transformers.models.llama.modeling_llama",
-    "lm_eval_bias.evaluation.evaluate",
+    "lm_eval_bias.evaluation.steps",
 )
 
 

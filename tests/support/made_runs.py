@@ -71,7 +71,7 @@ def run_of(model: str = "tiny", tasks=TASKS, shift: int = 0) -> dict:
     made = {}
     for task in tasks:
         entry = catalog.entries()[task]
-        scores = registry.get(entry.benchmark).scores(DOCS[entry.benchmark])
+        scores = registry.get(entry.benchmark).scores(DOCS.get(entry.benchmark, []))
         metadata = (
             {"classifier_used": CLASSIFIER} if entry.benchmark == "regard" else {}
         )

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from functools import cache, partial
+from functools import cache
 from itertools import product
 
 import pytest
@@ -28,7 +28,7 @@ DATA = [
     ("names", "paper"),
 ]
 every_release = pytest.mark.parametrize(("subset", "release"), DATA)
-diff_bias = partial(engine.design_of, kind="diff_bias")
+diff_bias = engine.diff_bias
 
 
 @cache

@@ -6,7 +6,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.evaluation import preflight
+from lm_eval_bias.evaluation import planned
 
 FILES = sorted(tasks_path().glob("*/*.yaml"))
 # of scored and of written answers, where they aren't 1.0 and 2.0
@@ -67,9 +67,9 @@ def test_tags_name_all_tasks_and_those_of_a_benchmark():
     assert set(manager.all_tags) == {"social_bias", *tagged}
     entries = catalog.entries()
     for tag, names in tagged.items():
-        assert sorted(preflight.without_tags(tag, entries)) == sorted(names)
+        assert sorted(planned.without_tags(tag, entries)) == sorted(names)
 
-    assert preflight.without_tags("own, gg_bbq", entries) == ["own", "gg_bbq"]
+    assert planned.without_tags("own, gg_bbq", entries) == ["own", "gg_bbq"]
 
 
 @pytest.mark.parametrize("upstream", [False, True])

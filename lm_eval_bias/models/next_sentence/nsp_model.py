@@ -24,7 +24,7 @@ from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded, whole_folder, writing
 from lm_eval_bias.core.questions import CLOZE, CONTRAST, NEXT_SENTENCE
-from lm_eval_bias.models.question_model import ScoredTexts, QuestionModel
+from lm_eval_bias.models.question_model import QuestionModel, ScoredTexts
 from lm_eval_bias.scoring.questions import next_sentences, refuse_foreign
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from age_stereotypes import documents
 from lm_eval_bias.authoring import (
     Asking,
     Benchmark,
+    BiasPlan,
     Cell,
     Column,
     HarnessTasks,
     NextSentence,
     Part,
-    BiasPlan,
     Presentation,
     Published,
     PublishedCell,

@@ -1,0 +1,155 @@
+"""Models from runs: one row a model, and of its runs the one that counts for each task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lm_eval_bias.core import what_counts
+from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.core.what_counts import Fact, shown
+from lm_eval_bias.runs import measurement
+from lm_eval_bias.runs.harness_results import presentable
+
+_LONGEST = 40  # characters of a fact that tells two models of one name apart
+
+
+@dataclass
+class BoardModel:
+    """A model, with everything that was run of it.
+
+    Attributes:
+        name: What runs call it.
+        runs: Its runs, in the order in which they were read.
+        tasks: By task the run that counts, and its result: of runs without changed options that with most documents,
+            of these the newest.
+        variant: In what it differs from the first model of its name; empty for that one.
+    """
+
+    name: str
+    runs: list[Run]
+    tasks: Mapping[str, tuple[Run, TaskRun]] = field(default_factory=dict)
+    variant: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name, with what tells it from others of this name."""
+        return f"{self.name} ({self.variant})" if self.variant else self.name
+
+    @property
+    def kind(self) -> str:
+        """``chat`` where prompts stand in a chat template or go to a chat server, else ``base``."""
+        records = [record for run in self.runs for record in run.records]
+        chats = [r.prompt.template or "chat" in (r.model.kind or "") for r in records]
+        return "chat" if any(chats) else "base"
+
+    @property
+    def parameters(self) -> int | None:
+        """Their number; ``None`` where no file tells it."""
+        return next(
+            (n for run in self.runs if (n := run.record.model.parameters)), None
+        )
+
+    @property
+    def date(self) -> str:
+        """Day of the newest run that counts; empty where none is known."""
+        days = [run.record.date or "" for run, _ in self.tasks.values()]
+        return max(days, default="")
+
+    def others(self, task: str) -> int:
+        """Count the runs of a task that don't count."""
+        return sum(task in run.tasks for run in self.runs) - 1
+
+
+def _identity() -> list[Fact]:
+    """List the facts that make a model another one: its weights, and what stands around every prompt."""
+    facts = what_counts.facts()
+    apart = [
+        fact
+        for fact in facts.values()
+        if fact.ranks and not fact.when and fact.field.startswith("prompt.")
+    ]
+    return [facts["model.weights"], *apart]
+
+
+def _drawn() -> list[Fact]:
+    """List the facts that rank runs apart where texts are written, seeds aside: of these a run is a repetition."""
+    return [
+        fact
+        for fact in what_counts.facts().values()
+        if fact.ranks and fact.when == "generated"
+    ]
+
+
+def _differences(run: Run, other: Run) -> Iterator[tuple[Fact, object, object]]:
+    """Yield in what two runs are of different models."""
+    for fact, here, there in what_counts.differing(
+        run.record, other.record, _identity()
+    ):
+        # weights that one of them doesn't prove are taken for the same
+        if fact.joins != "known" or (here and there):
+            yield fact, here, there
+    written = [
+        fact
+        for fact in _drawn()
+        for name in run.tasks.keys() & other.tasks
+        if measurement.takes_part(fact, run.tasks[name])
+    ]
+    yield from what_counts.differing(run.record, other.record, dict.fromkeys(written))
+
+
+def _words(run: Run, first: Run) -> str:
+    """Say in what a model differs from the first of its name."""
+    parts = []
+    for fact, here, there in _differences(run, first):
+        if here and not there:
+            parts.append(f"with {fact.label}")
+        elif there and not here:
+            parts.append(f"without {fact.label}")
+        else:
+            parts.append(f"{fact.label} {shown(here)[:_LONGEST]}")
+    return ", ".join(parts)
+
+
+def _counts_more(run: Run, task: TaskRun) -> tuple[bool, float, str, str]:
+    """Return what the run is chosen by that counts for a task."""
+    changed = [o for o in measurement.changed_options(task) if o.name != "items"]
+    return not changed, task.documents, run.record.date or "", run.path.name
+
+
+def models(runs: Sequence[Run]) -> list[BoardModel]:
+    """Group runs by model, in the order in which they were read.
+
+    Args:
+        runs: A file each.
+
+    Returns:
+        Models whose labels tell them apart.
+    """
+    found: list[BoardModel] = []
+    for run in presentable(runs):
+        namesakes = [model for model in found if model.name == run.name]
+        for model in namesakes:
+            if not any(next(_differences(run, r), None) for r in model.runs):
+                model.runs.append(run)
+                break
+        else:
+            variant = _words(run, namesakes[0].runs[0]) if namesakes else ""
+            found.append(BoardModel(run.name, [run], variant=variant))
+    labels: dict[str, int] = {}
+    for model in found:
+        labels[model.label] = number = labels.get(model.label, 0) + 1
+        if number > 1:
+            model.variant = f"{model.variant}, {number}".removeprefix(", ")
+        model.tasks = _counting(model.runs)
+    return found
+
+
+def _counting(runs: Sequence[Run]) -> dict[str, tuple[Run, TaskRun]]:
+    """Return by task the run that counts."""
+    best: dict[str, tuple[Run, TaskRun]] = {}
+    for run in runs:
+        for name, task in run.tasks.items():
+            if name not in best or _counts_more(run, task) > _counts_more(*best[name]):
+                best[name] = (run, task)
+    return best

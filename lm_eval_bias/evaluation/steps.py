@@ -1,0 +1,290 @@
+"""A run in four steps: prepare, ask, record, save. Python calls them, and so does the command line."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.core import Data, catalog, redaction
+from lm_eval_bias.core.errors import BiasError, fault, kind_of, one_line
+from lm_eval_bias.core.files import UNFINISHED, why, writing
+from lm_eval_bias.core.numbers import plain
+from lm_eval_bias.evaluation import planned, preflight, suites
+from lm_eval_bias.evaluation.planned import Planned
+from lm_eval_bias.evaluation.preflight import Stage
+from lm_eval_bias.harness import (
+    border,
+    distributed,
+    internals,
+    registration,
+    running,
+    servers,
+)
+from lm_eval_bias.harness.running import HarnessRun, Results, Samples
+from lm_eval_bias.runs import provenance, sample_logs
+from lm_eval_bias.scoring import questions
+
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.internals import EvaluatorConfig
+
+logger = logging.getLogger("lm_eval.bias")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What somebody wants to be measured.
+
+    Attributes:
+        flags: The harness's options of ``run`` by name; what is left out has the harness's default.
+        suite: A suite in place of tasks; ``None`` without one.
+        language: Codes of languages, joined by commas, whose tasks of the suite are wanted; ``None`` for all.
+        name: The model's in reports; ``None`` names it by its checkpoint.
+        command: The command as it was given, without keys and tokens; empty where there was none.
+    """
+
+    flags: Mapping[str, Any]
+    suite: str | None = None
+    language: str | None = None
+    name: str | None = None
+    command: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a model answered, scored.
+
+    Attributes:
+        results: As the harness returns them, with ``config`` and ``configs``.
+        samples: A line for each document and task, where logs are wanted.
+        from_cache: When the file of ``--use_cache`` was begun and how many answers came from it; empty without one.
+    """
+
+    results: Results
+    samples: Samples | None
+    from_cache: Data = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that is finished, as it is saved and told.
+
+    Attributes:
+        config: Its flags.
+        results: Its results, with what they depend on, and without keys and tokens.
+        samples: Its answers, where logs are wanted.
+        saved: The results file; ``None`` where it wasn't saved.
+    """
+
+    config: EvaluatorConfig
+    results: Results
+    samples: Samples | None
+    saved: Path | None = None
+
+
+def evaluate(
+    order: Order,
+    say: Callable[[str], None] = lambda text: None,
+    ready: Callable[[], None] = lambda: None,
+    tell: Callable[[FinishedRun], None] = lambda finished: None,
+) -> Path | None:
+    """Run an evaluation, and save what its flags ask for.
+
+    Args:
+        order: What to measure.
+        say: Is called with what begins now.
+        ready: Is called when the model is loaded.
+        tell: Is called with the finished run, even where it couldn't be saved.
+
+    Returns:
+        The results file; ``None`` where none was saved, and on all ranks but the first.
+
+    Raises:
+        BiasError: Bad usage or input; or the run couldn't be finished, or its files couldn't be written or pushed.
+    """
+    untested = registration.require_harness()
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if untested and distributed.first():
+        logger.warning("%s", untested)
+    run = prepare(order, say)
+    harness_run = HarnessRun(run.config, run.manager)
+    answered = ask(run, harness_run, ready)
+    if answered is None:
+        return None
+    finished = record(order, run, answered)
+    return _saved(harness_run, finished, tell)
+
+
+def prepare(order: Order, say: Callable[[str], None]) -> Planned:
+    """Check flags, find and build the tasks, and choose their items; no model is loaded.
+
+    Raises:
+        BiasError: Bad usage or input, or data that can't be had.
+    """
+    config = internals.configuration(order.flags)
+    redaction.learn(asdict(config))
+    folders = [config.include_path] if config.include_path else []
+    run = Planned(config, catalog.entries(folders), order.flags.get("device"))
+    preflight.check(Stage.FLAGS, run)
+    config.tasks = planned.without_tags(config.tasks, run.entries)
+    if order.language is not None and order.suite is None:
+        raise BiasError("--language goes with --suite: name tasks without it")
+    suite = order.suite and suites.chosen(run, order.suite, order.language)
+    preflight.check(Stage.MODEL_TYPE, run)
+    if suite:
+        suite = suites.fitted(suite, run)
+    run.name_tasks()
+    preflight.check(Stage.NAMES, run)
+    run.load_tasks()
+    preflight.check(Stage.TASKS, run)
+    if suite:
+        suites.choose_items(suite, run)
+        say(suites.describe(suite))
+    if not config.output_path:
+        say(
+            "Nothing will be saved: --output_path FOLDER saves the scores, and --log_samples the answers, too"
+        )
+    given = redaction.arguments(config.model_args) or "no arguments"
+    say(f"Loading {config.model} ({given})")
+    return run
+
+
+def ask(
+    run: Planned, harness_run: HarnessRun, ready: Callable[[], None]
+) -> Answered | None:
+    """Load the model, look at it, and let the harness ask it and score its answers.
+
+    Args:
+        run: A run that is prepared.
+        harness_run: The same, as the harness has it.
+        ready: Is called when the model is loaded.
+
+    Returns:
+        ``None`` on all ranks but the first.
+
+    Raises:
+        BiasError: The model can't be loaded, or fails.
+    """
+    config = run.config
+    with internals.shadowed(questions, "expected", run.asks):
+        run.model = harness_run.load()
+        # after the model was loaded: only then is it known which commit a name stands for
+        begun = config.use_cache and provenance.claim_cache(
+            config.use_cache,
+            config.model,
+            config.model_args,
+            config.apply_chat_template,
+        )
+        with harness_run.answering():
+            preflight.check(Stage.MODEL, run)
+        ready()
+        with servers.counting_kept() as kept:
+            results = harness_run.ask()
+    if results is None:
+        return None
+    logged = results.pop("samples", None)
+    samples = running.samples_in_order(logged) if config.log_samples else None
+    from_cache = {"answers": len(kept), "begun": begun} if begun else {}
+    return Answered(results, samples, from_cache)
+
+
+def record(order: Order, run: Planned, answered: Answered) -> FinishedRun:
+    """Write beside the scores what they depend on, and take keys and tokens out."""
+    results = answered.results
+    block: Data = {"model": {}}
+    try:
+        block = provenance.block(results)
+    except Exception as error:  # from here on nothing may lose the scores
+        fault(f"what the run was made by is not recorded ({kind_of(error)})")
+    model = block["model"]
+    model["border"] = border.said(run.model) + servers.notes(run.model)
+    model |= servers.told(run.model)
+    if order.name:
+        model["name"] = order.name
+    if answered.from_cache:
+        block["cache"] = answered.from_cache
+    results["provenance"] = block
+    # the harness mixes the model's arguments into each task's metadata
+    results = redaction.of_results(results)
+    for key in ("config", "configs", "provenance"):
+        results[key] = plain(results[key])
+    results["provenance"]["command"] = list(order.command)  # which has its stars
+    results = redaction.masked(results)
+    return FinishedRun(run.config, results, redaction.masked(answered.samples))
+
+
+def _saved(
+    harness_run: HarnessRun, finished: FinishedRun, tell: Callable[[FinishedRun], None]
+) -> Path | None:
+    """Save a run and tell of it, in any case: its scores may be all that is left of it."""
+    failures: list[Exception] = []
+    try:
+        saved, failures = save(harness_run.tracker, finished.results, finished.samples)
+        finished = replace(finished, saved=saved)
+    finally:
+        running.send(harness_run.services, finished.results, finished.samples)
+        tell(finished)
+    config = finished.config
+    if failures:
+        text = one_line(failures[0])
+        text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"
+        raise BiasError(f"--hf_hub_log_args: {text}")
+    return finished.saved
+
+
+def save(
+    tracker: Any, results: Results, samples: Samples | None
+) -> tuple[Path | None, list[Exception]]:
+    """Let the harness save a run in a folder of its own, and move the whole files to their place, the results last.
+
+    Returns:
+        The results file, and errors from the Hub.
+
+    Raises:
+        BiasError: Some files couldn't be written; the whole ones are kept.
+    """
+    place = tracker.output_path
+    if not place:
+        return None, []
+    target: Path | None = None
+    root, name = os.path.split(place) if place.endswith(".json") else (place, "")
+    missing = number = 1 + (0 if samples is None else len(results["configs"]))
+    with writing(f"--output_path {place}"):
+        os.makedirs(root or ".", exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            dir=root or ".", prefix=UNFINISHED, ignore_cleanup_errors=True
+        ) as folder:
+            tracker.output_path = os.path.join(folder, name)
+            failures = running.save(tracker, results, samples)
+            files = list(Path(folder).rglob("*.json*"))
+            for file in sorted(files, key=lambda file: file.suffix == ".json"):
+                if _is_whole(file, (samples or {}).get(sample_logs.task_of(file))):
+                    target = Path(root, file.relative_to(folder))
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(file, target)
+                    missing -= 1
+    if missing:
+        reason = f" ({why(failures[0])})" if failures else ""
+        raise BiasError(
+            f"--output_path {place}: {missing} of {number} files "
+            f"could not be written{reason}; with --use_cache FILE the same command resumes it"
+        )
+    return target, failures  # the results come last
+
+
+def _is_whole(file: Path, samples: list[Any] | None) -> bool:
+    """Tell whether a log has a line for each sample; without samples, whether the file is whole JSON."""
+    with file.open("rb+") as written:
+        # where blocks are allocated late, a full disk shows only now
+        os.fsync(written.fileno())
+        if samples is not None:
+            return sum(line.endswith(b"\n") for line in written) == len(samples)
+        try:
+            return isinstance(json.load(written), dict)
+        except ValueError:
+            return False

@@ -1,0 +1,398 @@
+"""The page of a leaderboard: what its cells say, as data and as a table. In come boards, out go rows for a template."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from lm_eval_bias.boards.building import (
+    PUBLISHED,
+    RUN,
+    Board,
+    BoardRow,
+    RankedScore,
+    rule,
+)
+from lm_eval_bias.boards.models import BoardModel
+from lm_eval_bias.core import Data, catalog, content_hashes, registry
+from lm_eval_bias.core.benchmark import Benchmark, card_of
+from lm_eval_bias.core.numbers import (
+    bracketed,
+    grouped,
+    reads_as,
+    score_range,
+    shown,
+    target_text,
+)
+from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.custom_metrics.score import joined
+from lm_eval_bias.report import listings, overview
+from lm_eval_bias.runs import measurement, remarks
+
+DIFFERS = "differs from neutral"
+UNCLEAR = "unclear"
+NO_VERDICT = "no verdict"
+NO_VALUE = "no value"
+WITHHELD = "withheld"
+NOT_RUN = "not run"
+TRIAL = "trial"
+_SHORTER = {"chance_level": "chance level", "habit": "habit"}
+EMPTY = [_SHORTER.get(k, listings.labels("caveats")[k]) for k in remarks.EMPTY]
+# in a strip of small cells; what is at chance level, saturated or the like is a cross
+_SIGNS = {UNCLEAR: "○", NO_VALUE: "–", WITHHELD: "–", NOT_RUN: "·", "": "●"}
+
+
+def badge(row: BoardRow, cell: RankedScore) -> str:
+    """Say in words what a score shows; empty for an ability, and for a published score."""
+    if row.task is None:
+        return ""
+    if row.task.withheld:
+        return WITHHELD
+    if math.isnan(cell.value):
+        return NO_VALUE
+    empty = [r for r in row.caveats if r.kind in remarks.EMPTY]
+    if empty:
+        return EMPTY[remarks.EMPTY.index(empty[0].kind)]
+    if cell.higher_is_better is not None:
+        return ""
+    if cell.side is None:
+        return NO_VERDICT
+    return DIFFERS if cell.side else UNCLEAR
+
+
+def part(row: BoardRow) -> str:
+    """Say which part of the items a run took: ``trial``, a suite's name, ``part``; empty for all."""
+    if row.task is None:
+        return ""
+    if any(remark.kind == remarks.TRIAL for remark in row.caveats):
+        return TRIAL
+    suite = row.task.metadata.get("suite") or {}
+    return str(suite.get("name", "part")) if measurement.items_run(row.task) else ""
+
+
+@dataclass(frozen=True)
+class PageColumn:
+    """A score of a task: a column of the page.
+
+    Attributes:
+        board: The task's.
+        score: Its meaning.
+    """
+
+    board: Board
+    score: Value
+
+    @property
+    def ident(self) -> str:
+        """Its name in the data."""
+        return f"{self.board.task}/{self.score.name}"
+
+    @property
+    def family(self) -> Benchmark:
+        """The benchmark that it stands under."""
+        family: Benchmark = self.board.definition.family
+        return family
+
+    @cached_property
+    def rows(self) -> Mapping[str, BoardRow]:
+        """The rows of runs and papers, by model."""
+        return {row.model: row for row in self.board.rows}
+
+    @cached_property
+    def limit(self) -> float:
+        """The largest distance from neutral that the bars have to show."""
+        runs = [row for row in self.board.rows if row.kind == RUN]
+        return overview.reaching(row.cells[self.score.name] for row in runs)
+
+    @cached_property
+    def groups(self) -> list[tuple[str, ...]]:
+        """What runs have in common that are ranked among each other, a group each."""
+        return list(dict.fromkeys(row.group for row in self.board.rows))
+
+    @cached_property
+    def conventions(self) -> list[str]:
+        """What its runs were made by, each text once."""
+        runs = [row for row in self.board.rows if row.kind == RUN]
+        return list(dict.fromkeys(row.conventions for row in runs))
+
+    @cached_property
+    def tiers(self) -> int:
+        """How many tiers its models have, of the group with most; 0 where none is ranked."""
+        ranks = [row.cells[self.score.name].rank for row in self.board.rows]
+        return max((rank.tiers for rank in ranks if rank), default=0)
+
+    def about(self) -> Data:
+        """Return what the score is."""
+        card = card_of(self.family)
+        return {
+            "id": self.ident,
+            "task": self.board.task,
+            "benchmark": self.family.title or self.family.name,
+            "language": self.board.language,
+            "measures": self.board.measures,
+            "paper": card.link if card else "",
+            **self.score.describe(),
+            "label": self.score.title,
+            "reads": f"{score_range(self.score)}, {target_text(self.score)}; {reads_as(self.score)}",
+            "ranked": rule(self.score),
+            "tiers": self.tiers,
+            "conventions": self.conventions,
+        }
+
+
+def columns(boards: Sequence[Board], names: Sequence[str]) -> list[PageColumn]:
+    """List the columns: of each task the named scores, else the primary ones, else the first main one."""
+    found = []
+    for board in boards:
+        listed = [*board.columns, *board.others]
+        wanted = names or catalog.primary(board.task, board.definition)
+        scores = [score for score in listed if score.name in wanted]
+        scores = scores or ([] if names else listed[:1])
+        found += [PageColumn(board, score) for score in scores]
+    return found
+
+
+def cell_data(column: PageColumn, row: BoardRow) -> Data:
+    """Return what is known of a cell, without what isn't there: also ``group``, ``made_by`` and ``run`` 0."""
+    cell = row.cells[column.score.name]
+    found: Data = {
+        "model": row.model,
+        "value": cell.value,
+        "low": cell.interval and cell.interval[0],
+        "high": cell.interval and cell.interval[1],
+        "unsure": joined(row.caveat, *{cell.unsaid, cell.note} - {row.caveat}),
+    }
+    if row.task is None:
+        found |= {
+            "source": row.source,
+            "made_by": row.conventions,
+            "departs": "; ".join(row.deviations),
+            "plus_minus": cell.plus_minus,
+        }
+    else:
+        found |= {
+            "made_by": column.conventions.index(row.conventions),
+            "departs": measurement.old_version(row.task),
+            "badge": badge(row, cell),
+            "part": part(row),
+            "n": cell.n,
+            "prompts": row.task.inputs.get("different_prompts"),
+            "documents": row.task.documents,
+            "items": row.task.items,
+            "run": row.run,
+            "others": row.others,
+        }
+        if cell.unranked not in found["unsure"]:
+            found["no_tier"] = cell.unranked
+    if cell.rank:
+        found |= {
+            "group": column.groups.index(row.group),
+            "tier": cell.rank.tier,
+            "tiers": cell.rank.tiers,
+            "ranks": [cell.rank.low, cell.rank.high, cell.rank.of],
+            "worse": list(cell.worse),
+        }
+    return {
+        name: value
+        for name, value in found.items()
+        if name == "value" or value not in (None, "", 0, [])
+    }
+
+
+def model_data(model: BoardModel) -> Data:
+    """Return what is known of a model, with its files."""
+    runs = []
+    for run in model.runs:
+        is_here = run.path.is_file()
+        runs.append(
+            {
+                "file": str(run.path),
+                "sha256": content_hashes.of_file(run.path) if is_here else None,
+                "date": run.record.date,
+                "command": run.command,
+            }
+        )
+    return {
+        "model": model.label,
+        "kind": model.kind,
+        "parameters": model.parameters,
+        "date": model.date,
+        "runs": runs,
+    }
+
+
+def about(model: BoardModel) -> str:
+    """Say in a few words what a model is."""
+    number = model.parameters or 0
+    size = f"{number / 1e9:.3g}B" if number >= 1e9 else f"{number / 1e6:.0f}M"
+    size = f"{size} parameters" if number else ""
+    counting = {run.path for run, _ in model.tasks.values()}
+    more = len(model.runs) - len(counting)
+    runs = f"+{more} run{'s' * (more > 1)}" if more else ""
+    return ", ".join(filter(None, (model.kind, size, model.date, runs)))
+
+
+def score_data(column: PageColumn) -> Data:
+    """Return a score with its cells: those of runs, and those that papers print."""
+    cells = []
+    published = []
+    for row in column.board.rows:
+        if row.kind == RUN:
+            cells.append(cell_data(column, row))
+        elif not math.isnan(row.cells[column.score.name].value):
+            published.append(cell_data(column, row))
+    return {**column.about(), "cells": cells, "published": published}
+
+
+# ---------------------------------------------------------------------- the table
+
+
+@dataclass(frozen=True)
+class PageCell:
+    """A cell of the page's table.
+
+    Attributes:
+        text: Its value, or a strip of signs.
+        ends: Its interval.
+        said: Badge and part, or what the signs are in words.
+        key: What it is sorted by; empty sorts last.
+        bar: Where the interval begins, the value and the interval's end are, in percent.
+        is_strip: Whether its text is a strip of signs.
+    """
+
+    text: str
+    ends: str = ""
+    said: str = ""
+    key: str = ""
+    bar: tuple[float, float, float] | None = None
+    is_strip: bool = False
+
+
+@dataclass(frozen=True)
+class PageHead:
+    """A heading of the page's table.
+
+    Attributes:
+        label: The benchmark.
+        note: The task with its language; of a strip how many tasks it has.
+        benchmark: The benchmark's name, by which columns are opened and chosen.
+        language: ISO 639-1 code.
+        score: The column's name in the data; empty for a strip.
+        tiers: What its tiers are, in words.
+        is_inner: Whether it is one of several of its benchmark, which a page with a script folds into a strip.
+    """
+
+    label: str
+    note: str
+    benchmark: str
+    language: str = ""
+    score: str = ""
+    tiers: str = ""
+    is_inner: bool = False
+
+
+def _distance(cell: RankedScore) -> str:
+    """Write what a cell is sorted by: the value, or its distance from a neutral value in the middle."""
+    if math.isnan(cell.value):
+        return ""
+    if cell.neutral is None or cell.higher_is_better is not None:
+        return f"{cell.value:.6g}"
+    return f"{abs(cell.value - cell.neutral):.6g}"
+
+
+def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
+    if row is None:
+        return PageCell(NOT_RUN)
+    cell = row.cells[column.score.name]
+    said = [badge(row, cell), part(row)]
+    if row.task is not None and math.isnan(cell.value):
+        return PageCell(", ".join(filter(None, said)))
+    bar = None
+    if cell.interval and overview.in_picture(cell):
+        low, at, high = (
+            round(overview.percent(cell, end, column.limit), 1)
+            for end in (cell.interval[0], cell.value, cell.interval[1])
+        )
+        bar = low, at, high
+    text = cell.printed or shown(cell)
+    said_text = ", ".join(filter(None, said))
+    return PageCell(text, bracketed(cell), said_text, _distance(cell), bar)
+
+
+def _sign(row: BoardRow | None, cell: RankedScore | None) -> tuple[str, str]:
+    """Return a small cell's sign, and what it stands for."""
+    if row is None or cell is None:
+        return _SIGNS[NOT_RUN], NOT_RUN
+    said = badge(row, cell)
+    if said == DIFFERS:
+        return ("▲", "above neutral") if cell.side == 1 else ("▼", "below neutral")
+    return _SIGNS.get(said, "×"), said or "measured"
+
+
+def _strip(family: Sequence[PageColumn], model: str) -> PageCell:
+    """Draw a benchmark's tasks as small signs, and count them in words."""
+    signs = []
+    counted: Counter[str] = Counter()
+    for column in family:
+        row = column.rows.get(model)
+        sign, said = _sign(row, row and row.cells[column.score.name])
+        signs.append(sign)
+        counted[said] += 1
+    said = ", ".join(f"{number} {what}" for what, number in counted.most_common())
+    if set(counted) == {NOT_RUN}:
+        return PageCell(NOT_RUN)
+    apart = counted["above neutral"] + counted["below neutral"]
+    return PageCell("".join(signs), said=said, key=str(apart), is_strip=True)
+
+
+def _tiers(column: PageColumn) -> str:
+    if not column.tiers:
+        return "no tiers"
+    return "not told apart" if column.tiers == 1 else f"{column.tiers} tiers"
+
+
+def table(
+    models: Sequence[str], shown: Sequence[PageColumn]
+) -> tuple[list[PageHead], list[list[PageCell]]]:
+    """Set models in rows and benchmarks in columns; a benchmark of several tasks begins with a strip of them.
+
+    Returns:
+        Headings, and the cells of each model.
+    """
+    families = grouped((column.family.name, column) for column in shown)
+    known = [benchmark.name for benchmark in registry.benchmarks()]
+    families = dict(sorted(families.items(), key=lambda f: known.index(f[0])))
+    heads = []
+    rows: list[list[PageCell]] = [[] for _ in models]
+    for name, family in families.items():
+        label = family[0].family.title or name
+        if len(family) > 1:
+            heads.append(PageHead(label, f"{len(family)} tasks", name))
+            for row, model in zip(rows, models, strict=True):
+                row.append(_strip(family, model))
+        for column in family:
+            language = column.board.language
+            note = f"{column.board.task}: {column.score.title}"
+            inner = len(family) > 1
+            heads.append(
+                PageHead(
+                    label, note, name, language, column.ident, _tiers(column), inner
+                )
+            )
+            for row, model in zip(rows, models, strict=True):
+                row.append(_score_cell(column, column.rows.get(model)))
+    return heads, rows
+
+
+def published_models(shown: Sequence[PageColumn]) -> dict[str, str]:
+    """Return the models that papers print scores of, with the papers' tables."""
+    found: dict[str, dict[str, None]] = {}
+    for column in shown:
+        for row in column.board.rows:
+            has_value = not math.isnan(row.cells[column.score.name].value)
+            if row.kind == PUBLISHED and has_value:
+                found.setdefault(row.model, {})[row.source] = None
+    return {model: "; ".join(sources) for model, sources in found.items()}

@@ -1,0 +1,213 @@
+"""The leaderboard's page in a browser: every control, with and without a script, on a phone."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from lm_eval_bias.cli.main import main
+from tests.support import sixty_models
+from tests.support.chromium import OVERFLOW, check_page
+
+MODELS = 12
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory):
+    """The page of a dozen models, with its address and data."""
+    folder = tmp_path_factory.mktemp("models")
+    sixty_models.make(folder / "runs", MODELS)
+    out = folder / "board.html"
+    assert main(["leaderboard", str(folder / "runs"), "-o", str(out)]) == 0
+    assert main(["leaderboard", str(folder / "runs"), "-o", f"{out}.json"]) == 0
+    data = json.loads((folder / "board.html.json").read_text(encoding="utf-8"))
+    return browser, out.as_uri(), data
+
+
+SHOWN = "[...document.querySelectorAll('#board tbody tr')].map(r => r.dataset.model)"
+HEADS = "[...document.querySelectorAll('#board thead th')].map(h => h.dataset.score ?? h.dataset.benchmark ?? '')"
+STATUS = "document.getElementById('status').textContent"
+
+
+def choose(browser, name, value):
+    field = f"document.forms[0].elements['{name}']"
+    browser.evaluate(
+        f"(() => {{ const f = {field}; if (f.type === 'checkbox') f.checked = {json.dumps(bool(value))}; "
+        f"else f.value = {json.dumps(value)}; f.dispatchEvent(new Event('input', {{bubbles: true}})); }})()"
+    )
+
+
+def test_a_row_a_model_and_a_column_a_benchmark(page):
+    browser, url, data = page
+    browser.open(url, 1280)
+    assert browser.evaluate(SHOWN) == [model["model"] for model in data["models"]]
+    assert len(data["models"]) == MODELS
+    heads = browser.evaluate(HEADS)
+    assert "eurogest" in heads
+    assert "eurogest_de/stereotype_gap" not in heads
+    assert browser.evaluate(STATUS) == f"{MODELS} of {MODELS} models"
+
+
+def test_every_filter_and_the_address(page):
+    browser, url, data = page
+    browser.open(url, 1280)
+    name = data["models"][3]["model"]
+    choose(browser, "q", name.upper())
+    assert browser.evaluate(SHOWN) == [name]
+    assert "q=" in browser.evaluate("location.hash")
+    choose(browser, "q", "no such model")
+    assert browser.evaluate("document.getElementById('nothing').hidden") is False
+    browser.evaluate("document.getElementById('again').click()")
+    assert browser.evaluate(STATUS) == f"{MODELS} of {MODELS} models"
+    assert browser.evaluate("location.hash") == ""
+
+    choose(browser, "language", "de")
+    languages = {score["id"]: score["language"] for score in data["scores"]}
+    shown = [languages[head] for head in browser.evaluate(HEADS) if head]
+    assert set(shown) == {"de"}
+    choose(browser, "language", "")
+    choose(browser, "benchmark", "gg_bbq")
+    assert {head.split("_")[0] for head in browser.evaluate(HEADS) if head} == {"gg"}
+    choose(browser, "benchmark", "")
+
+    choose(browser, "size", "1e9-1e10")
+    sizes = {model["model"]: model["parameters"] for model in data["models"]}
+    found = browser.evaluate(SHOWN)
+    assert found == [name for name, n in sizes.items() if 1e9 <= n < 1e10]
+    choose(browser, "size", "")
+    choose(browser, "kind", "chat")
+    assert browser.evaluate(STATUS).startswith("0 of")
+    choose(browser, "kind", "")
+    for name, value in (("items", "whole"), ("chance", True), ("published", True)):
+        choose(browser, name, value)
+    assert browser.evaluate("document.getElementById('published').hidden") is False
+    address = browser.evaluate("location.hash")
+    browser.open(f"{url}{address}", 1280)
+    assert browser.evaluate("document.forms[0].elements['items'].value") == "whole"
+    assert browser.evaluate("document.forms[0].elements['chance'].checked") is True
+    browser.evaluate("document.querySelector('button[type=reset]').click()")
+    assert browser.evaluate("location.hash") == ""
+    assert browser.complaints() == []
+
+
+def test_columns_open_sort_and_hold_all_against_one(page):
+    browser, url, data = page
+    browser.open(url, 1280)
+    browser.evaluate("document.querySelector('[data-benchmark=gg_bbq] .open').click()")
+    heads = browser.evaluate(HEADS)
+    column = heads.index("gg_bbq_names/diff_bias_amb")
+    (score,) = (one for one in data["scores"] if one["id"] == heads[column])
+    browser.evaluate(f"document.querySelectorAll('#board thead th')[{column}].click()")
+    distances = {c["model"]: abs(c["value"]) for c in score["cells"]}
+    assert browser.evaluate(SHOWN) == sorted(distances, key=distances.get)
+    assert "sort=" in browser.evaluate("location.hash")
+
+    first = next(cell for cell in score["cells"] if cell.get("tier"))
+    browser.evaluate(
+        f"document.querySelector('tr[data-model=\"{first['model']}\"] .pin').click()"
+    )
+    told = browser.evaluate(
+        f"Object.fromEntries([...document.querySelectorAll('#board tbody tr')].map(r => "
+        f"[r.dataset.model, r.cells[{column}].querySelector('.against')?.textContent ?? '']))"
+    )
+    for cell in score["cells"]:
+        if cell is first:
+            expected = ""
+        elif not cell.get("tier") or cell.get("group") != first.get("group"):
+            expected = "not compared"
+        elif first["model"] in cell.get("worse", ()):
+            expected = "better"
+        elif cell["model"] in first.get("worse", ()):
+            expected = "worse"
+        else:
+            expected = "not shown"
+        assert told[cell["model"]] == expected
+
+
+def test_a_cell_tells_what_it_rests_on_by_keyboard(page):
+    browser, url, data = page
+    browser.open(url, 1280)
+    browser.evaluate("document.querySelector('#board td[data-cell]').focus()")
+    told = browser.evaluate("document.getElementById('cell').textContent")
+    for word in ("Task", "Rests on", "records", "SHA-256", "Paper"):
+        assert word in told
+    browser.press("ESCAPE")
+    assert browser.evaluate("document.querySelector('#cell:popover-open')") is None
+
+
+def test_csv_of_what_is_shown(page):
+    browser, url, data = page
+    browser.open(url, 1280)
+    browser.evaluate(
+        "(() => { window.saved = []; const make = URL.createObjectURL; "
+        "URL.createObjectURL = (blob) => { window.saved.push(blob); return make(blob); }; })()"
+    )
+    choose(browser, "q", data["models"][0]["model"])
+    browser.evaluate("document.getElementById('csv').click()")
+    text = browser.evaluate("window.saved[0].text()")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    cells = {
+        (score["task"], score["name"]): cell
+        for score in data["scores"]
+        for cell in score["cells"]
+        if cell["model"] == data["models"][0]["model"]
+    }
+    assert len(rows) == len(cells)
+    for row in rows:
+        cell = cells[row["task"], row["score"]]
+        assert float(row["value"]) == cell["value"]
+        assert row["model"] == cell["model"]
+        assert row["file"].endswith(".json")
+    browser.evaluate("document.getElementById('json').click()")
+    saved = json.loads(browser.evaluate("window.saved[1].text()"))
+    assert [model["model"] for model in saved["models"]] == [rows[0]["model"]]
+
+
+def test_without_a_script_the_whole_table_stands_there(page):
+    browser, url, data = page
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(url, 1280)
+    finally:
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert browser.evaluate("document.getElementById('controls').hidden") is True
+    heads = browser.evaluate(HEADS)
+    assert {score["id"] for score in data["scores"]} <= set(heads)
+    rows = browser.evaluate("document.querySelectorAll('#board tbody tr').length")
+    assert rows == MODELS
+
+
+def test_a_card_a_model_on_a_phone(page):
+    browser, url, _ = page
+    browser.open(url, 400)
+    assert browser.evaluate("document.forms[0].elements['benchmark'].value") != ""
+    assert browser.evaluate(OVERFLOW) == 400
+    assert browser.evaluate("document.scrollingElement.scrollHeight") < 400 * MODELS
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
+def test_the_page_can_be_read(page, width, dark):
+    browser, url, _ = page
+    browser.open(
+        "about:blank"
+    )  # else only the part behind # changes, and nothing is loaded
+    check_page(browser, f"{url}#open=gg_bbq&published=1", width, dark)
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_axe_finds_nothing(page, width):
+    axe = pytest.importorskip("axe_core_python", reason="pip install axe-core-python")
+    from importlib import resources
+
+    script = resources.files(axe).joinpath("axe.min.js").read_text(encoding="utf-8")
+    browser, url, _ = page
+    browser.open(f"{url}#open=eurogest&published=1", width)
+    browser.evaluate(
+        "document.querySelectorAll('details').forEach(d => { d.open = true; })"
+    )
+    browser.evaluate(f"{script}; 1")
+    found = browser.evaluate(
+        "axe.run().then(r => r.violations.map(v => [v.id, v.nodes[0].html]))"
+    )
+    assert found == []
