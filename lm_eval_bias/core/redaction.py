@@ -62,7 +62,7 @@ def address(text: str, found: list[Any] | None = None) -> str:
     >>> address("https://me:p@ss@host:8000/v1?sig=secret&version=2"), address("me:secret@host/v1")
     ('https://***@host:8000/v1?***', '***@host/v1')
     """
-    scheme, mark, rest = text.rpartition("://") if "://" in text else ("", "", text)
+    scheme, mark, rest = text.partition("://") if "://" in text else ("", "", text)
     user, at, place = rest.rpartition("@")
     place, behind, parameters = re.fullmatch(
         r"([^?#]*)([?#]?)(.*)", place, re.S
@@ -88,7 +88,8 @@ def _parts(text: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += c
-    return parts
+    # a mark without its other half would hide the names behind it
+    return text.split(",") if quoted or depth else parts
 
 
 def _text(text: str, found: list[Any], is_address: bool, is_flag: bool) -> str:

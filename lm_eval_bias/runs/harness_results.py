@@ -35,7 +35,13 @@ from lm_eval_bias.core.run_record import (
     RunRecord,
     SamplingUsed,
 )
-from lm_eval_bias.custom_metrics.score import Bounds, Estimate, ScoreSpec, undefined
+from lm_eval_bias.custom_metrics.score import (
+    Bounds,
+    Estimate,
+    Score,
+    ScoreSpec,
+    undefined,
+)
 from lm_eval_bias.runs import remarks, sample_logs
 from lm_eval_bias.runs.results_check import check_metadata, checked
 
@@ -135,7 +141,7 @@ def _scores(results: Facts, config: Facts, definition: Benchmark) -> dict[str, V
 def _check_range(value: Value, definition: Benchmark) -> None:
     high = value.high + ROUNDING
     if value.value > high:  # answers of some model families may push it above
-        known = call_plugin([], definition, definition.scores)
+        known: Sequence[Score] = call_plugin((), definition, definition.scores)
         largest = {score.name: score.largest for score in known}
         high = (largest.get(value.name) or value.high) + ROUNDING
     if value.value < value.low - ROUNDING or value.value > high:

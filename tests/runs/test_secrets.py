@@ -16,7 +16,7 @@ from tests.support.made_runs import edited, harness_folder
 
 pytest.importorskip("tenacity", reason="needs lm-eval[api]")
 
-KEY = "S3cret-0123456789"
+KEY = "S3cret-0123987654"
 RUN = ["run", "--tasks", "gg_bbq_group_terms_gen", "--limit", "2", "--apply_chat_template", "--model",
        "local-chat-completions", "--verbosity", "debug"]  # fmt: skip
 
@@ -59,15 +59,16 @@ ADDRESSES = {
     "a query": "http://HOST?sig=KEY",
     "another query": "http://HOST?code=KEY",
     "an encoded name": "http://HOST?%61pi_key=KEY&version=2",
-    "an encoded value": "http://HOST?key=S3cret%2D0123456789",
+    "an encoded value": "http://HOST?key=S3cret%2D0123987654",
     "a query without a name": "http://HOST?KEY",
+    "a query that holds an address": "http://HOST?sig=KEY&next=http://x",
     "two queries": "http://HOST?a=1;KEY?KEY",
     "a fragment": "http://HOST#access_token=KEY",
     "a password": "http://me:KEY@HOST",
     "a token as user": "http://KEY@HOST",
     "a password with an @": "http://me:p@KEY@HOST",
     "a password with a colon": "http://me:a:KEY@HOST",
-    "an encoded password": "http://me:S3cret%2D0123456789@HOST",
+    "an encoded password": "http://me:S3cret%2D0123987654@HOST",
     "no scheme": "me:KEY@HOST",
     "no scheme, a query": "HOST?sig=KEY",
 }
@@ -112,11 +113,11 @@ def spelt(words, host):
 
 def leaks(tmp_path, capfd):
     """Where a secret stands: streams, and all files' texts and names."""
-    found = [text for text in capfd.readouterr() if "0123456789" in text]
+    found = [text for text in capfd.readouterr() if "0123987654" in text]
     for path in tmp_path.rglob("*"):
-        if "0123456789" in str(path):
+        if "0123987654" in str(path):
             found.append(str(path))
-        elif path.is_file() and b"0123456789" in path.read_bytes():
+        elif path.is_file() and b"0123987654" in path.read_bytes():
             found.append(f"{path}: {path.read_bytes()[:200]!r}")
     return found
 
@@ -224,6 +225,14 @@ def test_a_name_of_a_cache_holds_no_secret():
     )
     assert here == there
     assert KEY not in here
+
+
+@pytest.mark.parametrize(
+    "text", ["name=O'Brien,api_key=KEY", "stop=[1,api_key=KEY", 'a=",api_key=KEY']
+)
+def test_half_a_pair_of_marks_hides_no_name(text):
+    assert "KEY" not in redaction.arguments(text)
+    assert "KEY" not in str(redaction.command(["--model_args", text]))
 
 
 PLAIN = ["max_tokens", "add_bos_token", "tokenizer", "think_end_token", "author", "prefix_token_id", "use_auth_token",
