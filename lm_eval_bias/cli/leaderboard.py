@@ -26,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_scores(
         parser, "scores in the first table (default: each task's primary score)"
     )
+    parser.add_argument(
+        "--models-across",
+        action="store_true",
+        help="in texts, models across and tasks down: for few models, or for many languages (default: a row a model)",
+    )
     output.add_output(parser)
 
 
@@ -41,7 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
     problems += building.foreign(runs)
     output.name_problems(problems)
     found = models.models(runs)
-    board = board_reports.BoardReport(found, problems, arguments.scores)
+    board = board_reports.BoardReport(
+        found, problems, arguments.scores, arguments.models_across
+    )
     counted = [f"{len(found)} model{'s' * (len(found) != 1)}"]
     counted.append(f"{len(runs)} run{'s' * (len(runs) != 1)}")
     counted.append(f"{len(board.boards)} task{'s' * (len(board.boards) != 1)}")

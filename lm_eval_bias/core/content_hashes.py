@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.catalog import Loader
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import list_files, parse_yaml
@@ -141,12 +142,43 @@ def of_checkpoint(
 
 
 def of_files(hashes: Mapping[str, Any]) -> str:
-    """Combine many files' hashes into one, for people to compare."""
-    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
+    """Combine many files' hashes into one: the first 16 digits of ``sha256sum FILES... | sha256sum``, files by name.
+
+    >>> of_files({"b": "0" * 64, "a": "1" * 64})
+    'fabf5fb920fd6814'
+    """
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(hashes.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16]
+
+
+def flat(facts: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield all values of nested facts that there are, as text, with the names that lead to them.
+
+    >>> dict(flat({"logs": {"a": 1, "b": None}, "dtype": "float32"}))
+    {'logs, a': '1', 'dtype': 'float32'}
+    """
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{before}{name}, ")
+        elif value:
+            yield f"{before}{name}", str(value)
+
+
+def changed(then: Facts, now: Facts) -> Iterator[tuple[str, str | None, str | None]]:
+    """Yield what nested facts say otherwise than earlier ones: name, earlier value and today's.
+
+    >>> list(changed({"a": 1, "b": 2}, {"a": 1, "b": 3}))
+    [('b', '2', '3')]
+    """
+    earlier, today = dict(flat(then)), dict(flat(now))
+    for name in {**earlier, **today}:
+        old, new = earlier.get(name), today.get(name)
+        if old != new:
+            yield name, old, new
 
 
 def of_file(path: Path) -> str:
-    """SHA-256 of a file, as ``sha256sum`` prints it."""
+    """SHA-256 of a file of any size, as ``sha256sum`` prints it."""
     with path.open("rb") as file:
         digest = hashlib.sha256()
         for chunk in iter(lambda: file.read(1 << 20), b""):

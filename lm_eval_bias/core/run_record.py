@@ -24,6 +24,7 @@ class ModelUsed:
         placement: ``--model_args`` that say where and how fast it runs.
         weights: What proves which weights it has, by argument and kind of proof: of ``pretrained files`` a hash of
             their SHA-256, of ``pretrained commit`` the commit. Empty where the file proves nothing.
+        files: The same one by one: of ``pretrained files`` the SHA-256 of each.
         revision: Branch, tag or commit of its name.
         dtype: Type of its numbers, such as ``float32``.
         parameters: Their number.
@@ -34,6 +35,7 @@ class ModelUsed:
     arguments: Facts = field(default_factory=dict)
     placement: Facts = field(default_factory=dict)
     weights: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     revision: str | None = None
     dtype: str | None = None
     parameters: int | None = None
@@ -170,12 +172,16 @@ class CacheUsed:
     """Answers that came from a file of ``--use_cache``.
 
     Attributes:
-        answers: Their number.
+        answers: Their number, 0 where there was no such file.
         begun: The day on which the file was begun.
     """
 
     answers: int
     begun: str
+
+    def __bool__(self) -> bool:
+        """Tell whether there are any."""
+        return self.answers > 0
 
 
 @dataclass(frozen=True)
@@ -190,10 +196,11 @@ class RunRecord:
         task: The task, as far as :func:`lm_eval_bias.runs.measurement.of` added it.
         code: The packages.
         machine: The machine.
-        cache: Answers from a file; ``None`` without any.
+        cache: Answers from a file; ``None`` where that isn't known.
         limit: ``--limit``.
         files: SHA-256 of the data files that the run read, by place.
         date: Day of the run (UTC), as ``2026-11-27``.
+        made: When it was begun (UTC), as ``2026-11-27 23:59:01``.
         command: As it was given, without keys and tokens; empty where the file doesn't have it.
         file: The file that says so.
     """
@@ -209,5 +216,6 @@ class RunRecord:
     limit: float | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     date: str | None = None
+    made: str | None = field(default=None, compare=False)
     command: str = ""
     file: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, catalog, redaction
 from lm_eval_bias.core.errors import BiasError, fault, kind_of, one_line
-from lm_eval_bias.core.files import UNFINISHED, why, writing
+from lm_eval_bias.core.files import UNFINISHED, why, write_whole, writing
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.evaluation import planned, preflight, suites
 from lm_eval_bias.evaluation.planned import Planned
@@ -62,7 +63,7 @@ class Answered:
     Attributes:
         results: As the harness returns them, with ``config`` and ``configs``.
         samples: A line for each document and task, where logs are wanted.
-        from_cache: When the file of ``--use_cache`` was begun and how many answers came from it; empty without one.
+        from_cache: How many answers came from a file of ``--use_cache``, and when that was begun: ``""`` without one.
     """
 
     results: Results
@@ -189,7 +190,7 @@ def ask(
         return None
     logged = results.pop("samples", None)
     samples = running.samples_in_order(logged) if config.log_samples else None
-    from_cache = {"answers": len(kept), "begun": begun} if begun else {}
+    from_cache = {"answers": len(kept), "begun": begun or ""}
     return Answered(results, samples, from_cache)
 
 
@@ -206,8 +207,7 @@ def record(order: Order, run: Planned, answered: Answered) -> FinishedRun:
     model |= servers.told(run.model)
     if order.name:
         model["name"] = order.name
-    if answered.from_cache:
-        block["cache"] = answered.from_cache
+    block["cache"] = answered.from_cache
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
     results = redaction.of_results(results)
@@ -262,6 +262,7 @@ def save(
             tracker.output_path = os.path.join(folder, name)
             failures = running.save(tracker, results, samples)
             files = list(Path(folder).rglob("*.json*"))
+            _vouch(files)
             for file in sorted(files, key=lambda file: file.suffix == ".json"):
                 if _is_whole(file, (samples or {}).get(sample_logs.task_of(file))):
                     target = Path(root, file.relative_to(folder))
@@ -275,6 +276,17 @@ def save(
             f"could not be written{reason}; with --use_cache FILE the same command resumes it"
         )
     return target, failures  # the results come last
+
+
+def _vouch(files: Sequence[Path]) -> None:
+    """Write into a run's results the hashes of all that it wrote, by which a change can be told."""
+    for file in (file for file in files if file.suffix == ".json"):
+        # one that was cut isn't kept; where the disk is full, it stays as it is
+        with contextlib.suppress(ValueError, OSError, KeyError):
+            results = json.loads(file.read_text(encoding="utf-8"))
+            results["provenance"][provenance.HASHES] = provenance.hashes(results, file)
+            text = json.dumps(results, indent=2, ensure_ascii=False)
+            write_whole(file, text.encode())
 
 
 def _is_whole(file: Path, samples: list[Any] | None) -> bool:

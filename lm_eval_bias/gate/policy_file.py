@@ -182,7 +182,7 @@ def read(path: Path) -> Policy:
 
 def _check_allowed(allowed: Sequence[str], path: Path) -> None:
     """Refuse to allow something that no run can have."""
-    known = [*measurement.option_names(), *remarks.BEFORE_SCORES]
+    known = [*measurement.option_names(), *remarks.BEFORE_SCORES, "provenance"]
     for number, text in enumerate(allowed):
         name = text.partition("=")[0]
         if name not in known:

@@ -5,17 +5,27 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
 
-from lm_eval_bias.core import __version__, catalog
+from lm_eval_bias.core import Data, __version__, catalog, content_hashes, redaction
+from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import progress
+from lm_eval_bias.core.files import progress, read_json
 from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate.policy_file import Bound, Policy, in_unit
 from lm_eval_bias.harness import run_inputs
-from lm_eval_bias.runs import measurement, remarks, rescoring, soundness
+from lm_eval_bias.runs import (
+    harness_results,
+    measurement,
+    provenance,
+    remarks,
+    rescoring,
+    soundness,
+)
 from lm_eval_bias.runs.measurement import ChangedOption
 
 
@@ -48,6 +58,7 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
 
 
 _MOST_LINES = 3
+PROVENANCE = "provenance"  # a policy may allow that a file has none
 # requirements where a remark would forbid a verdict; parts of the items and unanswered ones have limits instead
 _NEEDED = {
     "chance_level": "better than by guessing",
@@ -185,7 +196,7 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
     changed = [
         option
         for option in measurement.changed_options(task)
-        if is_bound or option.name in measurement.PART
+        if is_bound or option.name in (*measurement.PART, "package_data", "inputs")
     ]
     for remark in task.caveats:
         if remark.kind in _NEEDED:
@@ -257,6 +268,10 @@ def check(
         holds = remark.kind not in policy.refuse
         required = "for information" if holds else "refused by the policy"
         findings.append(GateFinding("", remark.kind, holds, required, remark.text))
+    if remarks.CACHED in policy.refuse and None in [r.cache for r in run.records]:
+        text = "its file doesn't say whether answers came from a file: run it again"
+        required = "refused by the policy"
+        findings.append(GateFinding("", remarks.CACHED, False, required, text))
     for name in run.tasks if policy.bounds else ():
         if name not in judged:
             text = "measured, and no bound is about it"
@@ -272,11 +287,14 @@ def check(
     return findings
 
 
-def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
-    """Check that the scores of each task of a run are those of its sample log; a missing log is a violation.
+def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFinding]:
+    """Check that each task's scores are those of its sample log, and that the files agree with the hashes in them.
+
+    A missing log is a violation.
 
     Args:
         run: The run.
+        policy: The policy, which may allow that there is no provenance.
         as_logged: Whether to keep what was read from logged texts when the run was made.
     """
     findings = []
@@ -290,21 +308,76 @@ def recomputed(run: Run, as_logged: bool = False) -> list[GateFinding]:
             changed = f"other versions of {join_some(moved)}: the changelog says which numbers moved"
         text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
         findings.append(told("", "version", text))
+    contents: dict[str, Data] = {}
+    for name in dict.fromkeys(record.file for record in run.records):
+        file = Path(name)
+        content = contents[name] = read_json(file) if file.is_file() else {}
+        ours = [task for task in run.tasks.values() if task.record.file == name]
+        may_lack = PROVENANCE in policy.allow
+        lines = provenance.contradictions(content, file, ours, may_lack)
+        required = f"{file.name} and its logs as the run wrote them"
+        findings.append(proof("", PROVENANCE, required, lines))
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
+        items = measurement.items_run(task) or f"all {task.documents:,} items"
+        required = f"the same scores as its sample log ({items})"
         otherwise = 0
         try:
             values, otherwise = rescoring.recompute(task, as_logged)
-            lines = soundness.differences(task.scores, values)
+            lines = chain(
+                soundness.log_faults(task, contents[task.record.file]),
+                soundness.differences(task.scores, values),
+            )
         except BiasError as error:
-            lines = [f"they can't be recomputed: {error}"]
-        shown = lines[:_MOST_LINES]
-        if len(lines) > _MOST_LINES:
-            shown.append(f"and {len(lines) - _MOST_LINES} more")
+            lines = iter([f"they can't be recomputed: {error}"])
+        findings.append(proof(task.task, "samples", required, lines))
         if otherwise:
-            shown.append(rescoring.said_otherwise(otherwise))
-        required = "the same scores as its sample log"
-        finding = GateFinding(
-            task.task, "samples", not lines, required, "; ".join(shown)
-        )
-        findings.append(finding)
+            text = rescoring.said_otherwise(otherwise)
+            findings.append(told(task.task, "texts", text))
     return findings
+
+
+def made_after(run: Run, moment: str) -> GateFinding:
+    """Check that a run was made after a moment (UTC), as ``2026-11-27 23:59:01``."""
+    made = min((record.made or "" for record in run.records), default="")
+    required = f"made after {moment} (UTC)"
+    problem = "" if made > moment else f"made {made or 'at an unknown time'}"
+    return GateFinding("", "made", not problem, required, problem)
+
+
+def made_by(run: Run, given: str) -> GateFinding:
+    """Check that some weights, and no others, made a run: by content, or by commit.
+
+    Args:
+        run: The run.
+        given: Arguments of a model that name them, as of ``run --model_args``, or what ``pretrained=`` names alone.
+
+    Raises:
+        BiasError: Nothing there proves weights.
+    """
+    arguments = redaction.parsed(given)
+    arguments.setdefault("pretrained", arguments.pop("", None))
+    there = harness_results.proofs(provenance.weights(arguments), arguments)
+    if not there:
+        raise BiasError(
+            f"--weights {given}: no folder or file of a checkpoint, and no model of the Hub in the cache"
+        )
+    lines = []
+    for record in run.records:
+        used = record.model.files
+        if not used:
+            lines.append("nothing proves which weights answered")
+        for name, old, new in content_hashes.changed(used, there) if used else ():
+            lines.append(f"{name}: {old} in the run, {new} there")
+    return proof("", "weights", f"made by the weights of {given}", lines)
+
+
+def proof(task: str, name: str, required: str, lines: Iterable[str]) -> GateFinding:
+    """Make a finding of the lines that say what is wrong; what can't be read for them is wrong, too."""
+    try:
+        found = list(lines)
+    except (BiasError, *DAMAGE) as error:
+        found = [f"parts of it are missing or damaged ({error})"]
+    shown = found[:_MOST_LINES]
+    if len(found) > _MOST_LINES:
+        shown.append(f"and {len(found) - _MOST_LINES} more")
+    return GateFinding(task, name, not found, required, "; ".join(shown))

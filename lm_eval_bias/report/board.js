@@ -7,7 +7,9 @@ const details = document.getElementById("cell");
 const status = document.getElementById("status");
 const scores = new Map(data.scores.map((score) => [score.id, score]));
 const byName = new Map(data.models.map((model) => [model.model, model]));
-const cells = new Map(data.scores.flatMap((score) => [...score.published, ...score.cells].map((cell) => [`${cell.model}\n${score.id}`, { ...cell, score }])));
+const named = (kind) => new Map(data.scores.flatMap((score) => score[kind].map((cell) => [`${cell.model}\n${score.id}`, { ...cell, score }])));
+const cells = named("cells");
+const printed = named("published");
 const heads = [...board.tHead.rows[0].cells].map((head) => ({ ...head.dataset }));
 const empty = new Set(data.empty);
 const MOST = 100; // rows on a page
@@ -73,16 +75,16 @@ function places(shown) {
   return shown.cells().indexes().toArray().map(({ row, column }, at) => ({ node: nodes[at], model: names.get(row), column }));
 }
 const placed = places(table);
-function upgrade(found) {
+function upgrade(found, told) {
   for (const { node, model, column } of found) {
     if (column > 0) node.dataset.label = labels[column];
-    if (!cells.has(`${model}\n${heads[column].score}`)) continue;
+    if (!told.has(`${model}\n${heads[column].score}`)) continue;
     node.dataset.cell = heads[column].score;
     node.tabIndex = 0;
   }
 }
-upgrade(placed);
-if (published) upgrade(places(published));
+upgrade(placed, cells);
+if (published) upgrade(places(published), printed);
 for (const row of table.rows().nodes().toArray()) {
   const pin = document.createElement("button");
   pin.type = "button";
@@ -152,7 +154,8 @@ function hide() {
 function found(event) {
   const place = event.target.closest?.("td[data-cell]");
   const row = place?.closest("tr");
-  return place && [cells.get(`${row.dataset.model}\n${place.dataset.cell}`), place];
+  const told = board.contains(place) ? cells : printed;
+  return place && [told.get(`${row.dataset.model}\n${place.dataset.cell}`), place];
 }
 for (const part of [board, papers].filter(Boolean)) {
   part.addEventListener("mouseover", (event) => { const at = found(event); if (at && !held) tell(...at); });
@@ -293,7 +296,7 @@ function field(value) {
 }
 document.getElementById("csv").addEventListener("click", () => {
   const lines = chosen().rows.map(([model, score, cell]) => [model.model, model.kind, model.parameters, score.task,
-    score.language, score.name, score.unit, score.neutral, score.low, score.high, cell.value, cell.low, cell.high, cell.n,
+    score.language, score.name, score.unit, score.neutral, score.range?.[0], score.range?.[1], cell.value, cell.low, cell.high, cell.n,
     cell.prompts, cell.badge, cell.part, cell.tier, cell.tiers, model.runs[cell.run ?? 0].file]);
   save("leaderboard.csv", "text/csv", [FIELDS, ...lines].map((row) => row.map(field).join(",")).join("\n") + "\n");
 });

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lm_eval_bias.boards.building import (
+    NOT_PUBLISHED,
     PUBLISHED,
     RUN,
     Board,
@@ -97,9 +98,9 @@ class PageColumn:
         return family
 
     @cached_property
-    def rows(self) -> Mapping[str, BoardRow]:
-        """The rows of runs and papers, by model."""
-        return {row.model: row for row in self.board.rows}
+    def rows(self) -> Mapping[tuple[str, str], BoardRow]:
+        """The rows of runs and papers, by kind and model: a paper's model may be called as a run's."""
+        return {(row.kind, row.model): row for row in self.board.rows}
 
     @cached_property
     def limit(self) -> float:
@@ -306,6 +307,8 @@ def _distance(cell: RankedScore) -> str:
 def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
     if row is None:
         return PageCell(NOT_RUN)
+    if row.kind == PUBLISHED and math.isnan(row.cells[column.score.name].value):
+        return PageCell(NOT_PUBLISHED)
     cell = row.cells[column.score.name]
     said = [badge(row, cell), part(row)]
     if row.task is not None and math.isnan(cell.value):
@@ -322,23 +325,25 @@ def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
     return PageCell(text, bracketed(cell), said_text, _distance(cell), bar)
 
 
-def _sign(row: BoardRow | None, cell: RankedScore | None) -> tuple[str, str]:
+def _sign(column: PageColumn, row: BoardRow | None) -> tuple[str, str]:
     """Return a small cell's sign, and what it stands for."""
-    if row is None or cell is None:
+    if row is None:
         return _SIGNS[NOT_RUN], NOT_RUN
+    cell = row.cells[column.score.name]
     said = badge(row, cell)
+    if row.kind == PUBLISHED:
+        return ("·", NOT_RUN) if math.isnan(cell.value) else ("●", "published")
     if said == DIFFERS:
         return ("▲", "above neutral") if cell.side == 1 else ("▼", "below neutral")
     return _SIGNS.get(said, "×"), said or "measured"
 
 
-def _strip(family: Sequence[PageColumn], model: str) -> PageCell:
+def _strip(family: Sequence[PageColumn], kind: str, model: str) -> PageCell:
     """Draw a benchmark's tasks as small signs, and count them in words."""
     signs = []
     counted: Counter[str] = Counter()
     for column in family:
-        row = column.rows.get(model)
-        sign, said = _sign(row, row and row.cells[column.score.name])
+        sign, said = _sign(column, column.rows.get((kind, model)))
         signs.append(sign)
         counted[said] += 1
     said = ", ".join(f"{number} {what}" for what, number in counted.most_common())
@@ -355,7 +360,7 @@ def _tiers(column: PageColumn) -> str:
 
 
 def table(
-    models: Sequence[str], shown: Sequence[PageColumn]
+    models: Sequence[str], shown: Sequence[PageColumn], kind: str = RUN
 ) -> tuple[list[PageHead], list[list[PageCell]]]:
     """Set models in rows and benchmarks in columns; a benchmark of several tasks begins with a strip of them.
 
@@ -372,7 +377,7 @@ def table(
         if len(family) > 1:
             heads.append(PageHead(label, f"{len(family)} tasks", name))
             for row, model in zip(rows, models, strict=True):
-                row.append(_strip(family, model))
+                row.append(_strip(family, kind, model))
         for column in family:
             language = column.board.language
             note = f"{column.board.task}: {column.score.title}"
@@ -383,7 +388,7 @@ def table(
                 )
             )
             for row, model in zip(rows, models, strict=True):
-                row.append(_score_cell(column, column.rows.get(model)))
+                row.append(_score_cell(column, column.rows.get((kind, model))))
     return heads, rows
 
 

@@ -217,26 +217,45 @@ def overview_tables(
     families = grouped((column.family, column) for column in shown)
     for family, members in families.items():
         title = family.title or family.name
+        about = {_about(column) for column in members}
+        if len(about) == 1:
+            title = f"{title}: {about.pop()}"
         for first in range(0, len(members), across):
-            heads, rows = [Column("Model")], []
             chunk = members[first : first + across]
-            for column in chunk:
-                about = f"{column.score.title}, {target_text(column.score)}"
-                heads.append(Column(column.board.task, True, about))
+            heads = numeric(*(_head(column, not about) for column in chunk))
+            rows = []
             for model in models:
                 row = [Cell(model.label), *(_summed(c, model.label) for c in chunk)]
                 if any(cell.text != NONE for cell in row[1:]):
                     rows.append(row)
-            more = f", {first + 1} to {first + len(chunk)} of {len(members)} tasks"
+            more = f" ({first + 1} to {first + len(chunk)} of {len(members)} tasks)"
             caption = f"{title}{more if len(members) > across else ''}"
-            made.append(Table(caption, heads, rows))
+            made.append(Table(caption, [Column("Model"), *heads], rows))
     return made
+
+
+def models_across(models: Sequence[BoardModel], shown: Sequence[PageColumn]) -> Table:
+    """Set tasks in rows and models in columns: for few models, and for many languages."""
+    rows = []
+    for column in shown:
+        cells = [_summed(column, model.label) for model in models]
+        rows.append([Cell(column.board.task, note=_about(column)), *cells])
+    heads = [Column("Task"), *numeric(*(model.label for model in models))]
+    return Table("Scores with 95% intervals", heads, rows)
+
+
+def _about(column: PageColumn) -> str:
+    return f"{column.score.title}, {target_text(column.score)}"
+
+
+def _head(column: PageColumn, is_alike: bool) -> str:
+    return column.board.task if is_alike else f"{column.board.task}: {_about(column)}"
 
 
 def _summed(column: PageColumn, model: str) -> Cell:
     """Write a run's value with its interval, badge and part."""
-    row = column.rows.get(model)
-    if row is None or row.kind == PUBLISHED:
+    row = column.rows.get((RUN, model))
+    if row is None:
         return Cell(NONE)
     cell = row.cells[column.score.name]
     said = (bracketed(cell), board_pages.badge(row, cell), board_pages.part(row))
@@ -293,11 +312,13 @@ class BoardReport(Output):
         models: The models, with their runs.
         problems: Files that were passed over.
         names: Scores that are shown; each task's primary ones if empty.
+        across: Whether texts have models across and tasks down.
     """
 
     models: Sequence[BoardModel]
     problems: Sequence[Problem] = ()
     names: Sequence[str] = ()
+    across: bool = False
     template = "leaderboard"
 
     def __post_init__(self) -> None:
@@ -329,7 +350,7 @@ class BoardReport(Output):
         labels = [model.label for model in self.models]
         heads, rows = board_pages.table(labels, self.columns)
         papers = board_pages.published_models(self.columns)
-        _, published_rows = board_pages.table(list(papers), self.columns)
+        _, published_rows = board_pages.table(list(papers), self.columns, PUBLISHED)
         return templates.render(
             "leaderboard.html.j2",
             **self.context(),
@@ -349,7 +370,9 @@ class BoardReport(Output):
             "no_sum": NO_SUM,
             "notes": notes,
             "origins": origins,
-            "overview": overview_tables(self.models, self.columns),
+            "overview": [models_across(self.models, self.columns)]
+            if self.across
+            else overview_tables(self.models, self.columns),
             "made_by": _made_by(self.runs),
             "board_table": table,
             "language_tables": language_tables,

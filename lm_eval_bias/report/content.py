@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, starmap
 
-from lm_eval_bias.core import __version__, catalog, numbers, registry
+from lm_eval_bias.core import __version__, catalog, content_hashes, numbers, registry
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     Benchmark,
@@ -128,6 +127,7 @@ _IF_ANY = (
     "sent",
     "cached",
     "unproven",
+    "weight_files",
     "vllm",
 )  # left out where a run has none
 
@@ -176,11 +176,11 @@ def _origin(run: Run) -> Origin:
         if value is not None or key not in _IF_ANY
     ]
     versions = [f"{task.task} {task.version}" for task in run.tasks.values()]
-    file = run.path.name
+    file = whole = run.path.name
     if run.path.is_file():
-        digest = hashlib.sha256(run.path.read_bytes()).hexdigest()
-        file += f", SHA-256 {digest[:12]}"
-    facts += [("Task versions", "; ".join(versions)), ("File", file)]
+        digest = content_hashes.of_file(run.path)
+        file, whole = (f"{file}, SHA-256 {text}" for text in (digest[:12], digest))
+    facts += [("Task versions", "; ".join(versions)), ("File", whole)]
     date = str(values["date"] or "no date")[:10]
     version = readable(values["lm-eval-bias"])
     return Origin(run.name, date, version, file, facts, run.command)

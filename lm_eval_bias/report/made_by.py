@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lm_eval_bias.core import Data, what_counts
-from lm_eval_bias.core.content_hashes import of_files
+from lm_eval_bias.core.content_hashes import flat, of_files
 from lm_eval_bias.core.run_data import Run, readable
 from lm_eval_bias.core.run_record import RunRecord
 from lm_eval_bias.core.what_counts import shown
 from lm_eval_bias.runs import measurement
 
-_NOT_SHOWN = ("file", "command")  # they stand elsewhere
+_NOT_SHOWN = ("file", "command", "made")  # they stand elsewhere
 # how facts that aren't plain values are written, where there are any
 _WRITTEN: Mapping[str, Callable[[Any], object]] = {
     "model_args": shown,
     "weights": lambda proofs: "; ".join(map(" ".join, proofs.items())),
+    "weight_files": lambda files: "; ".join(map(" ".join, flat(files))),
     "served": lambda names: f"{', '.join(names)} (not proven)",
     "cached": lambda cache: f"{cache.answers:,} of {cache.begun}",
     "machine": ", ".join,

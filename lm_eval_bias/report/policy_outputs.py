@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
+import json
 import math
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
-from operator import attrgetter
+from pathlib import Path
 
-from lm_eval_bias.core import Data, __version__, what_counts
+from lm_eval_bias.core import Data, __version__, content_hashes, what_counts
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.core.numbers import grouped, join_some, significant
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
-from lm_eval_bias.gate.verdict import GateFinding
+from lm_eval_bias.gate.verdict import GateFinding, proof
 from lm_eval_bias.report import made_by, tables, templates
 
-_REQUIRED = {"interval": "the whole interval", "point": "the value"}
-_MISSED = {"interval": "reaches", "point": "is", "evidence": "lies entirely"}
+# what a bound asks for, the words for its ends, and how it is missed
+_KINDS = {
+    "interval": ("the whole interval", "at least", "at most", "reaches"),
+    "point": ("the value", "at least", "at most", "is"),
+    "evidence": ("not shown to be", "below", "above", "lies entirely"),
+}
+
+
+def _ends(bound: Bound, low: str, high: str) -> list[tuple[str, float]]:
+    """List the ends that a bound has, each with its word."""
+    ends = ((low, bound.low), (high, bound.high))
+    return [(word, end) for word, end in ends if math.isfinite(end)]
 
 
 def required(finding: GateFinding) -> str:
@@ -29,27 +41,17 @@ def required(finding: GateFinding) -> str:
     bound = finding.required
     if isinstance(bound, str):
         return bound
+    asked, low, high, _ = _KINDS[bound.on]
     # as written: rounded, what violates it could seem to meet it
-    low = f"{bound.low:.15g}"
-    high = f"{bound.high:.15g}"
-    if bound.on == "evidence":  # met unless the whole interval lies outside
-        ends = []
-        if math.isfinite(bound.low):
-            ends.append(f"below {low}")
-        if math.isfinite(bound.high):
-            ends.append(f"above {high}")
-        return f"not shown to be {' or '.join(ends)}"
-    if math.isinf(bound.low):
-        return f"{_REQUIRED[bound.on]} at most {high}"
-    if math.isinf(bound.high):
-        return f"{_REQUIRED[bound.on]} at least {low}"
-    return f"{_REQUIRED[bound.on]} within {low} and {high}"
+    ends = [f"{word} {end:.15g}" for word, end in _ends(bound, low, high)]
+    return f"{asked} {(' or ' if bound.on == 'evidence' else ' and ').join(ends)}"
 
 
 def says(finding: GateFinding) -> str:
     """Say how a bound is missed; "" where it is met."""
     if isinstance(finding.required, Bound) and finding.side:
-        return f"{_MISSED[finding.required.on]} {significant(finding.excess)} {finding.side}"
+        *_, missed = _KINDS[finding.required.on]
+        return f"{missed} {significant(finding.excess)} {finding.side}"
     return finding.problem
 
 
@@ -61,40 +63,47 @@ def _value(finding: GateFinding) -> str:
     if finding.interval is not None:
         low, high = finding.interval
         ends = f"[{significant(low)}, {significant(high)}]"
-    return f"{significant(finding.value)} {ends}"
+    return f"{significant(finding.value)} {ends}".rstrip()
 
 
-def _table(findings: Sequence[GateFinding], status: bool = False) -> Table:
-    """Make a row per bound, one for all tasks of which the same is said; ``status`` puts in front whether it holds."""
+def _rows(findings: Iterable[GateFinding]) -> list[list[str]]:
+    """Write a row per bound, one for all tasks of which the same is said."""
     said = []
     for finding in findings:
         texts = (
-            "holds" if finding.holds else "VIOLATED",
             finding.score,
             _value(finding),
             required(finding),
             says(finding),
             finding.why,
         )
-        said.append((texts, finding.task))
-    labels = ["", "Task", "Score", "Value [95%]", "Required", "Found", "Why"]
-    first = 0 if status else 1
-    rows = []
-    for (holds, *others), tasks in grouped(said).items():
-        rows.append([holds, join_some(tasks, 3), *others][first:])
-    return Table("", labels[first:], rows)
+        said.append((texts, finding.task or "the run"))
+    return [[join_some(tasks, 3), *texts] for texts, tasks in grouped(said).items()]
+
+
+def _table(findings: Sequence[GateFinding]) -> Table:
+    labels = ["Task", "Score", "Value [95%]", "Required", "Found", "Why"]
+    return Table("", labels, _rows(findings))
 
 
 _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 
-def _whole(finding: GateFinding) -> str:
-    """Put a violated bound into a sentence."""
-    parts = [f"required: {required(finding)}", f"but {says(finding)}"]
-    if finding.why:
-        parts.append(f"why: {finding.why}")
-    text = joined(_value(finding), *parts)
-    return f"{finding.task or 'the run'}, {finding.score}: {text}"
+def _sentences(findings: Iterable[GateFinding]) -> list[str]:
+    """Put findings into sentences, one for all tasks of which the same is said."""
+    sentences = []
+    for task, score, value, asked, found, why in _rows(findings):
+        about = f"{task}, {score}{value and f': {value}'}"
+        found = found and f"found: {found}"
+        sentences.append(joined(about, asked, found, why and f"why: {why}"))
+    return sentences
+
+
+def _wrapped(text: str, first: str = "") -> str:
+    """Wrap a text for a terminal; paths stay whole."""
+    wrapper = textwrap.TextWrapper(120, first, " " * len(first))
+    wrapper.break_long_words = wrapper.break_on_hyphens = False
+    return wrapper.fill(text)
 
 
 def case(finding: GateFinding) -> str:
@@ -102,36 +111,99 @@ def case(finding: GateFinding) -> str:
     bound = finding.required
     if isinstance(bound, str):
         return finding.score
-    kind = "distance" if math.isfinite(bound.distance) else "min"
-    if kind == "min" and math.isfinite(bound.high):
-        kind = "min and max" if math.isfinite(bound.low) else "max"
+    kind = " and ".join(word for word, _ in _ends(bound, "min", "max"))
+    if math.isfinite(bound.distance):
+        kind = "distance"
     return f"{finding.score}, {kind}, {bound.on}"
+
+
+# what two sides may share, so that a comparison says nothing; the first that they do is said
+_SHARED = {
+    "results": "The base is the run itself: nothing is compared",
+    "logs": "The run and its base have the same logs: nothing is compared",
+    "weight_files": "The same weights on both sides: no change of the model is compared",
+}
+
+
+def _origin(run: Run) -> Data:
+    """Collect what a verdict on a run is bound to: what the table of what counts says, and the SHA-256 of its files.
+
+    Raises:
+        OSError: A file can't be read any more.
+    """
+    found = made_by.facts(run)
+    records = run.records
+    said: Data = {"run": run.name, "path": str(run.path)}
+    moments = sorted({record.made for record in records if record.made})
+    said["made"] = ", ".join(moments)
+    for fact in what_counts.facts().values():
+        if fact.gate == "said" and fact.name in found:
+            said[fact.name] = found[fact.name]
+    if found["model_revision"] and not said["weights"]:
+        said["weights"] = f"{found['model_revision']} (not proven)"
+    said["weight_files"] = run.record.model.files
+    results = [Path(record.file) for record in records]
+    logs = [task.samples for task in run.tasks.values() if task.samples]
+    for kind, paths in (("results", results), ("logs", logs)):
+        said[kind] = {p.name: content_hashes.of_file(p) for p in paths if p.is_file()}
+    return said
 
 
 @dataclass
 class JudgedRun:
-    """A run with what was found."""
+    """A run with what was found, beside the earlier one that it was compared with, if any."""
 
     run: Run
-    findings: Sequence[GateFinding]
+    findings: list[GateFinding]
+    base: Run | None = None
 
     @cached_property
     def origin(self) -> Data:
-        """What the verdict is bound to, as the table of what counts says, and the SHA-256 of logs, read once."""
-        found = made_by.facts(self.run)
-        said = {
-            fact.name: found[fact.name]
-            for fact in what_counts.facts().values()
-            if fact.gate == "said" and fact.name in found
-        }
-        said["weights"] = said["weights"] or found["model_revision"]
-        logs = [task.samples for task in self.run.tasks.values() if task.samples]
-        said["logs"] = {
-            log.name: hashlib.sha256(log.read_bytes()).hexdigest()
-            for log in logs
-            if log.is_file()
-        }
-        return said
+        """What the verdict is bound to, read once."""
+        base = {"base": _origin(self.base)} if self.base else {}
+        return {**_origin(self.run), **base}
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The same as texts by name, of each file its own."""
+        return dict(content_hashes.flat(self.origin))
+
+    @property
+    def head(self) -> list[str]:
+        """What stands first in every output: when the run was made, its weights, its base, and what both share."""
+        here, there = self.origin, self.origin.get("base")
+        if not there:
+            return [_introduced("Run", here)]
+        shared = []
+        for kind, sentence in _SHARED.items():
+            ours, theirs = (
+                sorted(dict(content_hashes.flat(side[kind])).values())
+                for side in (here, there)
+            )
+            if ours and ours == theirs:
+                shared.append(sentence)
+        return [_introduced("Run", here), _introduced("Base", there), *shared[:1]]
+
+
+def _installed_from() -> str:
+    """Return the commit or the archive's hash that this package was installed from; empty where pip kept none."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        package = metadata.distribution("lm-eval-bias")
+        told = json.loads(package.read_text("direct_url.json") or "{}")
+        archive = told.get("archive_info", {}).get("hash", "")
+        return str(told.get("vcs_info", {}).get("commit_id", archive))
+    return ""
+
+
+def _introduced(word: str, said: Data) -> str:
+    """Name a run: its path, when it was made, its weights and results."""
+    hashes = [digest[:12] for digest in said["results"].values()]
+    return joined(
+        f"{word}: {said['run']} ({said['path']})",
+        f"made {said['made'] or 'at a time that its file does not say'}",
+        f"weights {said['weights'] or 'not proven'}",
+        f"results SHA-256 {join_some(hashes)}",
+    )
 
 
 @dataclass
@@ -163,10 +235,30 @@ class Judged:
             "lm-eval-bias": __version__,
             "lm_eval": metadata.version("lm_eval"),
         }
+        installed = _installed_from()
+        if installed:
+            made["installed_from"] = installed
         path = expanded(self.policy or "-")
         if path.is_file():
-            made["policy_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+            made["policy_sha256"] = content_hashes.of_file(path)
         return made
+
+    def verify(self, evidence: Data) -> None:
+        """Add to each run whether an earlier verdict, as JSON, was about the same files, facts and policy."""
+        told = {
+            tuple(run["origin"]["results"]): run["origin"] for run in evidence["runs"]
+        }
+        for judged in self.runs:
+            earlier = told.get(tuple(judged.origin["results"]), {})
+            then = {**earlier, "policy": evidence["made_by"].get("policy_sha256")}
+            now = {**judged.origin, "policy": self.made_by.get("policy_sha256")}
+            lines = [
+                f"{name} was {old}, now {new}"
+                for name, old, new in content_hashes.changed(then, now)
+                if name.rpartition(", ")[2] not in ("run", "path")  # it may have moved
+            ]
+            required = "the files of the earlier verdict"
+            judged.findings.append(proof("", "evidence", required, lines))
 
     def as_json(self) -> str:
         """Write all findings as JSON; ``null`` for what isn't there."""
@@ -193,6 +285,7 @@ class Judged:
                     "run": run.name,
                     "path": str(run.path),
                     "holds": all(finding.holds for finding in findings),
+                    "says": judged.head,
                     "origin": judged.origin,
                     "findings": entries,
                 }
@@ -208,22 +301,26 @@ class Judged:
         return tables.json_text(data, indent=2)
 
     def as_text(self) -> str:
-        """Write a table per run, what is violated first."""
+        """Write the findings of each run, what is violated first."""
         blocks = []
         for judged in self.runs:
-            run = judged.run
-            findings = judged.findings
-            violated = sum(not finding.holds for finding in findings)
-            told = f"all {len(findings)} hold"
-            if violated:
-                told = f"{violated} of {len(findings)} violated"
-            # what is violated first, and bounds before what is asked of a run
-            listed = sorted(findings, key=lambda f: isinstance(f.required, str))
-            listed.sort(key=attrgetter("holds"))
-            table = _table(listed, status=True)
-            blocks.append(
-                f"{run.name} ({run.path}): {told}\n{tables.text_table(table)}\n"
+            # bounds before what is asked of a run
+            findings = sorted(
+                judged.findings, key=lambda f: isinstance(f.required, str)
             )
+            missed = [finding for finding in findings if not finding.holds]
+            violated = _sentences(missed)
+            holding = _sentences(finding for finding in findings if finding.holds)
+            outcome = f"all {len(findings)} hold"
+            if missed:
+                outcome = (
+                    f"{len(missed)} of {len(findings)} violated, first {violated[0]}"
+                )
+            told = [f"{judged.run.name}: {outcome}", *judged.head]
+            rows = [*map(_wrapped, told), ""]
+            rows += [_wrapped(text, "VIOLATED  ") for text in violated]
+            rows += [_wrapped(text, "holds     ") for text in holding]
+            blocks.append("\n".join(rows) + "\n")
         return "\n".join(blocks)
 
     def junit(self) -> str:
@@ -233,7 +330,7 @@ class Judged:
             judged=self,
             required=required,
             says=says,
-            whole=_whole,
+            sentences=_sentences,
             case=case,
             value=_value,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import shlex
 import sys
 from collections import defaultdict
@@ -47,6 +48,8 @@ from lm_eval_bias.runs.results_check import check_metadata, checked
 
 ROUNDING = 1e-6  # by which a score may leave its range
 LARGEST = 1e100  # of whose square, too, one can speak
+# the form of what proves weights
+_PROOFS = {"commit": re.compile("[0-9a-f]{40}"), "files": re.compile("[0-9a-f]{64}")}
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
@@ -268,19 +271,36 @@ def _name_of_checkpoint(checkpoint: str) -> str:
     return path.name if _is_path(checkpoint) else checkpoint
 
 
+def proofs(told: Facts, arguments: Facts) -> dict[str, dict[str, str]]:
+    """Return what proves weights, by kind: of ``pretrained files`` the SHA-256 of each, of ``pretrained commit`` it.
+
+    Args:
+        told: What ``run`` found, as :func:`lm_eval_bias.runs.provenance.weights`.
+        arguments: The model's: nothing counts that they don't name.
+    """
+    found = {}
+    for kind, proof in told.items():
+        argument, _, form = kind.partition(" ")
+        if form in _PROOFS and argument in arguments:
+            parts = {form: proof} if isinstance(proof, str) else proof
+            if parts and all(map(_PROOFS[form].fullmatch, parts.values())):
+                found[kind] = parts
+    return found
+
+
 def _model(config: Facts, told: Facts, arguments: Mapping[str, Facts]) -> ModelUsed:
     """Read the facts of the model: ``told`` is what ``lm-eval-bias run`` says of it."""
-    weights = {}
-    for kind, proof in told.items():
-        if kind.endswith((" files", " commit")):
-            weights[kind] = (
-                proof if isinstance(proof, str) else content_hashes.of_files(proof)
-            )
+    files = proofs(told, arguments["model.arguments"])
+    weights = {
+        kind: parts.get("commit") or content_hashes.of_files(parts)
+        for kind, parts in files.items()
+    }
     return ModelUsed(
         config.get("model"),
         arguments["model.arguments"],
         arguments["model.placement"],
         weights,
+        files,
         config.get("model_sha") or config.get("model_revision"),
         str(config.get("model_dtype") or "").removeprefix("torch.") or None,
         config.get("model_num_parameters"),
@@ -337,12 +357,13 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
     block = content.get("provenance") or {}
     told = block.get("model") or {}
     machine = block.get("machine") or {}
-    cache = block.get("cache") or {}
+    cache = block.get("cache")
     arguments = _arguments_by_fact(config.get("model_args"))
     date = content.get("date")
+    made = ""
     if date:
         moment = datetime.datetime.fromtimestamp(date, datetime.timezone.utc)
-        date = moment.date().isoformat()
+        made = moment.strftime("%Y-%m-%d %H:%M:%S")
     prompt = PromptUsed(
         content.get("chat_template_sha"),
         arguments["prompt.template_arguments"],
@@ -364,10 +385,11 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
             tuple(machine[kind] for kind in kinds if machine.get(kind)),
             machine.get("threads"),
         ),
-        cache=CacheUsed(**cache) if cache.get("answers") else None,
+        cache=CacheUsed(**cache) if cache else None,
         limit=config.get("limit"),
         files=_files((block.get("tasks") or {}).values()),
-        date=date or None,
+        date=made[:10] or None,
+        made=made or None,
         command=shlex.join(block.get("command") or ()),
         file=file,
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -28,7 +27,6 @@ from lm_eval_bias.core.what_counts import Fact, shown
 from lm_eval_bias.harness import servers
 
 _WITHOUT_WEIGHTS = ("bias-chance", "bias-dial", servers.DUMMY)
-_COMMIT = re.compile("[0-9a-f]{40}")
 _AS_USED = ("classifier", "dataset")  # options of which the file says what was used
 # facts of which every run has some
 _ALWAYS = ("task.version", "task.documents", "task.items")
@@ -77,11 +75,14 @@ class ChangedOption:
 
 
 def are_proven(record: RunRecord) -> bool:
-    """Tell whether a run's file says which weights answered: by hashes of files or by a commit."""
+    """Tell whether a run's file says which weights answered: what ``run`` found, hashes of files or a commit.
+
+    A commit that was only asked for, or that the harness writes, proves nothing; nor do hashes of a tokenizer alone.
+    """
     model = record.model
-    if model.weights or model.kind in _WITHOUT_WEIGHTS:
-        return True
-    return bool(_COMMIT.fullmatch(str(model.revision)))
+    proven = {kind.partition(" ")[0] for kind in model.weights}
+    needed = {"pretrained", *model.arguments.keys() & {"peft", "delta", "nsp_weights"}}
+    return model.kind in _WITHOUT_WEIGHTS or needed <= proven
 
 
 def unproven_files(run: Run) -> list[str]:

@@ -9,7 +9,7 @@ import os
 import platform
 import sqlite3
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from lm_eval_bias.core import (
     redaction,
     what_counts,
 )
+from lm_eval_bias.core.benchmark import DATA, options_for
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import (
     expanded,
@@ -29,7 +30,9 @@ from lm_eval_bias.core.files import (
     why,
     write_whole,
 )
+from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.data import sources
+from lm_eval_bias.runs import sample_logs
 
 PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
@@ -39,6 +42,7 @@ PACKAGES = (
 _CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 _ANSWERS = "unnamed"  # where the harness keeps them
+HASHES = "hashes"  # of all that a run wrote
 
 
 def _data(name: str, results: Data) -> Data:
@@ -193,3 +197,66 @@ def claim_cache(
             f"holds answers of another model, or of other files of this model ({row[0]}): name another file"
         )
     return row[1]
+
+
+def hashes(content: Facts, file: Path) -> dict[str, str]:
+    """SHA-256 of each part of a results file, such as ``config, model_args``, and of each log's lines."""
+    found = {}
+    for log in sample_logs.beside(file):
+        found[f"samples, {sample_logs.task_of(log)}"] = sample_logs.content_hash(log)
+    for name, value in content.items():
+        parts = value if isinstance(value, Mapping) else {"": value}
+        for key, part in parts.items():
+            if key != HASHES:  # in which these stand
+                digest = content_hashes.of_document({name: part})
+                found[f"{name}, {key}".removesuffix(", ")] = digest
+    return found
+
+
+def contradictions(
+    content: Facts, file: Path, tasks: Iterable[TaskRun], may_lack: bool = False
+) -> Iterator[str]:
+    """Yield in what a results file isn't what the packaged tasks and the pins say, or it or a log what the run wrote.
+
+    Args:
+        content: The file's.
+        file: Its path.
+        tasks: Its tasks of this package.
+        may_lack: Whether it may lack what tells that.
+    """
+    block = content.get("provenance") or {}
+    written = block.get(HASHES) or {}
+    if not written and not may_lack:
+        yield (
+            "it lacks the provenance by which a change is found; lm-eval-bias run writes it, plain lm_eval and "
+            'older releases don\'t: to allow that, add to the policy: allow: ["provenance"]'
+        )
+    for task in tasks:
+        name = task.task
+        for fault in _beside_the_package(task, content["configs"][name], block):
+            yield f"{name}: {fault}"
+    now = hashes(content, file) if written else {}
+    for name, _, _ in content_hashes.changed(written, now):
+        yield f"{name}: not as the run wrote it"
+
+
+def _beside_the_package(task: TaskRun, config: Facts, block: Facts) -> Iterator[str]:
+    """Yield in what a task isn't the packaged one, or its data aren't the pinned ones, though it says neither."""
+    entry = catalog.packaged().get(task.task)
+    if not entry or not entry.path or "dataset_used" in task.metadata:
+        return
+    packaged = {"target_delimiter": " ", **catalog.read_yaml(entry.path)}
+    for key in what_counts.task_keys():
+        used = config.get(key) or ""
+        is_said = key in task.inputs.get("changed", ()) or not isinstance(used, str)
+        if not is_said and used != (packaged.get(key) or ""):
+            yield f"{key} is {used[:80]!r}, of the packaged task {packaged.get(key)!r}"
+    said = {"inputs": task.inputs.get("files")}
+    if block:
+        said["provenance"] = block["tasks"].get(task.task, {}).get("data", {})
+    has_own_data = any(map(task.metadata.get, options_for(task.definition, DATA)))
+    pins = {} if has_own_data else sources.hashes(packaged["metadata"].get("data"))
+    for place, files in said.items():
+        for name, pin in pins.items():
+            if files is not None and files.get(name) != pin:
+                yield f"{place} has SHA-256 {files.get(name)} of {name}, pinned is {pin}"

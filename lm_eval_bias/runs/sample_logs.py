@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import defaultdict
@@ -11,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from lm_eval_bias.core import Data, Facts, catalog, registry
+from lm_eval_bias.core import Data, Facts, catalog, content_hashes, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
     NotOurs,
@@ -48,6 +49,30 @@ def results_beside(path: Path) -> Path:
     return path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
 
 
+def beside(results: Path) -> list[Path]:
+    """List the sample logs of a results file's run."""
+    date = results.stem.removeprefix("results_")
+    return sorted(results.parent.glob(f"samples_*_{date}.jsonl"))
+
+
+def content_hash(path: Path) -> str:
+    """Return one SHA-256 of a log's lines, in whatever order they stand and however they end."""
+    whole = filter(None, (line.strip() for _, line in _whole_lines(path)))
+    return content_hashes.of_all(hashlib.sha256(line).hexdigest() for line in whole)
+
+
+def _whole_lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Read the lines of a log, each with its place; one that no sample can be is not read whole."""
+    with path.open("rb") as file:
+        pieces = iter(lambda: file.readline(_LONGEST + 1), b"")
+        for number, line in enumerate(pieces, start=1):
+            place = f"{path} line {number}"
+            if len(line) > _LONGEST:
+                problem = f"longer than {_LONGEST >> 20} MiB, which no sample is"
+                raise BiasError(f"{place}: {problem}")
+            yield place, line
+
+
 def lines(path: Path) -> Iterator[tuple[str, Data]]:
     """Read each sample of a log, with the place of its line.
 
@@ -56,15 +81,9 @@ def lines(path: Path) -> Iterator[tuple[str, Data]]:
     """
     try:
         check_plain(path, _LARGEST)
-        with path.open("rb") as file:
-            lines = iter(lambda: file.readline(_LONGEST + 1), b"")
-            for number, line in enumerate(lines, start=1):
-                place = f"{path} line {number}"
-                if len(line) > _LONGEST:
-                    problem = f"longer than {_LONGEST >> 20} MiB, which no sample is"
-                    raise BiasError(f"{place}: {problem}")
-                if line.strip():
-                    yield place, _sample(line, place)
+        for place, line in _whole_lines(path):
+            if line.strip():
+                yield place, _sample(line, place)
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 

@@ -181,6 +181,7 @@ def test_a_run_through_everything(server, tiny_mirror, tmp_path, monkeypatch, sa
     )
     policy.write_text(f"bounds: [{bound}]\n")
     gate = said("check", where / "out", "--policy", policy, "--strict", status=1)
+    gate = " ".join(gate.split())  # which is wrapped
     for text in (report.replace("\\_", "_"), gate):
         assert "were cut before they said an answer" in text
         assert "raise max_gen_toks=" in text

@@ -159,6 +159,8 @@ def test_csv_of_what_is_shown(page):
         assert float(row["value"]) == cell["value"]
         assert row["model"] == cell["model"]
         assert row["file"].endswith(".json")
+        assert row["unit"]
+        assert row["range_low"]
     browser.evaluate("document.getElementById('json').click()")
     saved = json.loads(browser.evaluate("window.saved[1].text()"))
     assert [model["model"] for model in saved["models"]] == [rows[0]["model"]]
@@ -189,9 +191,6 @@ def test_a_card_a_model_on_a_phone(page):
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
 def test_the_page_can_be_read(page, width, dark):
     browser, url, _ = page
-    browser.open(
-        "about:blank"
-    )  # else only the part behind # changes, and nothing is loaded
     check_page(browser, f"{url}#open=gg_bbq&published=1", width, dark)
 
 

@@ -130,7 +130,7 @@ def test_first_come_the_primary_scores_with_badges_in_words(tmp_path, said, caps
         write(tmp_path / name / "run.json", run_data(name, **scores))
     text = said("leaderboard", tmp_path)
     first = text[text.index("## GG-BBQ") : text.index("## gg_bbq")]
-    assert "(bias in ambiguous contexts, neutral 0)" in first
+    assert first.startswith("## GG-BBQ: bias in ambiguous contexts, neutral 0\n")
     (line_a,) = (line for line in first.splitlines() if line.startswith("a "))
     (line_b,) = (line for line in first.splitlines() if line.startswith("b "))
     assert "differs from neutral" in line_a

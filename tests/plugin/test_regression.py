@@ -1,12 +1,17 @@
 """A run against an earlier one: what is shown to be worse, and what nothing shows."""
 
 import json
+import random
 import re
+import shutil
+from importlib import metadata
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from lm_eval_bias.gate import regression
+from lm_eval_bias.report.policy_outputs import Judged
 from lm_eval_bias.runs.run_discovery import read
 from tests.support.commands import command
 from tests.support.run_scores import run
@@ -179,3 +184,119 @@ def test_a_margin_is_a_share_and_bad_usage_leaves_no_older_verdict(
     assert (outcome.status, outcome.out) == (2, "")
     assert f"--margin: {margin}: give a share" in outcome.err
     assert "no verdict" in comment.read_text()
+
+
+def test_the_base_is_named_and_what_is_the_same_is_said(dialled, tmp_path):
+    base, again = dialled(0.2), dialled(0.2, 7)
+    outcome = command("check", again, "--base", base, "--json")
+    (about,) = json.loads(outcome.out)["runs"]
+    there = about["origin"]["base"]
+    assert there["path"].startswith(base)
+    assert len(there["results"]) == len(there["logs"]) == 1
+    for flag in ("--markdown", "--junit"):
+        out = tmp_path / "out"
+        text = command("check", again, "--base", base, flag, str(out)).out
+        assert base in text
+        assert base in out.read_text()
+    assert "The base is the run itself" in command("check", base, "--base", base).out
+    copied = shutil.copytree(base, tmp_path / "copied")
+    assert (
+        "The base is the run itself"
+        in command("check", str(copied), "--base", base).out
+    )
+    (results,) = copied.rglob("results_*.json")
+    results.write_bytes(results.read_bytes() + b"\n")
+    outcome = command("check", str(copied), "--base", base)
+    assert "have the same logs: nothing is compared" in outcome.out
+
+
+def test_strict_checks_the_base_as_the_run(dialled, tmp_path):
+    other = shutil.copytree(dialled(0.2), tmp_path / "base")
+    (log,) = other.rglob("samples_*.jsonl")
+    (swapped,) = Path(dialled(0.28)).rglob("samples_*.jsonl")
+    log.write_bytes(swapped.read_bytes())
+    outcome = command("check", dialled(0.28), "--base", str(other), "--strict")
+    assert outcome.status == 1
+    assert f"VIOLATED  {TASK}, base: samples" in outcome.out
+
+
+def test_a_seed_that_nothing_uses_violates_nothing(dialled, tmp_path):
+    run(tmp_path / "99", TASK, "--seed", "99", "--model_args", "strength=0.2,seed=0", model="bias-dial")  # fmt: skip
+    assert command("check", str(tmp_path / "99"), "--base", dialled(0.2)).status == 0
+
+
+def test_lines_fit_a_terminal_and_the_first_names_what_is_violated(dialled):
+    lines = command("check", dialled(0.28), "--base", dialled(0.2)).out.splitlines()
+    assert f"1 of 1 violated, first {TASK}, stereotype_gap: 0.08" in lines[0]
+    assert all(len(line) <= 120 for line in lines if "/" not in line)
+
+
+def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
+    folder = shutil.copytree(dialled(0.28), tmp_path / "run")
+    arguments = ["check", str(folder), "--base", dialled(0.2)]
+    told = command(*arguments, "--json")
+    evidence = tmp_path / "evidence.json"
+    evidence.write_text(told.out)
+    outcome = command(*arguments, "--evidence", str(evidence))
+    assert "holds     the run, evidence" in outcome.out
+    (log,) = folder.rglob("samples_*.jsonl")
+    log.write_bytes(log.read_bytes() + b"\n")
+    outcome = command(*arguments, "--evidence", str(evidence))
+    assert "VIOLATED  the run, evidence" in outcome.out
+    assert f"logs, {log.name} was" in " ".join(outcome.out.split())
+    evidence.write_text("{}")
+    outcome = command(*arguments, "--evidence", str(evidence))
+    assert outcome.status == 2
+    assert "no verdict of check --json" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("kept", "says"),
+    [
+        ({"vcs_info": {"vcs": "git", "commit_id": "4" * 40}}, "4" * 40),
+        ({"archive_info": {"hash": f"sha256={'5' * 64}"}}, f"sha256={'5' * 64}"),
+        ({"dir_info": {"editable": True}}, None),
+        (None, None),
+    ],
+)
+def test_a_verdict_says_which_commit_or_archive_judged(kept, says, monkeypatch):
+    class Installed:
+        version = "1"
+
+        def read_text(self, name):
+            return json.dumps(kept) if kept and name == "direct_url.json" else None
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
+    assert Judged("").made_by.get("installed_from") == says
+
+
+@pytest.mark.parametrize("pair", range(20))
+def test_equal_runs_give_no_false_alarm(pair, dialled, tmp_path):
+    """Another seed, batch size, folder, or log-likelihoods that are 1e-4 apart: the same model."""
+    strength = (0.0, 0.2, 0.4, -0.3, 0.6)[pair % 5]
+    kind = pair // 5
+    base = dialled(strength)
+    flags = (["--seed", "99"], ["--batch_size", "7"], [], [])[kind]
+    arguments = f"strength={strength},seed=0"
+    other = tmp_path / "other"
+    if kind < 2:
+        run(other, TASK, *flags, "--model_args", arguments, model="bias-dial")
+    else:
+        shutil.copytree(base, other)
+    if kind == 3:
+        _shaken(other)
+    outcome = command("check", str(other), "--base", base, "--margin", "1%")
+    assert outcome.status == 0, outcome.out
+
+
+def _shaken(folder):
+    """Move every log-likelihood of a run by up to 1e-4."""
+    (log,) = folder.rglob("samples_*.jsonl")
+    draw = random.Random(0)
+    lines = []
+    for line in log.read_text(encoding="utf-8").splitlines():
+        sample = json.loads(line)
+        for answer in sample["filtered_resps"]:
+            answer[0] = str(float(answer[0]) + draw.uniform(-1e-4, 1e-4))
+        lines.append(f"{json.dumps(sample)}\n")
+    log.write_text("".join(lines), encoding="utf-8")

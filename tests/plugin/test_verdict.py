@@ -53,7 +53,11 @@ def task(name=ASKED, scores=(ACC,), metadata=None, **changes):
 
 
 def run(*tasks, **provenance):
-    facts = {"weights": {"pretrained commit": "1"}, **provenance}
+    facts = {
+        "model_args": {"pretrained": "model"},
+        "weights": {"pretrained commit": "1" * 40},
+        **provenance,
+    }
     return replace(run_of("model", *tasks, **facts), path=Path("run.json"))
 
 
@@ -279,7 +283,7 @@ def test_other_code_is_told_and_no_violation():
 )
 def test_a_run_of_another_release_is_named_with_what_has_changed_since(changes, said):
     old = run(task(**changes), **{"lm-eval-bias": "0.0.1"})
-    first, *_ = verdict.recomputed(old)
+    first, *_ = verdict.recomputed(old, Policy(()))
     assert (first.score, first.holds) == ("version", True)
     assert "made by lm-eval-bias 0.0.1" in first.problem
     assert said in first.problem

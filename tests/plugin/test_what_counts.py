@@ -82,7 +82,7 @@ def thinking(content):
 
 def files(digest):
     def change(content):
-        content["provenance"] = {"model": {"pretrained files": {"a": digest}}}
+        content["provenance"] = {"model": {"pretrained files": {"a": digest * 64}}}
 
     return change
 

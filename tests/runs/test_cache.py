@@ -1,9 +1,12 @@
 """Files of models and of --use_cache, which know whose answers they hold."""
 
+import hashlib
 import json
 import os
 import shutil
 import sqlite3
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from lm_eval.api.instance import Instance
@@ -11,9 +14,11 @@ from lm_eval.api.model import CachingLM
 
 from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.gate import verdict
 from lm_eval_bias.harness import servers
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.runs import provenance
+from lm_eval_bias.runs import harness_results, measurement, provenance
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import tiny
 from tests.support.commands import command, refused
@@ -108,6 +113,26 @@ def test_a_name_of_the_hub_whose_main_moved_is_another_model(hub, tmp_path):
     assert provenance.weights({"pretrained": "org/unknown"}) == {}
 
 
+def test_weights_of_the_hub_are_told_by_their_commit(hub):
+    """What a name stands for may have moved; an adapter is named beside its base."""
+    hub("a" * 40)
+    hub("c" * 40, "org/adapter", "adapter_config.json")
+    given = {"pretrained": "org/model"}
+    config = {"model": "hf", "model_args": given}
+    block = {"model": provenance.weights(given)}
+    made = harness_results.record({"config": config, "provenance": block})
+    run = Run("model", Path("run.json"), {"t": SimpleNamespace(record=made)})
+    assert verdict.made_by(run, "org/model").holds
+    tuned = verdict.made_by(run, "pretrained=org/model,peft=org/adapter")
+    assert tuned.problem == f"peft commit, commit: None in the run, {'c' * 40} there"
+    hub("b" * 40)
+    assert verdict.made_by(run, f"pretrained=org/model,revision={'a' * 40}").holds
+    moved = verdict.made_by(run, "org/model").problem
+    assert moved.endswith(f"{'a' * 40} in the run, {'b' * 40} there")
+    with pytest.raises(BiasError, match="no model of the Hub in the cache"):
+        verdict.made_by(run, "org/unknown")
+
+
 def test_answers_of_a_model_that_is_not_known_are_refused(tmp_path):
     file = tmp_path / "c_rank0.db"
     with sqlite3.connect(file) as database:
@@ -148,7 +173,7 @@ def test_a_run_says_how_many_answers_came_from_a_file_and_a_policy_can_refuse_th
     said(*run(second, "two"))
     runs = [read([tmp_path / out])[0][0] for out in ("one", "two")]
     assert runs[0].record.model.weights == runs[1].record.model.weights
-    assert runs[0].record.cache is None
+    assert runs[0].record.cache.answers == 0
     assert runs[1].record.cache.answers == 480
     cached = ["cached_answers"]
     for out, refuse, status in (("one", cached, 0), ("two", [], 0), ("two", cached, 1)):
@@ -207,9 +232,9 @@ def test_a_file_is_read_again_only_in_another_state(tmp_path, monkeypatch):
     weights, read = tmp_path / "m" / "model.safetensors", []
     weights.parent.mkdir()
     weights.write_bytes(b"one")
-    whole = content_hashes._of_file
+    whole = content_hashes.of_file
     monkeypatch.setattr(
-        content_hashes, "_of_file", lambda path: read.append(path) or whole(path)
+        content_hashes, "of_file", lambda path: read.append(path) or whole(path)
     )
     given = {"pretrained": str(weights.parent)}
     first = provenance.weights(given)
@@ -220,3 +245,69 @@ def test_a_file_is_read_again_only_in_another_state(tmp_path, monkeypatch):
     os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert provenance.weights(given) != first
     assert len(read) == 2
+
+
+def test_a_gate_knows_which_weights_made_a_run_and_when(tmp_path, said):
+    """Results of yesterday, or of other weights, don't pass for those of today's."""
+    model = tiny.gpt2(tmp_path / "model")
+    out = str(tmp_path / "out")
+    said("run", "--tasks", "occugender_implicit", "--limit", "20", "--model", "hf", "--model_args",
+         f"pretrained={model}", "--device", "cpu", "--log_samples", "--output_path", out)  # fmt: skip
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("refuse: [unproven_weights, cached_answers]\n")
+
+    def check(*more):
+        outcome = command("check", out, "--policy", str(policy), *more)
+        return outcome.status, outcome.out + outcome.err
+
+    # what sha256sum prints of the file stands in report and verdict
+    digest = hashlib.sha256(
+        (model_file := Path(model, "model.safetensors")).read_bytes()
+    ).hexdigest()
+    printed = f"{model_file.name} {digest}"
+    assert printed in said("report", out, "--format", "md").replace("\\", "")
+    assert f'"{model_file.name}": "{digest}"' in check("--json")[1]
+    copied = shutil.copytree(model, tmp_path / "copied")
+    for place in (model, copied):
+        assert check("--weights", str(place))[0] == 0
+    status, text = check("--newer-than", "2020-01-01")
+    assert status == 0
+    assert "made 20" in text
+    status, text = check("--newer-than", "2999-01-01T00:00+02:00")
+    assert status == 1
+    assert "made after 2998-12-31 22:00:00 (UTC)" in text
+    assert check("--newer-than", "yesterday")[0] == 2
+    assert check("--weights", str(tmp_path / "nowhere"))[0] == 2
+    (copied / "extra.safetensors").write_bytes(b"")
+    assert "extra.safetensors: None in the run" in check("--weights", str(copied))[1]
+    (copied / "extra.safetensors").unlink()
+    weights = copied / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    status, text = check("--weights", str(copied))
+    assert status == 1
+    assert "pretrained files, model.safetensors: " in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("proofs", "says"),
+    [
+        ({"pretrained files": {"model.safetensors": "abc"}}, "nothing proves"),
+        ({"pretrained files": {}}, "nothing proves"),
+        ({"tokenizer files": {"tokenizer.json": "0" * 64}}, "nothing proves"),
+        ({"peft files": {"adapter.safetensors": "0" * 64}}, "nothing proves"),
+        ({"pretrained commit": "main"}, "nothing proves"),
+        ({"pretrained commit": "0" * 40}, ""),
+        ({"pretrained files": {"model.safetensors": "0" * 64}}, ""),
+    ],
+)
+def test_what_proves_weights(proofs, says):
+    arguments = {"pretrained": "model", "tokenizer": "model"}
+    config = {"model": "hf", "model_args": arguments, "model_sha": "1" * 40}
+    record = harness_results.record({"config": config, "provenance": {"model": proofs}})
+    assert measurement.are_proven(record) == (not says)
+    assert record.cache is None  # nothing says that none was cached
+    config["model_args"] = {**arguments, "peft": "adapter"}
+    record = harness_results.record({"config": config, "provenance": {"model": proofs}})
+    assert not measurement.are_proven(record)

@@ -52,6 +52,7 @@ class Browser:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self._driver.get("about:blank")  # else another part of a page is no load
         for kind in ("performance", "browser"):
             self._driver.get_log(kind)  # which empties it
         self._driver.get(url)

@@ -217,6 +217,11 @@ def _file(*lines: str) -> Maker:
     )
 
 
+def _checkpoint(path: Path, kit: Path) -> None:
+    path.mkdir()
+    (path / "config.json").write_text("{}")
+
+
 POLICY = (
     "bounds: [{task: stereoset_en, score: ss, max_distance_from_neutral: 49}]",
     "allow: [limit]",
@@ -240,5 +245,6 @@ MAKERS: dict[str, Maker] = {
     "texts.csv": _file(
         "text,gender", "Die Frau war klug.,female", "Der Mann war klug.,male"
     ),
+    "./model": _checkpoint,
     "policy.yaml": _file(*POLICY),
 }
