@@ -122,7 +122,7 @@ def samples(path: Path) -> SavedSamples:
     parts = {}
     numbers: dict[SavedTask, set[int]] = defaultdict(set)
     for place, sample in lines(path):
-        name = sample["doc"].get("benchmark")
+        name = str(sample["doc"].get("benchmark") or "")
         number = sample.get("doc_id")
         # documents of the harness's own tasks don't name it
         if not name and entry is not None and entry.path is None:
