@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from lm_eval_bias.core import files
+from lm_eval_bias.core import files, printed
 from lm_eval_bias.core.errors import printable
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ def deliver(text: str, output: str | None, summary: str) -> None:
         BiasError: The file cannot be written.
     """
     if output is None:
-        sys.stdout.write(text)
+        is_page = text.startswith("<!doctype html>")
+        printed.write_page(text) if is_page else sys.stdout.write(text)
         return
     files.write(text, output)
     print(summary)

@@ -58,10 +58,17 @@ NO_DOCUMENTS = "did not find any docs"
 
 def as_logged(doc: Any, answers: Any) -> list[Any]:
     """Return a document and its filtered answers as a sample log holds them."""
-    from lm_eval.utils import handle_non_serializable, sanitize_list
+    from lm_eval.utils import sanitize_list
 
-    sample = [doc, sanitize_list(answers)]
-    return json.loads(json.dumps(sample, default=handle_non_serializable))
+    logged: list[Any] = as_saved([doc, sanitize_list(answers)])
+    return logged
+
+
+def as_saved(data: Any) -> Any:
+    """Return data as a file of the harness holds them: types of libraries become numbers, lists and texts."""
+    from lm_eval.utils import handle_non_serializable
+
+    return json.loads(json.dumps(data, default=handle_non_serializable))
 
 
 @contextlib.contextmanager

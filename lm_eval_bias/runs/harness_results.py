@@ -43,6 +43,7 @@ from lm_eval_bias.custom_metrics.score import (
     ScoreSpec,
     undefined,
 )
+from lm_eval_bias.harness import internals
 from lm_eval_bias.runs import remarks, sample_logs
 from lm_eval_bias.runs.results_check import check_metadata, checked
 
@@ -436,7 +437,8 @@ def in_memory(results: Facts) -> Run | None:
         if entry is None or entry.path:
             ours[name] = result
     try:
-        return read(Path("results.json"), {**results, "results": ours})
+        content = internals.as_saved({**results, "results": ours})
+        return read(Path("results.json"), content)
     except BiasError:
         return None
 
