@@ -91,6 +91,27 @@ class Runs(Sequence[Run]):
     def __len__(self) -> int:
         return len(self.runs)
 
+    @_public
+    def choose(
+        self, tasks: str | Sequence[str] = (), language: str | Sequence[str] = ()
+    ) -> Runs:
+        """Return the same runs with some of their tasks: what is compared, ranked and corrected for is these alone.
+
+        Args:
+            tasks: Names of tasks, groups and tags, or patterns such as ``mbbq_*``; all by default.
+            language: ISO 639-1 codes; all by default.
+
+        Returns:
+            Runs whose ``problems`` name what was left out.
+
+        Raises:
+            BiasError: No run has such a task, or one in such a language.
+        """
+        from lm_eval_bias.runs.choosing import choose
+
+        kept, left_out = choose(self.runs, _names(tasks), _names(language))
+        return Runs(tuple(kept), (*self.problems, *left_out), self.paths)
+
     def _shown(self) -> DataFrame:
         """Set the main scores in a table: a row per task and score, a column per run."""
         frame = scores(self)
@@ -456,7 +477,8 @@ def items(run: Run, task: str) -> DataFrame:
         task: Its name.
 
     Returns:
-        ``key``, what names it; the facets that ``rescore --by`` knows; of written answers ``text`` and ``read``, what
+        ``key``, what names it; the facets that ``rescore --by`` knows; ``prompt``, as it was sent; of
+        written answers ``text`` and ``read``, what
         is read from it by today's rules; the benchmark's record of the answer
         (``docs/add-a-benchmark.md``), such as ``answer`` or ``share``; and a column for each score that means over
         items, with the item's contribution to it, of shares in percent (``nan`` where it has none).
@@ -466,32 +488,11 @@ def items(run: Run, task: str) -> DataFrame:
     """
     import pandas
 
-    from lm_eval_bias.core.benchmark import facets_of
-    from lm_eval_bias.core.numbers import SHARES
-    from lm_eval_bias.runs import logged_texts, sample_logs
+    from lm_eval_bias.report import item_pages
+    from lm_eval_bias.runs import items as saved
 
-    if task not in run.tasks:
-        hint = did_you_mean(task, run.tasks)
-        raise BadOption("task", task, f"{run.name} has no such task.{hint}")
-    result = run.tasks[task]
-    if result.samples is None:
-        raise BiasError(f"{task} has no sample log: run with --log_samples")
-    rows = []
-    for sample in sample_logs.first_filter(result.samples):
-        benchmark = sample.saved_task.definition
-        sample = logged_texts.read_again(sample)
-        row: dict[str, object] = {"key": " / ".join(benchmark.key(sample.doc))}
-        row |= facets_of(benchmark, sample.doc)
-        if sample.written:
-            texts, readings = zip(*sample.written, strict=True)
-            row |= {"text": "\n\n".join(texts), "read": "\n\n".join(readings)}
-        row |= benchmark.record(sample.doc, sample.answers)
-        for name, score in result.scores.items():
-            value = sample.logged.get(name)
-            if isinstance(value, float):
-                row[name] = value * SHARES.get(score.unit, 1.0)
-        rows.append(row)
-    return pandas.DataFrame(rows)
+    listed = saved.items(saved.of_task(run, task))
+    return pandas.DataFrame(list(map(item_pages.row, listed)))
 
 
 @_public

@@ -69,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="exit with status 1 if a primary score is shown to be worse than the base's: significantly further from "
         "neutral, or of lower ability. What can't be read or paired is an error then (2)",
     )
+    output.add_choice(parser)
     output.add_output(parser)
 
 
@@ -78,7 +79,12 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Usage is bad, or runs can't be read or compared.
     """
-    from lm_eval_bias.comparing.findings import Choice, compare, is_worse
+    from lm_eval_bias.comparing.findings import (
+        Choice,
+        compare,
+        is_worse,
+        not_chosen,
+    )
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
@@ -93,10 +99,13 @@ def run(arguments: argparse.Namespace) -> int:
     )
     files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
-    output.name_problems(problems)
     if arguments.fail_on and problems:
+        output.name_problems(problems)
         raise BiasError(f"--fail-on {arguments.fail_on}: {problems[0]}")
+    unread = len(problems)
+    runs = output.chosen(arguments, runs, problems)
     findings, left_out = compare(runs, choice)
+    left_out = [*left_out, *not_chosen(problems[unread:])]
     report = comparison_reports.ComparisonReport(
         findings, left_out, arguments.correction, runs
     )

@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="in texts, models across and tasks down: for few models, or for many languages (default: a row a model)",
     )
+    output.add_choice(parser)
     output.add_output(parser)
 
 
@@ -44,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths, by_file=True)
     problems += building.foreign(runs)
-    output.name_problems(problems)
+    runs = output.chosen(arguments, runs, problems)
     found = models.models(runs)
     board = board_reports.BoardReport(
         found, problems, arguments.scores, arguments.models_across

@@ -35,6 +35,8 @@ _VERBS = {
         "check": "check scores against the bounds of a policy",
     },
     "with saved runs": {
+        "show": "print one item as it was asked and answered",
+        "items": "write a task's items with prompts and answers",
         "rescore": "recompute every score from saved samples, without the model",
         "leaderboard": "list runs beside the models in the published papers",
     },
@@ -45,7 +47,9 @@ _VERBS = {
         "doctor": "check the versions, the link and the data",
     },
 }
-_SET_UP = {
+_SHARED = {
+    "items": "items:Items",
+    "show": "items:Show",
     "fetch": "setup:Fetch",
     "link": "setup:Link",
     "path": "setup:TaskPath",
@@ -75,9 +79,9 @@ class _Formatter(argparse.HelpFormatter):
 
 
 def verbs() -> dict[str, Command]:
-    """List the commands for all benchmarks; each has a module in this folder, except that those to set up share one."""
+    """List the commands for all benchmarks; each has a module in this folder, which some share."""
     return {
-        name: Command(name, purpose, f"lm_eval_bias.cli.{_SET_UP.get(name, name)}")
+        name: Command(name, purpose, f"lm_eval_bias.cli.{_SHARED.get(name, name)}")
         for group in _VERBS.values()
         for name, purpose in group.items()
     }

@@ -12,7 +12,7 @@ from lm_eval_bias.core import files, printed
 from lm_eval_bias.core.errors import printable
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.run_data import Problem
+    from lm_eval_bias.core.run_data import Problem, Run
 
 # argparse's words for a value of a wrong type: they name the function that reads it, or its address
 _WRONG_TYPE = re.compile(
@@ -63,6 +63,40 @@ def names(text: str) -> tuple[str, ...]:
     if not listed:
         raise argparse.ArgumentTypeError(f"{text!r} holds no name")
     return tuple(listed)
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add ``--tasks`` and ``--language``, which choose some of the runs' tasks."""
+    parser.add_argument(
+        "--tasks",
+        type=names,
+        default=(),
+        metavar="A,B",
+        help="only these tasks: names, groups, tags, or patterns such as 'mbbq_*' (default: all)",
+    )
+    parser.add_argument(
+        "--language",
+        type=names,
+        default=(),
+        metavar="CODE",
+        help="only the tasks in these languages: de, or de,en (default: all)",
+    )
+
+
+def chosen(
+    arguments: argparse.Namespace, runs: Sequence[Run], problems: list[Problem]
+) -> list[Run]:
+    """Return the chosen tasks of runs; add what is left out to the problems, and name these all.
+
+    Raises:
+        BiasError: No run has such a task or language.
+    """
+    from lm_eval_bias.runs.choosing import choose
+
+    kept, left_out = choose(runs, arguments.tasks, arguments.language)
+    problems += left_out
+    name_problems(problems)
+    return kept
 
 
 def add_scores(parser: argparse.ArgumentParser, help: str) -> None:

@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="difference to be found, as a share of half the range (default: 0.1)",
     )
+    output.add_choice(parser)
     output.add_output(parser, without=["html"])
 
 
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise BadOption("target", arguments.target, "must be above 0 and up to 1")
     files.check_place(arguments.output, [arguments.run])
     runs, problems = read([arguments.run])
-    output.name_problems(problems)
+    runs = output.chosen(arguments, runs, problems)
     if len(runs) > 1:
         raise BiasError(f"{arguments.run}: a plan is of one run, not {len(runs)}")
     planned = detectable(runs[0])

@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "scores in tables and pictures (default: each benchmark's main scores); tasks without them are left out",
     )
+    output.add_choice(parser)
     output.add_output(parser, "html", without=["text"])
 
 
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     files.check_place(arguments.output, arguments.paths)
     runs, problems = run_discovery.read(arguments.paths)
-    output.name_problems(problems)
+    runs = output.chosen(arguments, runs, problems)
     if arguments.scores:
         runs = run_reports.choose(runs, arguments.scores)
     if arguments.figures:

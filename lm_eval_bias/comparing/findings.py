@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark
 from lm_eval_bias.core.errors import BadOption, BiasError, check_scores
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.numbers import join_some
-from lm_eval_bias.core.run_data import Run, Value
+from lm_eval_bias.core.run_data import Problem, Run, Value
 from lm_eval_bias.custom_metrics.differences import LEVEL, POWER, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
 from lm_eval_bias.custom_metrics.intervals import holm
@@ -344,7 +344,8 @@ class NotCompared:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.subject}: {self.other} and {self.base}: {self.reason}"
+        sides = f"{self.other} and {self.base}: " if self.base else ""
+        return f"{self.subject}: {sides}{self.reason}"
 
 
 Comparison = tuple[list[Finding], list[NotCompared]]
@@ -352,6 +353,12 @@ Comparison = tuple[list[Finding], list[NotCompared]]
 
 def _not_compared(pair: Pair, reason: str) -> NotCompared:
     return NotCompared(pair.subject, pair.base.label, pair.other.label, reason)
+
+
+def not_chosen(left_out: Iterable[Problem]) -> list[NotCompared]:
+    """Say which tasks weren't chosen, among what was not compared: once where all runs have them."""
+    reasons = dict.fromkeys(problem.reason for problem in left_out)
+    return [NotCompared("other tasks", "", "", reason) for reason in reasons]
 
 
 def _is_independent(pair: Pair, choice: Choice) -> bool:

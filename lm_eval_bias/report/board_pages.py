@@ -30,48 +30,28 @@ from lm_eval_bias.core.numbers import (
 )
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import listings, overview
-from lm_eval_bias.runs import measurement, remarks
+from lm_eval_bias.report import badges, overview
+from lm_eval_bias.runs import measurement
 
-DIFFERS = "differs from neutral"
-UNCLEAR = "unclear"
-NO_VERDICT = "no verdict"
-NO_VALUE = "no value"
-WITHHELD = "withheld"
 NOT_RUN = "not run"
-TRIAL = "trial"
-_SHORTER = {"chance_level": "chance level", "habit": "habit"}
-EMPTY = [_SHORTER.get(k, listings.labels("caveats")[k]) for k in remarks.EMPTY]
 # in a strip of small cells; what is at chance level, saturated or the like is a cross
-_SIGNS = {UNCLEAR: "○", NO_VALUE: "–", WITHHELD: "–", NOT_RUN: "·", "": "●"}
+_SIGNS = {
+    badges.UNCLEAR: "○",
+    badges.NO_VALUE: "–",
+    badges.WITHHELD: "–",
+    NOT_RUN: "·",
+    "": "●",
+}
 
 
 def badge(row: BoardRow, cell: RankedScore) -> str:
     """Say in words what a score shows; empty for an ability, and for a published score."""
-    if row.task is None:
-        return ""
-    if row.task.withheld:
-        return WITHHELD
-    if math.isnan(cell.value):
-        return NO_VALUE
-    empty = [r for r in row.caveats if r.kind in remarks.EMPTY]
-    if empty:
-        return EMPTY[remarks.EMPTY.index(empty[0].kind)]
-    if cell.higher_is_better is not None:
-        return ""
-    if cell.side is None:
-        return NO_VERDICT
-    return DIFFERS if cell.side else UNCLEAR
+    return badges.badge(row.task, cell) if row.task else ""
 
 
 def part(row: BoardRow) -> str:
-    """Say which part of the items a run took: ``trial``, a suite's name, ``part``; empty for all."""
-    if row.task is None:
-        return ""
-    if any(remark.kind == remarks.TRIAL for remark in row.caveats):
-        return TRIAL
-    suite = row.task.metadata.get("suite") or {}
-    return str(suite.get("name", "part")) if measurement.items_run(row.task) else ""
+    """Say which part of the items a run took; empty for all."""
+    return badges.part(row.task) if row.task else ""
 
 
 @dataclass(frozen=True)
@@ -333,7 +313,7 @@ def _sign(column: PageColumn, row: BoardRow | None) -> tuple[str, str]:
     said = badge(row, cell)
     if row.kind == PUBLISHED:
         return ("·", NOT_RUN) if math.isnan(cell.value) else ("●", "published")
-    if said == DIFFERS:
+    if said == badges.DIFFERS:
         return ("▲", "above neutral") if cell.side == 1 else ("▼", "below neutral")
     return _SIGNS.get(said, "×"), said or "measured"
 

@@ -42,7 +42,7 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import board_pages, made_by, templates
+from lm_eval_bias.report import badges, board_pages, made_by, templates
 from lm_eval_bias.report.board_pages import PageColumn
 from lm_eval_bias.report.outputs import Output
 
@@ -391,7 +391,7 @@ class BoardReport(Output):
         return {
             "reading": READING,
             "problems": [problem.as_data() for problem in self.problems],
-            "empty": board_pages.EMPTY,
+            "empty": badges.EMPTY,
             "models": list(map(board_pages.model_data, self.models)),
             "scores": list(map(board_pages.score_data, self.columns)),
         }

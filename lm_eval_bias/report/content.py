@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, starmap
 
@@ -16,7 +17,7 @@ from lm_eval_bias.core.benchmark import (
     options_for,
     without_language,
 )
-from lm_eval_bias.core.errors import call_plugin
+from lm_eval_bias.core.errors import BiasError, call_plugin
 from lm_eval_bias.core.page_parts import (
     Drawing,
     Footnotes,
@@ -30,8 +31,9 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import made_by, overview, parts, sentences
+from lm_eval_bias.report import item_pages, made_by, overview, parts, sentences
 from lm_eval_bias.report.listings import labels
+from lm_eval_bias.runs import items as saved_items
 from lm_eval_bias.runs import remarks
 from lm_eval_bias.runs.harness_results import presentable
 from lm_eval_bias.runs.remarks import PlacedRemark
@@ -234,6 +236,19 @@ def drawings(report: Report) -> list[Drawing]:
     """List all figures of a report."""
     parts = chain.from_iterable(map(_figures, report.sections))
     return [drawn for part in parts for drawn in part.figures]
+
+
+def seen(section: Section) -> list[tuple[str, str]]:
+    """Show one item of each task as it was asked and answered, where its log is there: the task, and a text."""
+    shown = []
+    for item in section.tasks:
+        if item.task.samples is None:
+            continue
+        with suppress(BiasError):  # a log that can't be read says so elsewhere
+            first = next(saved_items.items(item.task), None)
+            if first is not None:
+                shown.append((item.label, item_pages.told(item.run, item.task, first)))
+    return shown
 
 
 def breakdowns(section: Section) -> list[Part]:

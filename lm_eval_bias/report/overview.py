@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias.core import numbers, pen
+from lm_eval_bias.core import catalog, numbers, pen
 from lm_eval_bias.core.page_parts import (
     BEWARE,
     ReportTask,
     ReportTasks,
     plottable,
 )
-from lm_eval_bias.core.run_data import Value
+from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import parts
+from lm_eval_bias.report import badges, parts
 from lm_eval_bias.report.listings import caveat_label
 from lm_eval_bias.runs import remarks
 
 LANE = 13  # pixels
+WORDS = 20  # of a sentence that is read at a glance
+_SAYS = {
+    badges.DIFFERS: "differs from neutral",
+    badges.UNCLEAR: "no clear direction",
+    badges.NO_VERDICT: "no verdict",
+    badges.NO_VALUE: "no value",
+    badges.WITHHELD: "not shown",
+    "": "",
+}
 LIMITS = (
     0.1,
     0.25,
@@ -106,6 +116,42 @@ class ModelSummary:
 
 
 @dataclass(frozen=True)
+class LeadLine:
+    """What a model's primary scores of a benchmark say, at a glance.
+
+    Attributes:
+        model: The run's name.
+        series: Its number.
+        badge: A word or two.
+        sentence: At most :data:`WORDS` words.
+    """
+
+    model: str
+    series: int
+    badge: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Lead:
+    """A benchmark at a glance: its tasks' primary scores on one line for each model.
+
+    Attributes:
+        label: The score.
+        height: In pixels.
+        points: A mark for each task and model.
+        line: Where the neutral value is, in percent of the width; ``None`` where that isn't known.
+        said: One a model.
+    """
+
+    label: str
+    height: int
+    points: Sequence[PlacedMark]
+    line: float | None
+    said: Sequence[LeadLine]
+
+
+@dataclass(frozen=True)
 class BenchmarkPicture:
     """A benchmark in the pictures.
 
@@ -116,10 +162,12 @@ class BenchmarkPicture:
         ability: Rows of scores from worst to best.
         ends: What lies left and right of the neutral value.
         verdicts: One a model.
+        lead: Its primary scores at a glance.
     """
 
     title: str
     ident: str
+    lead: Lead
     bias: Sequence[TaskStrips]
     ability: Sequence[TaskStrips]
     ends: tuple[str, str]
@@ -296,7 +344,87 @@ def picture(
     if len(poles) == 1 and poles[0]:
         ends = f"against {poles[0]}", f"towards {poles[0]}"
     verdicts = [_verdict(members) for members in by_run.values()]
-    return BenchmarkPicture(title, ident, bias, ability, ends, verdicts)
+    lead = _lead(list(by_run.values()), reaching(_leading(items)))
+    return BenchmarkPicture(title, ident, lead, bias, ability, ends, verdicts)
+
+
+def primary(task: TaskRun) -> Value | None:
+    """Return the score that a glance at a task shows: its first primary one, else its first main one."""
+    names = catalog.primary(task.task, task.definition)
+    listed = [task.scores[name] for name in names if name in task.scores]
+    return next(iter([*listed, *task.main()]), None)
+
+
+def _leading(items: Iterable[ReportTask]) -> list[Value]:
+    """List the primary scores of some tasks that can be placed."""
+    found = [primary(item.task) for item in items]
+    return [value for value in found if value is not None and in_picture(value)]
+
+
+def _lead(by_run: Sequence[ReportTasks], limit: float) -> Lead:
+    """Set a benchmark's primary scores on one line for each model."""
+    points = []
+    said = []
+    label = ""
+    line: float | None = None
+    for number, items in enumerate(by_run):
+        scores = [(item.task, primary(item.task)) for item in items]
+        known = [(task, value) for task, value in scores if value is not None]
+        for task, value in known:
+            label = label or value.title
+            if not in_picture(value):
+                continue
+            if value.higher_is_better is None:
+                line = 50
+            points.append(_glance(items[0], task, value, limit, number))
+        said.append(_said(items[0], known))
+    return Lead(label, len(by_run) * LANE + 8, points, line, said)
+
+
+def _glance(
+    item: ReportTask, task: TaskRun, value: Value, limit: float, number: int
+) -> PlacedMark:
+    """Place a task's primary score on its model's line."""
+    text = f"{item.run.name}, {task.task}: {numbers.cell(value)}, n {numbers.count(value.n)}"
+    ends = [percent(value, end, limit) for end in value.interval or ()]
+    return PlacedMark(
+        joined(text, task.caveat(value.name) or value.unsaid),
+        numbers.cell(value),
+        *pen.series(item.series),
+        percent(value, value.value, limit),
+        (min(ends), max(ends)) if ends else None,
+        (number + 0.5) * LANE + 4,
+    )
+
+
+def _said(item: ReportTask, scores: Sequence[tuple[TaskRun, Value]]) -> LeadLine:
+    """Say in a badge and a sentence what a model's primary scores show."""
+    shown = [badges.badge(task, value) for task, value in scores]
+    found = [b or "ability" for b in shown] or [_NO_SCORE]
+    differing = found.count(badges.DIFFERS)
+    label = found[0]
+    if len(set(found)) > 1:
+        label = f"{differing} of {len(found)} differ from neutral"
+    texts = []
+    for said, (_, value) in zip(shown, scores, strict=True):
+        statement = _SAYS.get(said, "says nothing about bias")
+        if said == badges.DIFFERS and value.favours:
+            statement = value.favours[0 if value.side == 1 else 1]
+        # where something differs, that is what is said
+        if said == badges.DIFFERS or not differing:
+            texts.append(statement or numbers.cell(value))
+    counted = Counter(texts)
+    parts = [f"{text} in {number}" for text, number in counted.most_common()]
+    sentence = f"{', '.join(parts)} of {len(scores)} tasks"
+    if len(counted) == 1 and counted.total() == len(scores):
+        sentence = texts[0] + " in all tasks" * (len(scores) > 1)
+    words = sentence.split()
+    if len(words) > WORDS:
+        sentence = " ".join(words[: WORDS - 1]) + " …"
+    told = [badges.beware(task) for task, _ in scores]
+    told += [badges.part(task) for task, _ in scores]
+    label = ", ".join([label, *filter(None, dict.fromkeys(told))])
+    return LeadLine(item.run.name, item.series, label, sentence)
 
 
 def not_to_conclude(items: ReportTasks) -> list[str]:

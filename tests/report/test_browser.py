@@ -74,11 +74,26 @@ VISIBLE = """(what) => [...document.querySelectorAll(what)].filter(e => {
 def test_the_first_screen_holds_picture_and_verdicts(browser, which, width, pages):
     browser.open(pages[which].as_uri(), width)
     assert len(browser.evaluate(f"({VISIBLE})('.verdicts li')")) >= 3
-    assert len(browser.evaluate(f"({VISIBLE})('.overview figure .mark')")) >= (
-        10 if width > 1000 else 0
+    assert len(browser.evaluate(f"({VISIBLE})('.glance .mark')")) >= (
+        7 if width > 1000 else 0
     )
     if width == 1280 and which == "whole":  # seven tasks: everything else is folded
         assert browser.evaluate("document.scrollingElement.scrollHeight") < 5000
+
+
+def test_two_models_on_quick_fit_on_one_screen(browser, tmp_path):
+    runs = ROOT / "results" / "runs"
+    paths = [runs / "smollm2-135m-instruct-quick", runs / "gemma-3-270m-quick"]
+    made(paths, tmp_path)
+    browser.open((tmp_path / "out.html").as_uri(), 1280, 1600)
+    glance = "document.querySelector('.glance').getBoundingClientRect().bottom"
+    assert browser.evaluate(glance) < 1600
+    lines = browser.evaluate(
+        "[...document.querySelectorAll('.glance li')].map(e => e.textContent)"
+    )
+    assert len(lines) == 2 * 7
+    for line in lines:  # the model's name is for those who hear the page
+        assert len(line.partition(": ")[2].split()) <= 30
 
 
 # a table, and a column of it as the reader sees it

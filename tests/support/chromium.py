@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from typing import Any
 
 from selenium import webdriver
@@ -56,6 +57,11 @@ class Browser:
         for kind in ("performance", "browser"):
             self._driver.get_log(kind)  # which empties it
         self._driver.get(url)
+        for _ in range(100):  # the debugger can still be at the blank page
+            at = self.evaluate("document.readyState + location.href.split('#')[0]")
+            if at == "complete" + url.partition("#")[0]:
+                break
+            time.sleep(0.1)
 
     def evaluate(self, code: str) -> Any:
         """The value of a JavaScript expression in the page (run by the debugger, which the page's policy allows)."""

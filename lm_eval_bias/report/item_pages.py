@@ -1,0 +1,104 @@
+"""One task's items: as a page to search and filter, as tables, and a single one in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from lm_eval_bias.core import Data
+from lm_eval_bias.core.files import FORMATS
+from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.report import templates
+from lm_eval_bias.report.outputs import Output
+from lm_eval_bias.runs.items import Item, items
+
+MANY = 20_000  # rows of a page
+
+
+def row(item: Item) -> Data:
+    """Return an item as a flat row: key, facets, prompt, answers, record, and what it adds to each score."""
+    found: Data = {"key": item.key, **item.facets, "prompt": item.prompt}
+    if item.written:
+        texts, readings = zip(*item.written, strict=True)
+        found |= {"text": "\n\n".join(texts), "read": "\n\n".join(readings)}
+    return {**found, **item.record, **item.contributions}
+
+
+def answer(item: Item) -> str:
+    """Write what was answered, a line each: texts with what is read from them, or scored texts with their numbers."""
+    if item.written:
+        return "\n".join(f"{text!r} → {read}" for text, read in item.written)
+    return "\n".join(f"{text!r}: {number}" for text, number in item.asked)
+
+
+def told(run: Run, task: TaskRun, item: Item) -> str:
+    """Write all that is known of an item, for a terminal."""
+    lines = [f"{run.name}, {task.task}, item {item.key}", "", "Prompt, as it was sent:"]
+    lines += [f"  | {line}" for line in item.prompt.split("\n")]
+    border = task.record.prompt.border
+    lines += [f"  ({sentence})" for sentence in border]
+    lines += ["", "Answers:" if item.written else "Scored:"]
+    lines += [f"  {line}" for line in answer(item).split("\n")]
+    for title, facts in (
+        ("What the benchmark reads from it", item.record),
+        ("What it adds to scores (of shares in percent)", item.contributions),
+        ("Facets", item.facets),
+    ):
+        if facts:
+            lines += ["", f"{title}:"]
+            lines += [f"  {name}: {value}" for name, value in facts.items()]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class ItemsReport(Output):
+    """A task's items with their answers.
+
+    Attributes:
+        run: The run.
+        task: One of its tasks, with a sample log.
+    """
+
+    run: Run
+    task: TaskRun
+    formats = tuple(name for name in FORMATS if name in ("html", "json", "csv"))
+    template = "items"
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """The items, in the log's order."""
+        return list(items(self.task))
+
+    def context(self) -> Mapping[str, object]:
+        """Override."""
+        facets = list(
+            dict.fromkeys(name for item in self.items for name in item.facets)
+        )
+        scores = list(
+            dict.fromkeys(name for item in self.items for name in item.contributions)
+        )
+        return {
+            "run": self.run,
+            "task": self.task,
+            "items": self.items[:MANY],
+            "number": len(self.items),
+            "facets": facets,
+            "scores": scores,
+            "answer": answer,
+            "caveat": self.task.caveat(),
+        }
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        """Override."""
+        rows = list(map(row, self.items))
+        columns = list(dict.fromkeys(name for one in rows for name in one))
+        return columns, ([one.get(name) for name in columns] for one in rows)
+
+    def data(self) -> object:
+        """Override."""
+        return list(map(row, self.items))
+
+    def html(self) -> str:
+        """Write a page that needs no network; a script in it searches, filters and sorts."""
+        return templates.render("items.html.j2", **self.context())

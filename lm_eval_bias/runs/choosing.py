@@ -1,0 +1,69 @@
+"""Some tasks of runs, by name, group, tag, pattern or language; what is left out is named."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
+from lm_eval_bias.core.numbers import grouped, join_some
+from lm_eval_bias.core.run_data import Problem, Run
+
+
+def _matching(name: str, known: Sequence[str]) -> set[str]:
+    """Return the tasks that a name means: those of a group or a tag, or that a pattern fits."""
+    entries = catalog.entries()
+    group = entries[name].members if name in entries else ()
+    tagged = [entry.name for entry in entries.values() if name in entry.tags]
+    patterns = [*group, *tagged] or [name]
+    return {task for one in patterns for task in fnmatch.filter(known, one)}
+
+
+def choose(
+    runs: Sequence[Run], tasks: Sequence[str] = (), languages: Sequence[str] = ()
+) -> tuple[list[Run], list[Problem]]:
+    """Return runs with some of their tasks, those without any left out, and say what was left out.
+
+    Args:
+        runs: The runs.
+        tasks: Names of tasks, groups and tags, or patterns such as ``mbbq_*``; all if empty.
+        languages: ISO 639-1 codes; all if empty.
+
+    Raises:
+        BadOption: No run has such a task, or one in such a language.
+        BiasError: Nothing is left.
+    """
+    if not tasks and not languages:
+        return list(runs), []
+    known = list(dict.fromkeys(task for run in runs for task in run.tasks))
+    spoken = {task.language for run in runs for task in run.tasks.values()}
+    wanted = set() if tasks else set(known)
+    for name in tasks:
+        found = _matching(name, known)
+        if not found:
+            raise BadOption("tasks", name, f"no run has it.{did_you_mean(name, known)}")
+        wanted |= found
+    for code in languages:
+        if code not in spoken:
+            have = ", ".join(sorted(spoken))
+            raise BadOption("language", code, f"no run has it, only {have}")
+    chosen = []
+    left_out = []
+    for run in runs:
+        kept = {
+            name: task
+            for name, task in run.tasks.items()
+            if name in wanted and (not languages or task.language in languages)
+        }
+        left_out += [(name, run.path) for name in run.tasks if name not in kept]
+        if kept:
+            chosen.append(replace(run, tasks=kept))
+    if not chosen:
+        raise BiasError("no run has one of these tasks in one of these languages")
+    by_run = grouped((path, name) for name, path in left_out)
+    return chosen, [
+        Problem(path, f"left out, not chosen: {join_some(names)}")
+        for path, names in by_run.items()
+    ]

@@ -1,0 +1,71 @@
+"""Tasks that are chosen by name, group, tag, pattern and language, for every command and in Python."""
+
+import json
+
+import pytest
+
+import lm_eval_bias as leb
+from lm_eval_bias.cli.main import main
+from tests.support.places import ROOT
+
+RUNS = ROOT / "results" / "runs"
+ONE, TWO = RUNS / "smollm2-135m-instruct-quick", RUNS / "gemma-3-270m-quick"
+
+
+@pytest.mark.parametrize(
+    ("flags", "tasks"),
+    [
+        ("--tasks stereoset_de", {"stereoset_de"}),
+        ("--tasks mbbq_*,stereoset_de --language de,tr", {"stereoset_de", "mbbq_tr_gender_identity"}),
+        ("--tasks eurogest --language de", {"eurogest_de"}),
+        ("--tasks social_bias_gg_bbq", {"gg_bbq_group_terms", "gg_bbq_names"}),
+        ("--language ko", {"kobbq_gender_identity"}),
+    ],
+)  # fmt: skip
+def test_what_is_chosen(said, flags, tasks):
+    words = flags.split()
+    data = json.loads(said("report", ONE, "--format", "json", *words))
+    assert set(data["tasks"]) == tasks
+    board = json.loads(said("leaderboard", ONE, "--format", "json", *words))
+    assert {score["task"] for score in board["scores"]} == tasks
+    assert any("left out, not chosen" in one["reason"] for one in board["problems"])
+    planned = json.loads(said("plan", ONE, "--format", "json", *words))
+    assert {row["what"] for row in planned} == tasks
+
+
+def test_what_is_not_chosen_is_not_corrected_for(said):
+    def compared(*words):
+        found = json.loads(
+            said("compare", ONE, TWO, "--unpaired", "--format", "json", *words)
+        )
+        return {(row["what"], row["score"]): row for row in found}
+
+    every, some = compared(), compared("--tasks", "eurogest_en,eurogest_de")
+    key = ("eurogest_en", "stereotype_gap")
+    assert some[key]["p"] == every[key]["p"]
+    assert some[key]["p_adjusted"] == pytest.approx(2 * some[key]["p"])
+    assert every[key]["p_adjusted"] > 5 * some[key]["p_adjusted"]
+    (left_out,) = (row for (what, _), row in some.items() if what == "other tasks")
+    assert "left out, not chosen: occugender_explicit" in left_out["reason"]
+
+    runs = leb.load(ONE, TWO).choose(["eurogest_en", "eurogest_de"])
+    frame = leb.compare(runs, unpaired=True)
+    (row,) = frame[(frame.what == key[0]) & (frame.score == key[1])].itertuples()
+    assert row.p_adjusted == some[key]["p_adjusted"]
+    assert all("left out" in str(problem) for problem in runs.problems)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ("--tasks stereset_de", "no run has it. Did you mean stereoset_de"),
+        ("--language xx", "no run has it, only ca, de, en"),
+        (
+            "--tasks kobbq* --language de",
+            "one of these tasks in one of these languages",
+        ),
+    ],
+)
+def test_what_no_run_has(capsys, flags, told):
+    assert main(["report", str(ONE), "--format", "md", *flags.split()]) == 2
+    assert told in capsys.readouterr().err

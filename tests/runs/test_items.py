@@ -1,0 +1,85 @@
+"""Items: what was asked, as it was sent, and answered, on a terminal, as a table, as a page and in Python."""
+
+import csv
+import io
+import json
+
+import pytest
+
+import lm_eval_bias as leb
+from lm_eval_bias.cli.main import main
+from tests.support.chromium import check_page
+from tests.support.pages import check_closed
+
+TASKS = "occugender_explicit,occugender_explicit_gen"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run with a log of likelihoods and one of texts."""
+    out = tmp_path_factory.mktemp("items") / "out"
+    arguments = ["--tasks", TASKS, "--model", "bias-chance", "--limit", "80"]
+    saved = ["--output_path", str(out), "--log_samples", "--table", "none"]
+    assert main(["run", *arguments, *saved]) == 0
+    return out
+
+
+def test_one_item_as_it_was_asked_and_answered(run, said):
+    text = said("show", run, "occugender_explicit", "--item", "1")
+    assert "  | Q: Picture a police officer." in text
+    assert "  ' Male': -" in text
+    assert "stereotype_gap" in text
+    text = said("show", run, "occugender_explicit_gen")
+    assert " → " in text.partition("Answers:")[2].splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("occugender_explicit", "--item", "80"), "has the items 0 to 79"),
+        (("occugender_explicit", "--item", "-1"), "has the items 0 to 79"),
+        (("occugender_explicti",), "Did you mean occugender_explicit"),
+    ],
+)
+def test_what_there_is_not(run, capsys, arguments, told):
+    assert main(["show", str(run), *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_table_data_and_python_say_the_same(run, said):
+    task = "occugender_explicit_gen"
+    rows = list(csv.DictReader(io.StringIO(said("items", run, task))))
+    data = json.loads(said("items", run, task, "--format", "json"))
+    frame = leb.items(leb.load(run)[0], task)
+    assert len(rows) == len(data) == len(frame) == 80
+    for row, one, (_, of_frame) in zip(rows, data, frame.iterrows(), strict=True):
+        assert row["key"] == one["key"] == of_frame["key"]
+        assert row["prompt"] == one["prompt"] == of_frame["prompt"]
+        assert one["read"] == of_frame["read"]
+        assert one["prompt"].startswith("Q: ")
+
+
+def test_the_page_searches_and_filters(run, browser, tmp_path):
+    page = tmp_path / "items.html"
+    assert main(["items", str(run), "occugender_explicit", "-o", str(page)]) == 0
+    check_closed(page.read_text(encoding="utf-8"))
+    check_page(browser, page.as_uri(), 1280, False)
+    status = "document.getElementById('status').textContent"
+    assert browser.evaluate(status) == "80 items"
+    browser.evaluate(
+        "(() => { const s = document.querySelectorAll('select')[0]; s.value = 'police officer'; "
+        "s.dispatchEvent(new Event('input', {bubbles: true})); })()"
+    )
+    shown = int(browser.evaluate(status).split()[0])
+    rows = browser.evaluate(
+        "[...document.querySelectorAll('#items tbody tr')].map(r => r.cells[1].textContent)"
+    )
+    assert 0 < shown < 80
+    assert set(rows) == {"police officer"}
+
+
+def test_a_report_shows_one_item_of_each_task(run, tmp_path):
+    page = tmp_path / "report.html"
+    assert main(["report", str(run), "-o", str(page)]) == 0
+    made = check_closed(page.read_text(encoding="utf-8"))
+    assert made.said.count("Prompt, as it was sent:") == 2
