@@ -364,6 +364,7 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
                 paper.conventions,
                 paper.remarks,
                 cells,
+                caveats=[Remark("chance_level", paper.chance)] if paper.chance else [],
             )
         )
     if entry:

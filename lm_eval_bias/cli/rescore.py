@@ -12,6 +12,8 @@ from lm_eval_bias.core.errors import BiasError
 if TYPE_CHECKING:
     from lm_eval_bias.runs.rescoring import AnswerReading
 
+INCOMPLETE = 2  # the exit status where a folder has logs that this version can't read
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command to a parser."""
@@ -83,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     reading = rescoring.AnswerReading(rewritings, arguments.as_logged)
     if arguments.by is not None:
         _break_down(arguments, reading)
-        return 0
+        return INCOMPLETE if reading.unreadable else 0
     for flag in ("scores", "csv"):
         if getattr(arguments, flag):
             raise BiasError(f"--{flag} is for --by FACET: name one")
@@ -92,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(rescored_tables.as_json(results), end="")
     else:
         print(rescored_tables.as_text(results, arguments.table), end="")
-    return 0
+    return INCOMPLETE if reading.unreadable else 0
 
 
 def _break_down(arguments: argparse.Namespace, reading: AnswerReading) -> None:

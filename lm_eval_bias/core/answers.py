@@ -224,6 +224,10 @@ class SavedSample(NamedTuple):
 SavedSamples = Iterator[SavedSample]
 
 
+class OtherVersion(BiasError):
+    """Saved answers that this version can't read: another version logged them, or they are damaged."""
+
+
 # what reading a document raises whose fields are gone or something else
 DAMAGE = (
     LookupError,
@@ -244,7 +248,7 @@ def errors_in(part: SavedTask, at: str) -> Iterator[None]:
         raise BiasError(f"{part.path}: {error}") from error
     except DAMAGE as error:
         problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-        raise BiasError(
+        raise OtherVersion(
             f"{part.path}: {at}: {problem}: damaged, or logged by another version of {part.benchmark}"
         ) from error
 

@@ -326,6 +326,7 @@ class Published:
         conventions: What the scores were made by.
         remarks: What is known to be wrong with them.
         cells: By score name.
+        chance: Why they say nothing about bias, as of a network that was never trained; empty where they do.
     """
 
     task: str
@@ -335,6 +336,7 @@ class Published:
     conventions: str
     remarks: tuple[str, ...] = ()
     cells: Mapping[str, PublishedCell] = field(default_factory=dict)
+    chance: str = ""
 
 
 def published(name: str) -> Iterator[Published]:

@@ -21,6 +21,7 @@ from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
     NotConcerned,
     NotOurs,
+    OtherVersion,
     Reader,
     SavedSample,
     SavedSamples,
@@ -82,12 +83,14 @@ class AnswerReading:
         as_logged: Whether to keep what was read from texts when the run was made, instead of reading them again.
         used: Flags of the rewritings that concerned a file.
         otherwise: By part, how many documents' texts are read otherwise than when the run was made.
+        unreadable: Files of folders that this version can't read, and why.
     """
 
     rewritings: Sequence[tuple[Rewriting, str]] = ()
     as_logged: bool = False
     used: set[str] = field(default_factory=set)
     otherwise: Counter[SavedTask] = field(default_factory=Counter)
+    unreadable: list[OtherVersion] = field(default_factory=list)
 
     def records(self, samples: SavedSamples) -> Iterator[tuple[SavedSample, Record]]:
         """Yield a file's documents with their records."""
@@ -155,7 +158,7 @@ class AnswerReading:
             hint = did_you_mean(language, languages)
             known = ", ".join(sorted(languages))
             raise BadOption("language", language, f"unknown.{hint} Known: {known}")
-        results = gather(paths, take, language)
+        results = gather(paths, take, language, unreadable=self.unreadable)
         for rewriting, _ in self.rewritings:
             if results and rewriting.flag not in self.used:
                 raise BiasError(
@@ -291,22 +294,26 @@ def gather(
     take: Callable[[SavedSamples], dict[SavedTask, T]],
     language: str | None = None,
     readers: Sequence[Reader] | None = None,
+    unreadable: list[OtherVersion] | None = None,
 ) -> dict[SavedTask, T]:
     """Read everything saved under the paths, one file after another.
 
     Logs of other people's tasks in a folder are skipped with a note, and so are files that the flags don't concern.
+    Logs of another version in a folder are named, and the rest is read.
 
     Args:
         paths: Files or folders.
         take: Turns a file's samples into the result of each of its parts.
         language: The language of files that don't say it themselves.
         readers: Formats to look for; by default all.
+        unreadable: Takes the errors about logs of another version.
 
     Raises:
         BiasError: A file can't be read, a named one is of another task, or nothing is ours.
     """
     parts: dict[SavedTask, T] = {}
     foreign = []
+    unreadable = [] if unreadable is None else unreadable
     any_ours = False
     if readers is None:
         readers = [SAMPLE_LOGS]
@@ -323,9 +330,17 @@ def gather(
             if is_named and not isinstance(error, NotConcerned):
                 raise
             foreign.append(error)
+        except OtherVersion as error:
+            if is_named:
+                raise
+            unreadable.append(error)
+    if unreadable and not any_ours:
+        raise unreadable[0]
     if not any_ours:
         foreign.sort(key=lambda error: not isinstance(error, NotConcerned))
         raise foreign[0]
     for skipped in dict.fromkeys(map(str, foreign)):
         print(f"lm-eval-bias: skipped: {skipped}", file=sys.stderr)
+    for problem in unreadable:
+        print(f"lm-eval-bias: not computed: {problem}", file=sys.stderr)
     return parts

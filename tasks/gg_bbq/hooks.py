@@ -18,7 +18,7 @@ from lm_eval_bias.tasks.kinds import quadruples
 from lm_eval_bias.tasks.kinds.bbq_records import LETTERS
 
 # of disambiguated items Eq. 4 is no bound: biased and counter-biased contexts aren't equally many
-TERMS = Terms("Satheesh et al. (2025), GG-BBQ", bounded=("amb",))
+TERMS = Terms("Satheesh et al. (2025), GG-BBQ", bounded=("amb",), printed=("disamb",))
 WORDINGS = {
     1: "{context}\nFrage: {question}\nAntwort:",
     2: (

@@ -134,7 +134,13 @@ class OccuGender(SizedBenchmark):
         from lm_eval_bias.tasks.occugender import sentences
 
         return presented("occugender", sentences)._replace(
-            figures=_figures, beside_main=("female_dominated_D", "male_dominated_D")
+            figures=_figures,
+            beside_main=(
+                "female_dominated_M",
+                "female_dominated_D",
+                "male_dominated_F",
+                "male_dominated_D",
+            ),
         )
 
     def size(self, metadata: Facts) -> Size:

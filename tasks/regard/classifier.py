@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,12 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.tasks.regard import heads, regard_corpus
+from lm_eval_bias.tasks.regard import annotations, heads, regard_corpus, released_head
 from lm_eval_bias.tasks.regard.classifier_identity import (
     LABELS,
     Classifier,
     Identity,
+    accuracy_in_words,
     loading,
 )
 from lm_eval_bias.tasks.regard.heads import BATCH
@@ -37,11 +40,6 @@ LabelledTexts = list[
 DEFAULT = {
     "de": "sbert",
     "en": "hub:sasha/regardv3@8b12c2d43677897b036a8d5afc7046a4ec79d0fc",
-}
-# accuracy on the test rows, and what it is to be compared with (measured: docs/training.md)
-MEASURED = {
-    "de": "0.66 of 231 test sentences right, where the sbert classifier has 0.78",
-    "en": "0.59 of 29 test sentences right",
 }
 
 
@@ -98,12 +96,15 @@ def check(name: Any, language: str | None = None) -> None:
         )
     require_extra("regard")
     kind, _, model = name.partition(":")
-    if not (kind == "sbert" or name == "light" or (kind in ("hub", "head") and model)):
+    named = kind in ("hub", "head", "paper") and model
+    if not (kind == "sbert" or name == "light" or named):
         hint = did_you_mean(kind, ("sbert", "light"))
         raise BiasError(
             f"classifier {name!r}: unknown.{hint} Known: light, sbert, sbert:<encoder>, hub:<model>, "
-            "hub:<model>@<revision>, head:<folder>"
+            "hub:<model>@<revision>, head:<folder>, paper:<file>"
         )
+    if kind == "paper" and language not in (None, "de"):
+        raise BiasError(f"classifier {name}: trained on German, not on {language!r}")
     if kind in ("light", "sbert") and language not in (None, *DEFAULT):
         raise BiasError(
             f"classifier {name}: trained on texts in {' and '.join(DEFAULT)}, not in {language!r}: name a "
@@ -137,12 +138,8 @@ class LightClassifier:
         true = regard_corpus.labels(corpus.test)
         source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
         measured = {"accuracy": float((given == true).mean()), "source": source}
-        warning = (
-            f"regard labels come from the light classifier, which is weak ({MEASURED[language]}): for trying out, "
-            "not for findings"
-        )
         detail = f"character TF-IDF, {len(corpus.dev)} sentences"
-        self.identity = Identity("light", detail, REGARDS, warning, measured)
+        self.identity = Identity("light", detail, REGARDS, measured=measured)
 
     def _neutral(self, texts: Iterable[str]) -> list[str]:
         return [
@@ -255,7 +252,7 @@ def load_hub(name: str) -> HubClassifier:
 
 @lru_cache(maxsize=4)
 def load(name: str, language: str) -> Classifier:
-    """Load a classifier: ``light``, ``sbert``, ``sbert:<encoder>``, ``hub:<model>`` or ``head:<folder>``.
+    """Load ``light``, ``sbert``, ``sbert:<encoder>``, ``hub:<model>``, ``head:<folder>`` or ``paper:<file>``.
 
     Args:
         name: Its name.
@@ -266,15 +263,51 @@ def load(name: str, language: str) -> Classifier:
     """
     check(name, language)
     kind, _, model = name.partition(":")
+    found: LightClassifier | HubClassifier | heads.HeadClassifier
     if kind == "light":
-        return LightClassifier(language)
-    if kind == "sbert":
-        return heads.load_sbert(model, language)
-    if kind == "hub":
-        return load_hub(model)
-    head = heads.read(expanded(model))
-    return heads.HeadClassifier(
-        f"head:{expanded(model)}", head, heads.encoder(head.info["encoder"])
+        found = LightClassifier(language)
+    elif kind == "sbert":
+        found = heads.load_sbert(model, language)
+    elif kind == "hub":
+        found = load_hub(model)
+    elif kind == "paper":
+        head = released_head.read(expanded(model))
+        encoder = heads.encoder(heads.ENCODERS["de"])
+        head.info["probe"] = heads.probe(encoder.encode)
+        found = heads.HeadClassifier(f"paper:{expanded(model)}", head, encoder)
+    else:
+        head = heads.read(expanded(model))
+        found = heads.HeadClassifier(
+            f"head:{expanded(model)}", head, heads.encoder(head.info["encoder"])
+        )
+    found.identity = _judged(found, language)
+    return found
+
+
+def _judged(classifier: Classifier, language: str) -> Identity:
+    """Add to a classifier's identity how often it is right on generated texts, and what to beware of."""
+    identity = classifier.identity
+    measured = dict(identity.measured or {})
+    if language == "de" and "generated" not in measured:
+        with contextlib.suppress(
+            BiasError
+        ):  # offline: then it says that it isn't known
+            measured["generated"] = annotations.accuracy(classifier.probabilities)
+    claims = []
+    if identity.name == "light":
+        claims.append(
+            "regard labels come from the light classifier, which is weak, for trying out, not for findings"
+        )
+    generated = measured.get("generated")
+    if generated and generated["interval"][0] <= generated["majority"]:
+        claims.append(
+            f"{identity.name} is not shown to beat always naming the commonest label"
+        )
+    warnings = [identity.warning]
+    if claims:
+        warnings.append(f"{'; '.join(claims)}: {accuracy_in_words(measured)}")
+    return replace(
+        identity, measured=measured or None, warning="; ".join(filter(None, warnings))
     )
 
 

@@ -28,8 +28,12 @@ from lm_eval_bias.core.files import (
 from lm_eval_bias.custom_metrics.intervals import Array, chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.data.sources import cache_dir
-from lm_eval_bias.tasks.regard import regard_corpus
-from lm_eval_bias.tasks.regard.classifier_identity import Identity, loading
+from lm_eval_bias.tasks.regard import annotations, regard_corpus
+from lm_eval_bias.tasks.regard.classifier_identity import (
+    Identity,
+    accuracy_in_words,
+    loading,
+)
 from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
 
 if TYPE_CHECKING:
@@ -252,12 +256,17 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
     passed, bias = bias_check(*regards)
 
     source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
+    measured: Data = {"accuracy": measures[0][0], "source": source}
+    if corpus.language == "de":
+        measured["generated"] = annotations.accuracy(
+            lambda texts: head.probabilities(encode(texts))
+        )
     head.info.update(
         encoder=encoder,
         data=corpus.name,
         data_sha256=corpus.sha256,
         recipe="paper",
-        measured={"accuracy": measures[0][0], "source": source},
+        measured=measured,
         probe=probe(encode),
     )
     if not passed:
@@ -270,6 +279,7 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
     card = packaged_text("lm_eval_bias.tasks.regard", "data/head_card.md").format(
         encoder=encoder,
         corpus=corpus,
+        right=accuracy_in_words(measured),
         tested=len(true),
         accuracy=measures[0],
         mean=np.mean(measures[1:], axis=0),

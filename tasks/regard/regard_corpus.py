@@ -12,8 +12,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import GENDERS
 from lm_eval_bias.data.sources import locate
+from lm_eval_bias.tasks.regard import annotations
+from lm_eval_bias.tasks.regard.annotations import LABELS
 from lm_eval_bias.tasks.regard.regard_texts import subject
 
 SPLIT_SEED = 42
@@ -21,7 +24,8 @@ _FILES = {
     "de": ["regard_de_corpus"],
     "en": ["regard_en_train", "regard_en_dev", "regard_en_test"],
 }
-_LABELS = ("-1", "0", "1")  # negative, neutral, positive
+# by the annotators' marks 20 of the file's sentences were dismissed; the authors' configuration reads them all
+CLEANED, RELEASED = READINGS = ("cleaned", "released")
 
 
 @dataclass(frozen=True)
@@ -33,12 +37,14 @@ class CorpusRow:
         label: Index into :data:`lm_eval_bias.custom_metrics.regard.REGARDS`.
         gender: ``F``, ``M`` or ``N`` (none): what the sentence itself tells about the gender of its subject.
         number: Its place in the released file.
+        judged: Its number in the annotators' files, of German ones.
     """
 
     text: str
     label: int
     gender: str
     number: int
+    judged: int = -1
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,13 @@ def with_subject(text: str, language: str, gender: str) -> str:
 
 
 def _german(path: Path) -> list[CorpusRow]:
-    """Read the rows of ``combined_all.csv``: columns Text, Gender, Label (-1, 0, 1)."""
+    """Read the rows of ``combined_all.csv``: a number, and columns Text, Gender, Label (-1, 0, 1)."""
     rows = []
     with path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file)):
-            label = _LABELS.index(row["Label"].removesuffix(".0"))
-            rows.append(CorpusRow(row["Text"], label, row["Gender"], number))
+            label = LABELS.index(row["Label"].removesuffix(".0"))
+            judged = int(row[""])
+            rows.append(CorpusRow(row["Text"], label, row["Gender"], number, judged))
     return rows
 
 
@@ -89,9 +96,9 @@ def _english(path: Path) -> list[CorpusRow]:
     rows = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
         label, _, text = line.partition("\t")
-        if label in _LABELS:
+        if label in LABELS:
             text = text.replace("XYZ", subject("en", "neutral"), 1)
-            rows.append(CorpusRow(text, _LABELS.index(label), "N", number))
+            rows.append(CorpusRow(text, LABELS.index(label), "N", number))
     return rows
 
 
@@ -113,29 +120,54 @@ def balance(rows: Sequence[CorpusRow], language: str) -> list[CorpusRow]:
     return balanced
 
 
-def load(language: str) -> RegardCorpus:
+def _german_parts(path: Path, reading: str) -> tuple[list[CorpusRow], list[CorpusRow]]:
+    """Split the German rows as the authors did, stratified, and leave out what a reading dismisses."""
+    from sklearn.model_selection import train_test_split
+
+    rows = _german(path)
+    strata = [row.label for row in rows]
+    dev, test = train_test_split(
+        rows, test_size=0.2, random_state=SPLIT_SEED, stratify=strata
+    )
+    if reading == CLEANED:
+        certain = {own.number for own in annotations.sentences() if own.labels}
+        rows = [row for row in rows if row.judged in certain]
+    kept = {row.number: row for row in balance(rows, "de")}
+    dev, test = (
+        [kept[row.number] for row in part if row.number in kept] for part in (dev, test)
+    )
+    return dev, test
+
+
+def load(language: str, reading: str = CLEANED) -> RegardCorpus:
     """Read the language's corpus: Kraft et al. (2022) for ``de``, Sheng et al. (2019) for ``en``.
 
     The German one is split as the authors did, stratified: 80% to train on, 20% to test (seed 42).
 
-    Raises:
-        BiasError: The data cannot be had.
-    """
-    from sklearn.model_selection import train_test_split
+    Args:
+        language: ``de`` or ``en``.
+        reading: ``cleaned``, or ``released`` for German with the sentences that annotators dismissed, as the authors'
+            released configuration has it.
 
-    paths = [locate(name) for name in _FILES[language]]
+    Raises:
+        BiasError: The data cannot be had, or aren't read in two ways.
+    """
+    if reading != CLEANED and language != "de":
+        raise BiasError(f"--corpus {reading}: of the German sentences alone")
+    files = list(_FILES[language])
     if language == "de":
         name = "Kraft et al. (2022)"
-        rows = balance(_german(paths[0]), language)
-        strata = [row.label for row in rows]
-        dev, test = train_test_split(
-            rows, test_size=0.2, random_state=SPLIT_SEED, stratify=strata
-        )
+        dev, test = _german_parts(locate(files[0]), reading)
+        if reading == CLEANED:
+            files += annotations.SENTENCES
+        else:
+            name += ", as released"
     else:
-        train, more, held_out = map(_english, paths)
+        train, more, held_out = (_english(locate(file)) for file in files)
         name = "Sheng et al. (2019)"
         dev = balance([*train, *more], language)
         test = balance(held_out, language)
+    paths = [locate(file) for file in files]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
     def sentence(row: CorpusRow) -> str:

@@ -18,6 +18,7 @@ from lm_eval_bias.custom_metrics.regard import (
     context_title,
 )
 from lm_eval_bias.custom_metrics.score import Estimate
+from lm_eval_bias.tasks.regard.classifier_identity import accuracy_in_words
 
 FEW_TEXTS = 200
 LIKE_THESE = "prompts like these"
@@ -137,12 +138,9 @@ def sentences(task: TaskRun, beside_tables: bool = False) -> list[str]:
     """
     scores = task.scores
     classifier = task.metadata.get("classifier_used") or {}
-    measured = classifier.get("measured")
-    right = ""
-    if measured:
-        right = f" ({measured['accuracy']:.2f} accuracy: {measured['source']})"
+    right = accuracy_in_words(classifier.get("measured"))
     return [
-        f"{_facets(scores)} Regard by classifier {classifier.get('name', '?')}{right}.",
+        f"{_facets(scores)} Regard by classifier {classifier.get('name', '?')}, {right}.",
         *(_test(scores, name) for name in SETS),
         "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords "
         "beside it (Kraft et al. 2022, section 5).",

@@ -15,9 +15,9 @@ from lm_eval_bias.custom_metrics.intervals import (
 )
 from lm_eval_bias.custom_metrics.text_shares import Row
 from lm_eval_bias.tasks.regard import hooks, labelled_texts
-from tests.support.places import ROOT
+from tests.support.places import PUBLISHED as PUBLISHED_FILES
 
-LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
+LABELLED = PUBLISHED_FILES / "regard_gerpt2_labelled.jsonl"
 NUMBERS = ("chi2", "dof", "n", "p", "p_permutation", "p_holm", "cramers_v")
 
 ALIKE = "most prompts gave the same text each time: the model did not sample"

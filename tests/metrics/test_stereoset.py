@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from lm_eval_bias.custom_metrics import stereoset as m
 from lm_eval_bias.tasks.stereoset import hooks, predictions
 from tests.support.oracles import reason_of
-from tests.support.places import ROOT
+from tests.support.places import PUBLISHED
 
-PUBLISHED = ROOT.parent / "shared" / "published"
 KINDS = (
     "lms",
     "ss",

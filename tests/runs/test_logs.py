@@ -10,6 +10,7 @@ import lm_eval_bias as leb
 from lm_eval_bias.core.numbers import SHARES
 from lm_eval_bias.report import parts
 from lm_eval_bias.runs import rescoring, run_discovery, sample_logs
+from tests.support.commands import command
 from tests.support.made_runs import harness_folder
 
 TASK = "gg_bbq_group_terms"
@@ -48,6 +49,21 @@ def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_pa
     assert [
         (one.saved_task.filter, one.documents) for one in rescoring.rescore([str(path)])
     ] == [("x", 2), ("y", 2)]
+
+
+def test_a_log_of_another_version_is_named_and_the_rest_is_computed(tmp_path):
+    (tmp_path / NAME).write_text(line(0))
+    doc = json.loads(line(1))
+    del doc["doc"]["label"]
+    other = tmp_path / NAME.replace("group_terms", "names")
+    other.write_text(json.dumps(doc))
+    done = command("rescore", str(tmp_path), "--json")
+    assert done.status == 2
+    assert [one["task"] for one in json.loads(done.out)] == [TASK]
+    assert f"not computed: {other}: document 0: no field 'label'" in done.err
+    assert command("rescore", str(tmp_path), "--by", "value").status == 2
+    alone = command("rescore", str(other))
+    assert (alone.status, alone.out) == (2, "")
 
 
 def test_the_report_lists_the_records_that_move_the_score_most(tmp_path, said):

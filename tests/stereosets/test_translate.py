@@ -1,6 +1,7 @@
 """``stereoset translate``: sheets from every spreadsheet program, and the whole path."""
 
 import re
+import sys
 
 import pytest
 
@@ -8,8 +9,10 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import translate
 from lm_eval_bias.tasks.stereoset.stereoset_items import read_all
+from tests.support import tiny
 from tests.support.commands import command
 from tests.support.example_items import DUTCH, ENGLISH, fill, sheet
+from tests.support.places import ROOT
 
 EMPTY = dict.fromkeys(translate.COLUMNS, "")
 INTRA, INTER = ENGLISH[2], ENGLISH[0]
@@ -189,3 +192,68 @@ def test_bad_usage(tmp_path, tiny_mirror):
             True,
             False,
         )
+
+
+PROGRAM = """import sys
+for line in sys.stdin.read().splitlines():
+    words = line.replace("BLANK", "vuoto").split()
+    print(" ".join(word if "XYZ" in word else word[::-1].capitalize() for word in words[::-1])[:400] + MARK)
+"""
+
+
+def program(tmp_path, code):
+    path = tmp_path / "program.py"
+    path.write_text(code)
+    return f"{sys.executable} {path}"
+
+
+def test_a_program_fills_what_is_empty(tmp_path, tiny_mirror):
+    out, path = tmp_path / "it", tmp_path / "it" / "translation.csv"
+    arguments = ("stereoset", "translate", "--to", "it", "-o", str(out))
+    command(*arguments)
+    intra = next(own["id"] for own in read_all("en") if own["test"] == "intra")
+    fill(path, {intra: {"unrelated word": "mia"}})
+    code = PROGRAM.replace("MARK", '"."')
+    done = command(*arguments, "--with", program(tmp_path, code))
+    assert done.status in (0, 1)
+    rows = sheet(path)
+    row = rows[intra]
+    assert row["unrelated word"] == "mia"  # a person wrote it
+    # its BLANK was lost, and came back as XYZ
+    assert row["context"].count("BLANK") == row["source context"].count("BLANK")
+    assert "vuoto" not in row["context"].lower()
+    assert row["stereotype"] == ""  # the context with the word in its blank
+    # neither the capital letter nor the full stop of a word that stands alone
+    assert row["stereotype word"] == row["source stereotype word"][::-1].lower()
+    assert all(row["target"] and row["context"] for row in rows.values())
+    assert (out / "stereoset_it.json").is_file()
+    assert "program.py" in (out / "stereoset_it.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("code", "named"),
+    [
+        ("print('one line')", "wrote 1 lines"),
+        ("raise SystemExit('no model')", "ended with 1: no model"),
+    ],
+)
+def test_a_program_that_fails(tmp_path, tiny_mirror, code, named):
+    out = tmp_path / "it"
+    arguments = ("stereoset", "translate", "--to", "it", "-o", str(out), "--with")
+    done = command(*arguments, program(tmp_path, code))
+    assert (done.status, named in done.err, out.exists()) == (2, True, False)
+    assert command(*arguments, "/no/such/program").status == 2
+
+
+def test_a_translation_model_translates_to_the_end(tmp_path, tiny_mirror):
+    """A tiny sequence-to-sequence model, by the script in the documentation."""
+    page = (ROOT / "docs" / "new_language.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import sys.+?)```", page, re.DOTALL)
+    model = tiny.t5(tmp_path / "model")
+    code = code.replace("opus-mt-en-it", str(model)).replace("128", "8")
+    code = code.replace('" ".join(text.split())', '" ".join(text.split()) or "nulla"')
+    out = tmp_path / "it"
+    arguments = ("stereoset", "translate", "--to", "it", "-o", str(out), "--with")
+    done = command(*arguments, program(tmp_path, code))
+    assert (done.status, "cells were filled" in done.out) == (1, True)
+    assert all(row["context"] for row in sheet(out / "translation.csv").values())

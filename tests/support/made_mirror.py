@@ -10,6 +10,7 @@ import csv
 import hashlib
 import io
 import json
+import zipfile
 from itertools import product
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from lm_eval_bias.tasks.es_bbq.benchmark import HARNESS_TASKS
 from lm_eval_bias.tasks.eurogest import hooks as eurogest_hooks
 from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
 from lm_eval_bias.tasks.mbbq.hooks import CATEGORIES
+from lm_eval_bias.tasks.regard.annotations import GENERATED, SENTENCES
 
 FOLDER = Path(__file__).with_name("mirror")
 _OF_THE_PAPER = (
@@ -140,7 +142,60 @@ def _regard() -> dict[str, str]:
         **files,
         "regard_en_train_other": other,
         "regard_de_corpus": _text("regard_de_corpus.csv"),
+        **{name: _judged_sentences(n) for n, name in enumerate(SENTENCES, start=1)},
     }
+
+
+def _judged_sentences(annotator: int) -> str:
+    """One of the five annotators' labels of the corpus' sentences: the last marks two as uncertain."""
+    rows = list(csv.reader(io.StringIO(_text("regard_de_corpus.csv"))))[1:]
+    unsure = {"3", "30"} if annotator == 5 else set()
+    return _csv(
+        [
+            ["", "Unsicher", "Label", "Text", "Gender"],
+            *(
+                [number, "x", "", text, gender]
+                if number in unsure
+                else [number, "", label.removesuffix(".0"), text, gender]
+                for number, text, gender, label in rows
+            ),
+        ]
+    )
+
+
+def _workbook(rows: list[list[str]]) -> bytes:
+    """A workbook of one sheet with shared strings, as office programs write it."""
+    strings = sorted({cell for row in rows for cell in row if cell})
+    items = "".join(f"<si><t>{text}</t></si>" for text in strings)
+    sheet = ""
+    for number, row in enumerate(rows, start=1):
+        sheet += "<row>"
+        for column, cell in zip("ABCD", row, strict=True):
+            if cell:
+                sheet += (
+                    f'<c r="{column}{number}" t="s"><v>{strings.index(cell)}</v></c>'
+                )
+        sheet += "</row>"
+    name = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as book:
+        book.writestr("xl/sharedStrings.xml", f'<sst xmlns="{name}">{items}</sst>')
+        book.writestr(
+            "xl/worksheets/sheet1.xml",
+            f'<worksheet xmlns="{name}"><sheetData>{sheet}</sheetData></worksheet>',
+        )
+    return buffer.getvalue()
+
+
+def _judged_texts(annotator: int) -> bytes:
+    """One of five annotators' labels of six generated texts: the fourth is uncertain, on the last three don't agree."""
+    texts = ["war gemein.", "war müde.", "war klug.", "war", "war gemein.", "war da."]
+    labels = ["-1", "0", "1", "0", "-1", str(annotator % 3 - 1)]
+    rows = [["Index", "Unsicher", "Label", "Text"]]
+    for number, (text, label) in enumerate(zip(texts, labels, strict=True), start=1):
+        unsure = "x" if number == 4 and annotator == 2 else ""
+        rows.append([str(number), unsure, "" if unsure else label, text])
+    return _workbook([*rows, ["", "x", "", "war nicht nummeriert."]])
 
 
 def _csv(rows) -> str:
@@ -232,6 +287,7 @@ def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
         buffer = io.BytesIO()
         tiny_frame(language, test).to_pickle(buffer)
         made[f"stereoset_{language}_{test}"] = buffer.getvalue()
+    made |= {name: _judged_texts(n) for n, name in enumerate(GENERATED)}
     real = sources.manifest()
     fake = sources.Manifest(
         {name: _pin(folder, real.files[name], raw) for name, raw in made.items()},

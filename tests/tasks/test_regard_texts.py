@@ -6,9 +6,9 @@ import unicodedata
 import pytest
 
 from lm_eval_bias.tasks.regard import keywords, regard_texts
-from tests.support.places import ROOT
+from tests.support.places import PUBLISHED as PUBLISHED_FILES
 
-LABELLED = ROOT.parent / "shared" / "published" / "regard_gerpt2_labelled.jsonl"
+LABELLED = PUBLISHED_FILES / "regard_gerpt2_labelled.jsonl"
 AUTHORS = {
     "caregiving": "caregiver",
     "sexualization": "sexualization",

@@ -19,6 +19,7 @@ VERSIONS = {
     "crows_pairs": (1.0, 2.0),
     "occugender": (1.0, 4.0),
     "occugender_stories_gen": (1.0, 1.0),
+    "regard_de": (2.0, 2.0),
 }
 OWN = {
     name for name, entry in catalog.entries().items() if entry.path

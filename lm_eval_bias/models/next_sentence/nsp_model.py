@@ -41,6 +41,11 @@ _NO_CLOZE = (
 )
 
 
+def prefix_of(config: Any) -> str:
+    """Return what stands before the context: English words for T5, which knows them, and nothing for mT5."""
+    return PREFIX if config.model_type == "t5" else ""
+
+
 @dataclass(frozen=True)
 class NSPConfig:
     """Settings for asking a model whether a sentence follows another."""
@@ -220,8 +225,7 @@ class HFNextSentence(QuestionModel):
             body, head = read_authors_weights(expanded(nsp_weights))
             base = transformers.AutoConfig.from_pretrained(pretrained, **self._from)
             family = "seq2seq" if base.is_encoder_decoder else "causal"
-            prefix = PREFIX if base.model_type == "t5" else ""
-            self.config = NSPConfig(family, prefix=prefix)
+            self.config = NSPConfig(family, prefix=prefix_of(base))
         self._is_causal = self.config.family == "causal"
         kind = body_class(not self._is_causal)
         self._model = self.load(kind)[0]

@@ -47,10 +47,10 @@ class TrainingSettings:
     )
     max_length: int = _number(256, "longest pair, in tokens (default 256)")
     batch_size: int | None = _number(
-        None, "pairs at a time on each device (default 4, T5: 8)"
+        None, "pairs at a time on each device (default 4, T5: 24, mT5: 8)"
     )
     body_rate: float | None = _number(
-        None, "learning rate of the body (default 5e-6, T5: 1e-4)"
+        None, "learning rate of the body (default 5e-6, T5 and mT5: 1e-4)"
     )
     head_rate: float = _number(1e-3, "learning rate of the head (default 0.001)")
     patience: int = _number(

@@ -12,7 +12,7 @@ from lm_eval_bias.core import Data, files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.tasks.regard import classifier, labelled_texts, regard_texts
-from lm_eval_bias.tasks.regard.classifier_identity import LABELS
+from lm_eval_bias.tasks.regard.classifier_identity import LABELS, accuracy_in_words
 
 # columns that the labels get
 _OURS = re.compile("(regard|label|classifier|warning|p_.*)$")
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--classifier",
         metavar="NAME",
-        help="light, sbert, hub:<model> or head:<folder>",
+        help="light, sbert, hub:<model>, head:<folder> or paper:<file>",
     )
     recognized = "de or en (default: recognized by the subjects of the texts)"
     add("--language", metavar="LANG", choices=regard_texts.LANGUAGES, help=recognized)
@@ -93,7 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         files.write(lines, output)
     print(
-        f"lm-eval-bias: {len(texts):,} texts labelled by {used.name} ({used.detail})",
+        f"lm-eval-bias: {len(texts):,} texts labelled by {used.name} ({used.detail}), "
+        f"{accuracy_in_words(used.measured)}",
         file=sys.stderr,
     )
     if used.warning:

@@ -7,6 +7,7 @@ import sys
 
 from lm_eval_bias.core.errors import BiasError, require_extra
 from lm_eval_bias.core.files import expanded
+from lm_eval_bias.tasks.regard import regard_corpus
 from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
 
 
@@ -19,6 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="de",
         choices=LANGUAGES,
         help="corpus: de (default) or en",
+    )
+    add(
+        "--corpus",
+        default=regard_corpus.CLEANED,
+        choices=regard_corpus.READINGS,
+        help="German sentences: cleaned (default: without those that annotators dismissed), or all as released",
     )
     add(
         "--encoder",
@@ -39,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad arguments, or data or encoder that cannot be had.
     """
-    from lm_eval_bias.tasks.regard import heads, regard_corpus
+    from lm_eval_bias.tasks.regard import heads
 
     output = arguments.output
     if (
@@ -51,7 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
     require_extra("regard")
     encoder = heads.encoder(arguments.encoder or heads.ENCODERS[arguments.language])
     head, card = heads.train(
-        regard_corpus.load(arguments.language), encoder.encode, encoder.name
+        regard_corpus.load(arguments.language, arguments.corpus),
+        encoder.encode,
+        encoder.name,
     )
     if output:
         heads.save(expanded(output), head, card)

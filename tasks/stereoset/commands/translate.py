@@ -1,8 +1,8 @@
 """``lm-eval-bias stereoset translate``: a sheet in which people translate StereoSet, checked and made into a data set.
 
 The sheet (CSV) has a row for each English item: its texts, a cell beside each for the translation, a cell to accept it
-in spite of what the checks say, and one for comments. Every run reads it, checks the items, says in ``reasons`` what
-each still needs, and writes the items that are ready.
+in spite of what the checks say, and one for comments. A program (``--with``) fills what is empty. Every run reads it,
+checks the items, says in ``reasons`` what each still needs, and writes the items that are ready.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.stereoset import own_sets
+from lm_eval_bias.tasks.stereoset.commands import translation_program
 from lm_eval_bias.tasks.stereoset.commands.set_checks import (
     PROBLEM,
     check_item,
@@ -64,6 +65,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder for the sheet and the data set",
     )
+    parser.add_argument(
+        "--with",
+        dest="program",
+        metavar="COMMAND",
+        help="program that fills empty cells: it reads English texts, one per line, and writes as many lines",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,6 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
     folder = expanded(arguments.output)
     sources = read_all("en")
     rows = read_sheet(folder / SHEET, [source["id"] for source in sources])
+    if arguments.program is not None:
+        texts = list(map(texts_of, sources))
+        filled = translation_program.fill(texts, rows, arguments.program, language)
+        print(f"{filled:,} cells were filled by {arguments.program}")
     ready = []
     accepted = []
     for source, row in zip(sources, rows, strict=True):
@@ -113,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if ready:
         check_items(ready, SHEET)  # what was accepted, but no task can have
-        _write_set(folder, language, ready, accepted, left)
+        _write_set(folder, language, ready, accepted, left, arguments.program)
     return 1 if left else 0
 
 
@@ -209,13 +220,19 @@ def translated(source: Facts, row: Row) -> Data:
 
 
 def _write_set(
-    folder: Path, language: str, items: list[Data], accepted: list[str], left: int
+    folder: Path,
+    language: str,
+    items: list[Data],
+    accepted: list[str],
+    left: int,
+    program: str | None,
 ) -> None:
     """Write the items that are ready as a set with its tasks and data card, and print how to run it."""
     path = folder / f"stereoset_{language}.json"
     files = manifest().files
     provenance = {
         "made by": f"lm-eval-bias {__version__} stereoset translate",
+        "program of the last run": program or "none",
         "source": {
             name: files[name].sha256
             for name in ("stereoset_en_inter", "stereoset_en_intra")

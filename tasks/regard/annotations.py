@@ -1,0 +1,127 @@
+"""What five annotators each said of Kraft et al.'s sentences, and of the texts of GerPT-2 that regard is measured on.
+
+Texts have a label where three of the five agree. A sentence that one of them marked as uncertain has none.
+"""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+
+from lm_eval_bias.core import Facts
+from lm_eval_bias.custom_metrics.intervals import Array, wilson
+from lm_eval_bias.data.sources import locate
+from lm_eval_bias.tasks.regard.regard_texts import subject
+
+SENTENCES = [f"regard_de_sentences_{number}" for number in range(1, 6)]
+GENERATED = [f"regard_de_generated_{number}" for number in range(5)]
+LABELS = ("-1", "0", "1")  # negative, neutral, positive
+_MAJORITY = 3
+_CELLS = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+
+
+class JudgedText(NamedTuple):
+    """A text with what each annotator said of it.
+
+    Attributes:
+        number: Its number in the annotators' files.
+        text: As it was shown to them.
+        labels: Indices into :data:`lm_eval_bias.custom_metrics.regard.REGARDS`; empty if one marked it as uncertain.
+    """
+
+    number: int
+    text: str
+    labels: tuple[int, ...]
+
+    @property
+    def majority(self) -> int | None:
+        """The label that three gave; ``None`` without one."""
+        label, count = Counter(self.labels or [-1]).most_common(1)[0]
+        return label if count >= _MAJORITY else None
+
+
+def _sheet(path: Path) -> list[dict[str, str]]:
+    """Read the rows of a workbook's first sheet, by the names in its first row; rows without a number are left out."""
+    with zipfile.ZipFile(path) as book:
+        # the file's SHA-256 matched its pin
+        strings = ElementTree.fromstring(book.read("xl/sharedStrings.xml"))  # noqa: S314
+        sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314
+    shared = ["".join(text.itertext()) for text in strings.iter(f"{_CELLS}si")]
+    rows = []
+    for row in sheet.iter(f"{_CELLS}row"):
+        cells = {}
+        for cell in row:
+            value = cell.findtext(f"{_CELLS}v", "")
+            if cell.get("t") == "s":
+                value = shared[int(value)]
+            cells[str(cell.get("r")).rstrip("0123456789")] = value
+        rows.append(cells)
+    names = rows[0]
+    named = [{names[k]: v for k, v in row.items() if k in names} for row in rows[1:]]
+    return [row for row in named if row.get("Index")]
+
+
+def _judged(files: Sequence[list[dict[str, str]]], number: str) -> list[JudgedText]:
+    """Join the annotators' files, whose rows are about the same texts in the same order."""
+    joined = []
+    for rows in zip(*files, strict=True):
+        found = [row.get("Label", "") for row in rows]
+        certain = all(found) and not any(row.get("Unsicher") for row in rows)
+        labels = tuple(map(LABELS.index, found)) if certain else ()
+        joined.append(JudgedText(int(rows[0][number]), rows[0]["Text"], labels))
+    return joined
+
+
+def sentences() -> list[JudgedText]:
+    """Read the sentences that people wrote, which the corpus is made of.
+
+    Raises:
+        BiasError: The data cannot be had.
+    """
+    files = []
+    for name in SENTENCES:
+        with locate(name).open(encoding="utf-8", newline="") as file:
+            files.append(list(csv.DictReader(file)))
+    return _judged(files, "")
+
+
+def generated() -> list[JudgedText]:
+    """Read the texts of GerPT-2, each with the neutral subject, which the files leave out.
+
+    Raises:
+        BiasError: The data cannot be had.
+    """
+    person = subject("de", "neutral")
+    judged = _judged([_sheet(locate(name)) for name in GENERATED], "Index")
+    return [own._replace(text=f"{person} {own.text}") for own in judged]
+
+
+def accuracy(probabilities: Callable[[Sequence[str]], Array]) -> Facts:
+    """Measure how often a classifier is right on the generated texts that three of five people agreed on.
+
+    Args:
+        probabilities: Gives texts their probabilities, as :class:`..classifier_identity.Classifier` does.
+
+    Returns:
+        ``accuracy``, its 95% Wilson ``interval``, ``n``, and ``majority``, the share of the commonest label: all 0..1.
+
+    Raises:
+        BiasError: The texts cannot be had.
+    """
+    judged = [own for own in generated() if own.majority is not None]
+    true = [own.majority for own in judged]
+    given = probabilities([own.text for own in judged]).argmax(axis=1)
+    right = int((given == np.array(true)).sum())
+    return {
+        "accuracy": right / len(true),
+        "interval": list(wilson(right, len(true))),
+        "n": len(true),
+        "majority": max(Counter(true).values()) / len(true),
+    }
