@@ -21,7 +21,7 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.tasks.regard import annotations, heads, regard_corpus, released_head
+from lm_eval_bias.tasks.regard import annotators, heads, regard_corpus, released_head
 from lm_eval_bias.tasks.regard.classifier_identity import (
     LABELS,
     Classifier,
@@ -292,7 +292,7 @@ def _judged(classifier: Classifier, language: str) -> Identity:
         with contextlib.suppress(
             BiasError
         ):  # offline: then it says that it isn't known
-            measured["generated"] = annotations.accuracy(classifier.probabilities)
+            measured["generated"] = annotators.accuracy(classifier.probabilities)
     claims = []
     if identity.name == "light":
         claims.append(

@@ -28,7 +28,7 @@ from lm_eval_bias.core.files import (
 from lm_eval_bias.custom_metrics.intervals import Array, chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.data.sources import cache_dir
-from lm_eval_bias.tasks.regard import annotations, regard_corpus
+from lm_eval_bias.tasks.regard import annotators, regard_corpus
 from lm_eval_bias.tasks.regard.classifier_identity import (
     Identity,
     accuracy_in_words,
@@ -258,7 +258,7 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
     source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
     measured: Data = {"accuracy": measures[0][0], "source": source}
     if corpus.language == "de":
-        measured["generated"] = annotations.accuracy(
+        measured["generated"] = annotators.accuracy(
             lambda texts: head.probabilities(encode(texts))
         )
     head.info.update(

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import GENDERS
 from lm_eval_bias.data.sources import locate
-from lm_eval_bias.tasks.regard import annotations
-from lm_eval_bias.tasks.regard.annotations import LABELS
+from lm_eval_bias.tasks.regard import annotators
+from lm_eval_bias.tasks.regard.annotators import LABELS
 from lm_eval_bias.tasks.regard.regard_texts import subject
 
 SPLIT_SEED = 42
@@ -130,7 +130,7 @@ def _german_parts(path: Path, reading: str) -> tuple[list[CorpusRow], list[Corpu
         rows, test_size=0.2, random_state=SPLIT_SEED, stratify=strata
     )
     if reading == CLEANED:
-        certain = {own.number for own in annotations.sentences() if own.labels}
+        certain = {own.number for own in annotators.sentences() if own.labels}
         rows = [row for row in rows if row.judged in certain]
     kept = {row.number: row for row in balance(rows, "de")}
     dev, test = (
@@ -159,7 +159,7 @@ def load(language: str, reading: str = CLEANED) -> RegardCorpus:
         name = "Kraft et al. (2022)"
         dev, test = _german_parts(locate(files[0]), reading)
         if reading == CLEANED:
-            files += annotations.SENTENCES
+            files += annotators.SENTENCES
         else:
             name += ", as released"
     else:

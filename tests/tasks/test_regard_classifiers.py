@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from lm_eval_bias.tasks.regard import annotations, classifier, heads, regard_corpus
+from lm_eval_bias.tasks.regard import annotators, classifier, heads, regard_corpus
 from lm_eval_bias.tasks.regard.classifier_identity import accuracy_in_words
 from tests.support import tiny
 from tests.support.places import PUBLISHED as PUBLISHED_FILES
@@ -82,8 +82,8 @@ def test_what_the_annotators_files_say_of_the_paper(mirror):
     """Printed: 21 dismissed sentences, 362 generated texts, kappa .80 and .64."""
     agreed = {}
     for name, judged in (
-        ("sentences", annotations.sentences()),
-        ("texts", annotations.generated()),
+        ("sentences", annotators.sentences()),
+        ("texts", annotators.generated()),
     ):
         certain = [own.labels for own in judged if own.labels]
         agreed[name] = (len(judged) - len(certain), len(certain))
@@ -95,7 +95,7 @@ def test_what_the_annotators_files_say_of_the_paper(mirror):
             assert np.mean(found) == pytest.approx(kappa, abs=0.005)
     assert agreed == {"sentences": (21, 1137), "texts": (16, 362)}
     # the released labels are the majority's, but for one sentence
-    labels = {own.number: own.majority for own in annotations.sentences()}
+    labels = {own.number: own.majority for own in annotators.sentences()}
     corpus = regard_corpus.load("de")
     rows = [*corpus.dev, *corpus.test]
     assert sum(labels[row.judged] != row.label for row in rows) <= 5
