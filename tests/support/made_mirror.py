@@ -20,7 +20,7 @@ from lm_eval_bias.tasks.es_bbq.benchmark import HARNESS_TASKS
 from lm_eval_bias.tasks.eurogest import hooks as eurogest_hooks
 from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
 from lm_eval_bias.tasks.mbbq.hooks import CATEGORIES
-from lm_eval_bias.tasks.regard.annotations import GENERATED, SENTENCES
+from lm_eval_bias.tasks.regard.annotators import GENERATED, SENTENCES
 
 FOLDER = Path(__file__).with_name("mirror")
 _OF_THE_PAPER = (
