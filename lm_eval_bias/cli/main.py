@@ -8,11 +8,12 @@ import io
 import os
 import pkgutil
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 
 from lm_eval_bias.cli.output import Parser
-from lm_eval_bias.core import __version__
+from lm_eval_bias.core import __version__, redaction
 from lm_eval_bias.core.benchmark import Command
 from lm_eval_bias.core.errors import (
     FAULTS,
@@ -22,6 +23,7 @@ from lm_eval_bias.core.errors import (
     printable,
 )
 from lm_eval_bias.core.files import is_full, why
+from lm_eval_bias.core.printed import door
 
 _VERBS = {
     "every day": {
@@ -33,6 +35,7 @@ _VERBS = {
         "check": "check scores against the bounds of a policy",
     },
     "with saved runs": {
+        "cite": "write BibTeX of what runs rest on",
         "show": "print one item as it was asked and answered",
         "items": "write a task's items with prompts and answers",
         "rescore": "recompute every score from saved samples, without the model",
@@ -177,9 +180,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # names of files can be any bytes, as in error messages
         sys.stdout.reconfigure(errors="backslashreplace")
-    status = _guarded(arguments)
-    for text in FAULTS:
-        _report(f"warning: {printable(text)}")
+    with door():
+        redaction.learn(arguments)
+        status = _guarded(arguments)
+        for text in FAULTS:
+            _report(f"warning: {printable(text)}")
     return status or (2 if FAULTS else 0)
 
 
@@ -203,8 +208,12 @@ def _guarded(arguments: Sequence[str]) -> int:
         _report("interrupted")
         return 130
     except Exception as error:
+        said = traceback.format_exc()
         if not is_full(error):
-            raise
+            if redaction.masked(said) == said:
+                raise
+            _report(said)
+            return 1
         place = getattr(error, "filename", None) or "standard output or a file"
         if _drop_output():
             place = "standard output"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from lm_eval_bias.core import files
+from lm_eval_bias.core import files, printed
 from lm_eval_bias.core.errors import BadOption, printable
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
         type=names,
         default=(),
         metavar="A,B",
-        help="only these tasks: names, groups, tags, or patterns such as 'mbbq_*' (default: all)",
+        help="only these tasks: names, groups, tags, or patterns such as '*_gen' (default: all)",
     )
     parser.add_argument(
         "--language",
@@ -169,7 +169,8 @@ def deliver(text: str, output: str | None, summary: str) -> None:
         BiasError: The file cannot be written.
     """
     if output is None:
-        sys.stdout.write(text)
+        is_page = text.startswith("<!doctype html>")
+        printed.write_page(text) if is_page else sys.stdout.write(text)
         return
     files.write(text, output)
     print(summary)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import writable
 
 # what a written answer is read as where it gives none
 REFUSED = "[refused]"
@@ -29,6 +30,8 @@ _ENDS = {
     ),
     "error": FAILED,
 }
+# characters of an answer that are looked at: of a longer one the first and the last half
+LONGEST_READ = 8_000
 _BEHIND = "\x1e"  # between a text and why it ended, on its way from a model and in the file of --use_cache
 
 
@@ -43,7 +46,7 @@ class Text(str):
 
     def __new__(cls, text: str, finish: str = "") -> Text:
         """Make a text."""
-        made = super().__new__(cls, text)
+        made = super().__new__(cls, writable(text))
         made.finish = finish
         return made
 
@@ -99,8 +102,9 @@ def endings(prompts: Iterable[tuple[Sequence[Any], Any]]) -> dict[str, int]:
         prompts: Of each, its texts and its filtered answer (:func:`written`).
 
     Returns:
-        ``texts``; how many were cut, blocked or failed; ``unfinished``, the cut ones that say no answer; and where all
-        draws of every prompt are one text, ``alike``, how many these are.
+        ``texts``; how many were cut, blocked or failed; ``unfinished``, the cut ones that say no answer; ``long``,
+        those of which only the beginning and the end may be read; and where all draws of every prompt are one text,
+        ``alike``, how many these are.
     """
     counts = Counter[str]()
     draws = set()
@@ -108,6 +112,7 @@ def endings(prompts: Iterable[tuple[Sequence[Any], Any]]) -> dict[str, int]:
         for text, (_, read) in zip(texts, written([texts], [answer]), strict=False):
             counts[ended(text)] += 1
             counts["unfinished"] += ended(text) == CUT and read in UNANSWERED
+            counts["long"] += len(str(text)) > LONGEST_READ
         counts["texts"] += len(texts)
         draws.add((len(texts), len(set(texts))))
     numbers, different = zip(*draws, strict=True)

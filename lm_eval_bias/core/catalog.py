@@ -50,7 +50,7 @@ def suite_definitions(benchmark: Benchmark) -> Data:
     path = folder_of(benchmark) / SUITES_FILE
     if not path.exists():
         return {}
-    return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    return parse_yaml(path.read_text(encoding="utf-8"), str(path)) or {}
 
 
 def primary(task: str, benchmark: Benchmark) -> Sequence[str]:
@@ -113,7 +113,7 @@ _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
 
 def read_yaml(path: Path, loader: type[Loader] = Loader) -> Data:
     """Read a task YAML with its base file merged in, functions left as text unless the loader resolves them."""
-    content: Data = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 (a SafeLoader)
+    content: Data = parse_yaml(path.read_text(encoding="utf-8"), str(path), loader)
     base = content.pop("include", None) if isinstance(content, dict) else None
     return {**read_yaml(path.parent / base, loader), **content} if base else content
 

@@ -7,11 +7,13 @@ import errno
 import functools
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
 import stat
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -21,11 +23,12 @@ from lm_eval_bias.core.errors import BiasError, one_line
 
 T = TypeVar("T")
 
-LARGEST = 1 << 30  # bytes
+LARGEST = 1 << 28  # bytes of what is read whole
 LARGEST_YAML = 1 << 20  # some thousand templates; the parser takes seconds for as much
-MOST_NODES = (
-    LARGEST_YAML // 4
-)  # of a YAML text with what its aliases repeat; without any a text has no more
+# of a YAML text with what its aliases repeat: no more than one could write without any, and never many more than a
+# short one has characters
+MOST_NODES = LARGEST_YAML // 4
+MOST_REPEATED = 10_000
 UNFINISHED = ".unfinished-"  # how the folder begins in which a run is being written
 # a format by a file's ending
 ENDINGS = {
@@ -76,10 +79,19 @@ def packaged_yaml(package: str, *parts: str) -> Any:
 
 @functools.cache
 def schema_validator(package: str, name: str) -> Any:
-    """Make the validator of a JSON Schema that comes with a package."""
+    """Make the validator of a JSON Schema that comes with a package; numbers are finite there."""
     import jsonschema
 
-    return jsonschema.Draft202012Validator(json.loads(packaged_text(package, name)))
+    draft = jsonschema.Draft202012Validator
+    finite = draft.TYPE_CHECKER.redefine(
+        "number",
+        lambda checker, value: (
+            checker.is_type(value, "integer")
+            or (isinstance(value, float) and math.isfinite(value))
+        ),
+    )
+    kind = jsonschema.validators.extend(draft, type_checker=finite)
+    return kind(json.loads(packaged_text(package, name)))
 
 
 def list_files(folder: Path, pattern: str = "*") -> list[Path]:
@@ -135,6 +147,16 @@ def recorded() -> Iterator[dict[str, str]]:
         _RECORDS.pop()
 
 
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        first = next(
+            key for key, count in Counter(key for key, _ in pairs).items() if count > 1
+        )
+        raise ValueError(f"the key {first!r} is given twice")
+    return made
+
+
 def read_json(path: Path) -> Any:
     """Read a file of results.
 
@@ -142,14 +164,14 @@ def read_json(path: Path) -> Any:
         BiasError: It can't be read, is no JSON, or too large.
     """
     try:
-        return json.loads(
-            read_text(path, "utf-8-sig", largest=1 << 26)
-        )  # ten times a run of every task with every breakdown
+        # ten times a run of every task with every breakdown
+        text = read_text(path, "utf-8-sig", largest=1 << 26)
+        return json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
         problem = (
             getattr(error, "msg", None)
             or getattr(error, "reason", None)
-            or "nested too deeply"
+            or ("nested too deeply" if isinstance(error, RecursionError) else error)
         )
         raise BiasError(f"truncated or damaged: not JSON ({problem})") from error
     except OSError as error:
@@ -169,7 +191,7 @@ def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
         node = reader.get_single_node()
         if node is None:
             return None
-        _count_nodes(node, {})
+        _count_nodes(node, {}, min(MOST_NODES, len(text) + MOST_REPEATED))
         return reader.construct_document(node)
     except RecursionError as error:
         raise BiasError(f"{name}: not valid YAML (nested too deeply)") from error
@@ -188,12 +210,13 @@ def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
         raise BiasError(f"{name}{line}: not valid YAML ({problem})") from error
 
 
-def _count_nodes(node: Any, known: dict[int, int]) -> int:
+def _count_nodes(node: Any, known: dict[int, int], most: int) -> int:
     """Count the nodes of a YAML text with what its aliases repeat.
 
     Args:
         node: Its root.
         known: The counts of nodes that have one, by identity; 0 of those that aren't done.
+        most: So many there may be.
 
     Raises:
         yaml.MarkedYAMLError: A key is given twice, or aliases make more nodes than a person would write, or no end.
@@ -203,7 +226,7 @@ def _count_nodes(node: Any, known: dict[int, int]) -> int:
     if not isinstance(node, yaml.CollectionNode):
         return 1
     if id(node) in known:
-        return known[id(node)] or MOST_NODES
+        return known[id(node)] or most
     known[id(node)] = 0
     children = list(node.value)
     if isinstance(node, yaml.MappingNode):
@@ -215,8 +238,8 @@ def _count_nodes(node: Any, known: dict[int, int]) -> int:
                 problem = f"the key {key.value!r} is given twice"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             seen.add(str(key.value))
-    count = 1 + sum(_count_nodes(child, known) for child in children)
-    if count >= MOST_NODES:
+    count = 1 + sum(_count_nodes(child, known, most) for child in children)
+    if count >= most:
         problem = "its aliases repeat too much"
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
     known[id(node)] = count
@@ -256,6 +279,13 @@ def why(error: Exception) -> str:
     return getattr(error, "strerror", None) or one_line(error)
 
 
+def usual_mode(mode: int = 0o666) -> int:
+    """Return what the user's umask leaves of a mode."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mode & ~mask
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file as :func:`write_together` does several; raises OSError where that fails."""
     write_together({path: content})
@@ -289,7 +319,9 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
                 os.fsync(
                     handle
                 )  # where blocks are allocated late, a full disk shows only now
-            os.chmod(temporaries[path], 0o644)
+            # a file that is replaced keeps its mode
+            mode = path.stat().st_mode if path.exists() else usual_mode()
+            os.chmod(temporaries[path], stat.S_IMODE(mode))
         for path, temporary in temporaries.items():
             os.replace(temporary, path)
     except BaseException:
@@ -314,6 +346,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
         yield temporary
+        os.chmod(temporary, usual_mode(0o777))
         os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -383,6 +416,31 @@ def check_place(
         raise BiasError(
             f"{flag} {output}: this file is also an input and would be overwritten: name another file"
         )
+
+
+def writable(data: Any) -> Any:
+    r"""Return data, or a text, that UTF-8 can hold: half a character, as a server may send one, is written out.
+
+    >>> writable({"a": ["\ud800"]}), writable("ü")
+    ({'a': ['\\ud800']}, 'ü')
+    """
+    import orjson
+
+    try:
+        orjson.dumps(data, default=str, option=orjson.OPT_NON_STR_KEYS)
+        return data
+    except TypeError:
+        return _written_out(data)
+
+
+def _written_out(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode("utf-8", "backslashreplace").decode()
+    if isinstance(data, Mapping):
+        return {_written_out(key): _written_out(data[key]) for key in data}
+    if isinstance(data, list | tuple):
+        return list(map(_written_out, data))
+    return data
 
 
 def write(text: str, output: str) -> None:

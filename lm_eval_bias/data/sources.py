@@ -7,14 +7,14 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import redaction, registry
 from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import expanded, progress, why
+from lm_eval_bias.core.files import expanded, progress, usual_mode, why
 
 BASE_URL = "https://raw.githubusercontent.com"
 _LOCAL = "set LM_EVAL_BIAS_DATA to a local mirror"
@@ -51,6 +51,11 @@ class Source:
         return f"{base}/{self.repository}/{self.commit}/{self.path}"
 
     @property
+    def shown(self) -> str:
+        """The same without keys and passwords."""
+        return redaction.address(self.url)
+
+    @property
     def pin(self) -> str:
         """The file's name in result files."""
         return f"{self.repository}@{self.commit}/{self.path}"
@@ -61,11 +66,13 @@ class Source:
         Raises:
             OSError: The file cannot be read.
         """
-        content = path.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
-        if digest == self.sha256:
-            return ""
-        actual = f"{len(content):,} bytes with SHA-256 {digest[:12]}…"
+        size = path.stat().st_size
+        actual = f"{size:,} bytes"
+        if size == self.size:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            if digest == self.sha256:
+                return ""
+            actual = f"{actual} with SHA-256 {digest[:12]}…"
         return f"{actual}, expected {self.size:,} bytes with {self.sha256[:12]}…"
 
 
@@ -152,8 +159,11 @@ def mirrored_path(source: Source, folder: Path) -> Path:
 def cache_dir() -> Path:
     """Return the folder of verified downloads: ``LM_EVAL_BIAS_CACHE``, else the user's cache directory."""
     value = os.environ.get("LM_EVAL_BIAS_CACHE")
-    if value:
-        return expanded(value)
+    return expanded(value) if value else own_folder()
+
+
+def own_folder() -> Path:
+    """Return the user's own cache directory, where nobody else writes."""
     import pooch
 
     return Path(pooch.os_cache("lm-eval-bias"))
@@ -231,13 +241,14 @@ def _download(source: Source) -> Path:
         retry_if_failed=1,
     )
     try:
-        return Path(cache.fetch(path.name, downloader=_write_readable))
+        write = partial(_write, source.size)
+        return Path(cache.fetch(path.name, downloader=write))
     except requests.RequestException as error:
         reason = type(error).__name__
         if error.response is not None:
             reason = f"HTTP {error.response.status_code}"
         raise BiasError(
-            f"{source.name}: {source.url} can't be downloaded ({reason}): try again later, check the network and, if "
+            f"{source.name}: {source.shown} can't be downloaded ({reason}): try again later, check the network and, if "
             f"it is set, LM_EVAL_BIAS_BASE_URL, or {_LOCAL}"
         ) from error
     except OSError as error:
@@ -247,16 +258,29 @@ def _download(source: Source) -> Path:
         ) from error
     except ValueError as error:
         raise BiasError(
-            f"{source.name}: {source.url} is not the pinned file (wrong SHA-256): not stored; try again, or {_LOCAL}"
+            f"{source.name}: {source.shown} is not the pinned file (wrong SHA-256): not stored; try again, or {_LOCAL}"
         ) from error
 
 
-def _write_readable(url: str, path: str, cache: Any) -> None:
-    """Download to a temporary file that others may read, as they may where a cache is shared."""
-    import pooch
+def _write(size: int, url: str, path: str, cache: Any) -> None:
+    """Download to a temporary file, no more than the pinned file has.
 
-    pooch.HTTPDownloader()(url, path, cache)
-    os.chmod(path, 0o644)
+    Raises:
+        requests.RequestException: The server fails.
+        ValueError: It sends more.
+    """
+    import requests
+
+    with (
+        requests.get(url, stream=True, timeout=30) as response,
+        open(path, "wb") as out,
+    ):
+        response.raise_for_status()
+        for piece in response.iter_content(1 << 16):
+            if out.tell() + len(piece) > size:
+                raise ValueError(f"larger than {size:,} bytes")
+            out.write(piece)
+    os.chmod(path, usual_mode())  # others may read it where a cache is shared
 
 
 def fetch(names: Iterable[str]) -> list[tuple[Source, Path]]:

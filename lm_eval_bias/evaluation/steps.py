@@ -8,12 +8,12 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, catalog, redaction
-from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.errors import BiasError, fault, kind_of, one_line
 from lm_eval_bias.core.files import UNFINISHED, why, write_whole, writing
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.evaluation import planned, preflight, suites
@@ -118,7 +118,6 @@ def evaluate(
     if answered is None:
         return None
     finished = record(order, run, answered)
-    running.send(harness_run.services, finished.results, finished.samples)
     return _saved(harness_run, finished, tell)
 
 
@@ -129,6 +128,7 @@ def prepare(order: Order, say: Callable[[str], None]) -> Planned:
         BiasError: Bad usage or input, or data that can't be had.
     """
     config = internals.configuration(order.flags)
+    redaction.learn(asdict(config))
     folders = [config.include_path] if config.include_path else []
     run = Planned(config, catalog.entries(folders), order.flags.get("device"))
     preflight.check(Stage.FLAGS, run)
@@ -197,7 +197,11 @@ def ask(
 def record(order: Order, run: Planned, answered: Answered) -> FinishedRun:
     """Write beside the scores what they depend on, and take keys and tokens out."""
     results = answered.results
-    block = provenance.block(results)
+    block: Data = {"model": {}}
+    try:
+        block = provenance.block(results)
+    except Exception as error:  # from here on nothing may lose the scores
+        fault(f"what the run was made by is not recorded ({kind_of(error)})")
     model = block["model"]
     model["border"] = border.said(run.model) + servers.notes(run.model)
     model |= servers.told(run.model)
@@ -206,10 +210,12 @@ def record(order: Order, run: Planned, answered: Answered) -> FinishedRun:
     block["cache"] = answered.from_cache
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
+    results = redaction.of_results(results)
     for key in ("config", "configs", "provenance"):
-        results[key] = plain(redaction.arguments(results[key]))
+        results[key] = plain(results[key])
     results["provenance"]["command"] = list(order.command)  # which has its stars
-    return FinishedRun(run.config, results, answered.samples)
+    results = redaction.masked(results)
+    return FinishedRun(run.config, results, redaction.masked(answered.samples))
 
 
 def _saved(
@@ -221,10 +227,11 @@ def _saved(
         saved, failures = save(harness_run.tracker, finished.results, finished.samples)
         finished = replace(finished, saved=saved)
     finally:
+        running.send(harness_run.services, finished.results, finished.samples)
         tell(finished)
     config = finished.config
     if failures:
-        text = redaction.in_text(one_line(failures[0]), config.hf_hub_log_args)
+        text = one_line(failures[0])
         text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"
         raise BiasError(f"--hf_hub_log_args: {text}")
     return finished.saved

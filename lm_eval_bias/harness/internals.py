@@ -23,8 +23,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core import Data, Facts, redaction
 from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.files import LARGEST_YAML, parse_yaml, read_text
 
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance as Instance
@@ -57,10 +58,17 @@ NO_DOCUMENTS = "did not find any docs"
 
 def as_logged(doc: Any, answers: Any) -> list[Any]:
     """Return a document and its filtered answers as a sample log holds them."""
-    from lm_eval.utils import handle_non_serializable, sanitize_list
+    from lm_eval.utils import sanitize_list
 
-    sample = [doc, sanitize_list(answers)]
-    return json.loads(json.dumps(sample, default=handle_non_serializable))
+    logged: list[Any] = as_saved([doc, sanitize_list(answers)])
+    return logged
+
+
+def as_saved(data: Any) -> Any:
+    """Return data as a file of the harness holds them: types of libraries become numbers, lists and texts."""
+    from lm_eval.utils import handle_non_serializable
+
+    return json.loads(json.dumps(data, default=handle_non_serializable))
 
 
 @contextlib.contextmanager
@@ -344,6 +352,10 @@ def configuration(flags: Facts) -> EvaluatorConfig:
     """
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
+    file = flags.get("config")
+    if file and os.path.isfile(file):
+        text = read_text(Path(file), largest=LARGEST_YAML)
+        redaction.learn(parse_yaml(text, f"--config {file}"))
     # it prints the content of --config, with all keys
     with contextlib.redirect_stdout(io.StringIO()):
         try:
@@ -370,6 +382,8 @@ def name_model(
     results["config"]["device"] = None if device is None else str(device)
     if facts.model_name not in map(str, arguments.values()):  # a random word
         facts.model_name = facts.model_name_sanitized = kind
+    for name, value in vars(facts).items():
+        setattr(facts, name, redaction.masked(redaction.arguments(value)))
     path = os.path.expanduser(facts.model_name)
     if path.startswith((".", "/")) or os.path.exists(path):
         # models in other folders may have the same name

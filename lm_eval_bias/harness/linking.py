@@ -6,14 +6,19 @@ Each stub is an absolute ``include:`` below a header that marks it as ours; noth
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+import filelock
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import why, write_whole
+from lm_eval_bias.core.files import why, write_whole, writing
+from lm_eval_bias.data import sources
 from lm_eval_bias.harness import internals
 
 FOLDER = "lm_eval_bias_linked"
@@ -87,6 +92,26 @@ def link() -> int:
     Raises:
         BiasError: The harness's task folder can't be written, or a stub was changed by hand.
     """
+    with _alone():
+        return _link()
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Wait until no other process of this user links."""
+    digest = hashlib.sha256(str(folder()).encode("utf-8", "surrogateescape"))
+    place = sources.own_folder() / f"link-{digest.hexdigest()[:16]}.lock"
+    with writing(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(place)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _link() -> int:
     written = stubs()
     wanted = _wanted()
     for name in wanted:
@@ -95,13 +120,13 @@ def link() -> int:
             raise BiasError(
                 f"{path} was changed by hand: move it away, then link again"
             )
-    unlink()
+    _unlink()
     try:
         for name, text in wanted.items():
             write_whole(folder() / name, text.encode())
     except OSError as error:
         with contextlib.suppress(BiasError):
-            unlink()  # the stubs that were written before
+            _unlink()  # the stubs that were written before
         raise BiasError(
             f"{folder()} cannot be written ({why(error)}): use 'lm-eval-bias run', or "
             'lm_eval --include_path "$(lm-eval-bias path)"'
@@ -115,6 +140,11 @@ def unlink() -> int:
     Raises:
         BiasError: A file cannot be removed.
     """
+    with _alone():
+        return _unlink()
+
+
+def _unlink() -> int:
     written = stubs()
     try:
         for name in written:

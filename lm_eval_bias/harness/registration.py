@@ -17,7 +17,7 @@ logger = logging.getLogger("lm_eval.bias")
 # lowest supported and highest tested release
 SUPPORTED = {
     "lm_eval": ("0.4.13", "0.4.13"),
-    "torch": ("2.2", "2.13.0"),
+    "torch": ("2.6", "2.13.0"),
     "transformers": ("4.57.1", "5.23.0"),
 }
 # another architecture: metrics, scorers and task formats are not those of 0.4

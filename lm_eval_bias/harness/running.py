@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core import Data, redaction
 from lm_eval_bias.core.answers import finish_reasons
 from lm_eval_bias.core.errors import BiasError, import_failure, one_line
+from lm_eval_bias.core.files import writable
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.harness import distributed, internals, servers
 from lm_eval_bias.harness.score_aggregation import BareCarrier, in_results
@@ -66,9 +67,7 @@ def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
         if getattr(config, "trackio_args", None) and distributed.first():
             services.append(loggers.TrackioLogger(config.trackio_args))
     except Exception as error:  # services fail in ways of their own
-        raise BiasError(
-            f"{flags}: {redaction.in_text(one_line(error), config.hf_hub_log_args)}"
-        ) from error
+        raise BiasError(f"{flags}: {one_line(error)}") from error
     return tracker, services
 
 
@@ -137,7 +136,7 @@ class HarnessRun:
             raise
         except Exception as error:
             given = redaction.as_flag(arguments)
-            message = redaction.in_text(self._why_not_loaded(error), arguments)
+            message = self._why_not_loaded(error)
             raise BiasError(
                 f"--model {config.model} --model_args {given}: {message}"
             ) from error
@@ -231,7 +230,6 @@ class HarnessRun:
         note = "with --use_cache FILE a run keeps its answers, and the same command resumes it"
         if config.use_cache:
             note = f"the answers so far are kept in {config.use_cache}: run the same command again to resume"
-        message = redaction.in_text(servers.without_keys(message, self.model), given)
         message = message.rstrip(".")
         return (
             f"--model {config.model}{checkpoint}: {message} (nothing was saved; {note})"
@@ -304,7 +302,7 @@ def samples_in_order(
             reasons = finish_reasons(sample["resps"])
             if reasons:
                 kept["finish_reasons"] = reasons
-            scored.append(kept)
+            scored.append(writable(kept))
         scored.sort(
             key=lambda sample: (filters.index(sample["filter"]), sample["doc_id"])
         )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import Data, Facts, answers, redaction
 from lm_eval_bias.core.errors import BiasError, one_line, printable
+from lm_eval_bias.core.files import writable
 from lm_eval_bias.harness import answer_checks, internals
 
 if TYPE_CHECKING:
@@ -110,17 +111,6 @@ def forget(model: Any, kind: str, arguments: Iterable[Any]) -> None:
     for args in () if cache is None else arguments:
         cache.pop(internals.request_key(kind, args), None)
     commit(model)
-
-
-def without_keys(text: str, model: Any) -> str:
-    """Put stars in place of a client's keys: servers repeat in their errors what they don't accept."""
-    given = {
-        name.strip("_"): getattr(model, name, None)
-        for name in ("base_url", "auth_token", "_header")
-    }
-    with contextlib.suppress(ValueError):  # a client without its key
-        given["api_key"] = str(getattr(model, "api_key", "")).strip()
-    return redaction.in_text(text, given)
 
 
 @contextlib.contextmanager
@@ -273,7 +263,7 @@ class _CheckedClient(Client):
             except BiasError:
                 raise
             except Exception as error:
-                text = printable(without_keys(_explanation(error), self))
+                text = printable(redaction.masked(_explanation(error)))
                 pause = min(PAUSE * 2 ** (tries - 1), _LONGEST_PAUSE)
                 delay = getattr(error, "delay", None)
                 if delay is None:
@@ -314,7 +304,12 @@ class _CheckedClient(Client):
         response = self._post(payload)
         status = response.status_code
         if status < 400:
-            reply: Data = response.json()
+            sent = writable(response.json())
+            reply: Data = redaction.masked(sent)
+            if reply != sent:
+                note = "the server's answers repeat a key or password, which is hidden"
+                self.notes[note] = None
+                self._warn("%s", note)
             answer_checks.check(self, reply, messages, generate)
             self._note(payload, reply)
             return reply
@@ -395,7 +390,7 @@ class _CheckedClient(Client):
                 choices.append({**reply["choices"][0], "index": index})
             return {"choices": choices}
         finish = "content_filter" if _FILTERED.search(response.text) else "error"
-        said = without_keys(str(_RefusedError(response, {})), self)
+        said = str(_RefusedError(response, {}))
         if self._refusals.setdefault(finish, said) is said:
             logger.warning("a prompt has no answer, the rest goes on: %s", said)
         text = answers.with_finish("", finish if self.marks else "")

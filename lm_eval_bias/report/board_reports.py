@@ -269,7 +269,9 @@ def _made_by(runs: Sequence[Run]) -> str:
         for task in run.tasks.values():
             suite = task.metadata.get("suite")
             if suite:
-                texts.append(f"suite {suite['name']} (version {suite['version']})")
+                texts.append(
+                    f"suite {suite['name']} (version {suite.get('version', 'unknown')})"
+                )
     for package in ("lm-eval-bias", "lm_eval"):
         versions = [str(made_by.facts(run)[package] or "") for run in runs]
         if any(versions):

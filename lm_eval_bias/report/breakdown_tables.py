@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lm_eval_bias.core import numbers
+from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import value_cell
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report.tables import csv_text, titled
+from lm_eval_bias.report.tables import titled
 from lm_eval_bias.runs.breakdowns import Breakdown
 
 INTERVALS = "95% intervals, of each value and for all at once"

@@ -312,18 +312,6 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
     return tables
 
 
-def bibliography(sections: Sequence[Section]) -> list[tuple[str, dict[str, str]]]:
-    """List the papers of some sections as BibTeX has them: key and fields."""
-    entries = []
-    for section in sections:
-        card = section.card
-        if card is not None and card.citation:
-            link = {"url": card.link} if card.link else {}
-            key = section.ident.replace("_", "-")
-            entries.append((key, {**card.citation, **link}))
-    return entries
-
-
 def _data_from(benchmark: Benchmark, items: ReportTasks) -> str:
     """Say where a benchmark's data are from; pinned ones by upstream revision."""
     if options_for(benchmark, REQUIRED):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from lm_eval_bias.core.printed import visible, visible_line
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
 _MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
@@ -13,39 +14,11 @@ _LATEX_SIGNS = {
     "±": "$\\pm$", "†": "$\\dagger$", "‡": "$\\ddagger$", "§": "\\S{}", "¶": "\\P{}", "α": "$\\alpha$",
     "χ": "$\\chi$", "²": "$^2$", "…": "\\ldots{}", "–": "--", "\u00a0": "~",
 }  # fmt: skip
-# Excel and its kin take cells that begin so for formulas; guarded texts are guarded again
-_FORMULA = re.compile(r"'* *[=+\-@\t\r\n]")
-
-
-def text(raw: object) -> str:
-    r"""Replace control characters, which could command a terminal, by U+FFFD.
-
-    >>> text("a\x1bb\ud800c\nd") == "a\ufffdb\ufffdc\nd"
-    True
-    """
-    raw = str(raw)
-    if (
-        raw.isascii() and raw.isprintable()
-    ):  # most texts, of which large boards have hundreds of thousands
-        return raw
-    return "".join(
-        "\ufffd" if unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" else c
-        for c in raw
-    )
-
-
-def one_line(raw: object) -> str:
-    r"""Put text on one line.
-
-    >>> one_line(" a\n b")
-    'a b'
-    """
-    return " ".join(text(raw).split())
 
 
 def page(raw: object) -> object:
     """Prepare a value for a page of HTML before it is escaped: clean texts, leave all else as it is."""
-    return text(raw) if type(raw) is str else raw
+    return visible(raw) if type(raw) is str else raw
 
 
 class Markup(str):
@@ -61,7 +34,10 @@ def markdown(raw: object) -> Markup:
     if isinstance(raw, Markup):
         return raw
     shown = (
-        one_line(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        visible_line(raw)
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
     )
     shown = _MARKDOWN.sub(r"\\\1", shown)
     shown = (
@@ -92,7 +68,9 @@ def latex(raw: object) -> Markup:
     from tabulate import LATEX_ESCAPE_RULES
 
     rules = LATEX_ESCAPE_RULES | _LATEX_SIGNS
-    return Markup(_MINUS.sub("$-$", "".join(rules.get(c, c) for c in one_line(raw))))
+    return Markup(
+        _MINUS.sub("$-$", "".join(rules.get(c, c) for c in visible_line(raw)))
+    )
 
 
 def breakable(written: str) -> Markup:
@@ -106,20 +84,13 @@ def breakable(written: str) -> Markup:
 
 def markdown_code(raw: object) -> Markup:
     """Make a Markdown code block whose fence is longer than any in the text."""
-    code = text(raw)
+    code = visible(raw)
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", code) or [""]))
     return Markup(f"{fence}\n{code}\n{fence}")
 
 
 def latex_comment(raw: object) -> Markup:
     """Turn text into LaTeX comments."""
-    return Markup("\n".join(f"% {one_line(line)}" for line in text(raw).splitlines()))
-
-
-def guarded(raw: str) -> str:
-    """Quote a text cell that a spreadsheet would take for a formula.
-
-    >>> guarded("=1+1"), guarded("gpt2"), guarded("'=x"), guarded("a=b")
-    ("'=1+1", 'gpt2', "''=x", 'a=b')
-    """
-    return f"'{raw}" if _FORMULA.match(raw) else raw
+    return Markup(
+        "\n".join(f"% {visible_line(line)}" for line in visible(raw).splitlines())
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lm_eval_bias.core import files
+from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import FORMATS
 from lm_eval_bias.report import tables, templates
@@ -56,7 +57,7 @@ class Output(ABC):
 
     def csv(self) -> str:
         """Write its table as CSV."""
-        return tables.csv_text(*self.table())
+        return csv_text(*self.table())
 
     def json(self) -> str:
         """Write its data as JSON."""

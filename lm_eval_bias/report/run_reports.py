@@ -12,7 +12,9 @@ from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.files import FORMATS, expanded, progress, write_together, writing
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.report import (
+    citing,
     content,
+    escaping,
     listings,
     made_by,
     overview,
@@ -108,6 +110,22 @@ def as_data(run: Run) -> Data:
     return tables.plain(data)
 
 
+def bibtex(runs: Sequence[Run]) -> escaping.Markup:
+    """Write what runs are cited by as BibTeX, with licences as comments."""
+    lines = []
+    for one in citing.of_runs(runs):
+        if one.about:
+            lines.append(f"% {escaping.latex(one.about)}")
+        lines.append(f"@{one.kind}{{{one.key},")
+        for name, text in one.fields.items():
+            raw = text if name in ("url", "author") else escaping.latex(text)
+            if name == "title":  # whose capitals BibTeX would lower
+                raw = f"{{{raw}}}"
+            lines.append(f"  {name} = {{{raw}}},")
+        lines += ["}", ""]
+    return escaping.Markup("\n".join(lines).rstrip())
+
+
 @dataclass(frozen=True)
 class RunReport(Output):
     """A report on runs; the same runs always give the same text.
@@ -130,6 +148,7 @@ class RunReport(Output):
         """Override."""
         return {
             "report": content.build(self.runs, self.problems),
+            "bibtex": bibtex(self.runs),
             "content": content,
             "card_details": listings.card_details,
             "overview": overview,

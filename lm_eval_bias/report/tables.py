@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 
 from lm_eval_bias.core.numbers import plain
-from lm_eval_bias.core.page_parts import Cell, Column, Row, Table
+from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.report.escaping import (
     Markup,
     breakable,
-    guarded,
     latex,
     latex_comment,
     markdown,
@@ -115,7 +112,9 @@ def latex_table(table: Table, column: bool = False) -> Markup:
     return Markup("\n\n".join(f"\\medskip\\noindent\n{piece}" for piece in pieces))
 
 
-def _tabularx(table: Table, rows: Sequence[Row], places: Sequence[int]) -> str:
+def _tabularx(
+    table: Table, rows: Sequence[Sequence[Cell]], places: Sequence[int]
+) -> str:
     """Write some rows and columns of a table, as wide as the line."""
     columns = [table.columns[place] for place in places]
 
@@ -172,22 +171,6 @@ def titled(style: str, table: Table, column: bool = False) -> str:
     if style == "md":
         return f"**{markdown(table.caption)}**\n\n{markdown_table(table)}"
     return f"{table.caption}\n{text_table(table)}"
-
-
-def _field(value: object) -> object:
-    if isinstance(value, str):
-        return guarded(value)
-    value = plain(value)
-    return json.dumps(value) if isinstance(value, list) else value
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Write CSV: nothing where there is no finite number, and no text that a spreadsheet would run."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(map(_field, row) for row in rows)
-    return out.getvalue()
 
 
 def json_text(data: object, indent: int | None) -> str:

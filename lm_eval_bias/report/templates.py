@@ -18,6 +18,7 @@ import markupsafe
 
 from lm_eval_bias.core import __version__, pen
 from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.printed import visible
 from lm_eval_bias.report import escaping, svg, tables
 
 _PACKAGE = "lm_eval_bias.report"
@@ -98,7 +99,7 @@ def _environments() -> dict[str, jinja2.Environment]:
         verbatim=escaping.latex_comment,
     )
     # for terminals: Markdown's templates, with nothing to escape and tables set in columns
-    text = _environment(finalize=escaping.text, keep_trailing_newline=True)
+    text = _environment(finalize=visible, keep_trailing_newline=True)
     text.globals.update(table=tables.text_table)
     return {"html": html, "xml": html, "md": markdown, "tex": latex, "txt": text}
 

@@ -24,7 +24,8 @@ from lm_eval_bias.core import (
 )
 from lm_eval_bias.core.answers import DAMAGE, NotOurs, SavedSample
 from lm_eval_bias.core.benchmark import Benchmark
-from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.errors import BiasError, call_plugin
+from lm_eval_bias.core.printed import visible_line
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
 from lm_eval_bias.core.run_record import (
     CacheUsed,
@@ -35,9 +36,19 @@ from lm_eval_bias.core.run_record import (
     RunRecord,
     SamplingUsed,
 )
-from lm_eval_bias.custom_metrics.score import Bounds, Estimate, ScoreSpec, undefined
+from lm_eval_bias.custom_metrics.score import (
+    Bounds,
+    Estimate,
+    Score,
+    ScoreSpec,
+    undefined,
+)
+from lm_eval_bias.harness import internals
 from lm_eval_bias.runs import remarks, sample_logs
+from lm_eval_bias.runs.results_check import check_metadata, checked
 
+ROUNDING = 1e-6  # by which a score may leave its range
+LARGEST = 1e100  # of whose square, too, one can speak
 # the form of what proves weights
 _PROOFS = {"commit": re.compile("[0-9a-f]{40}"), "files": re.compile("[0-9a-f]{64}")}
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
@@ -64,9 +75,14 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
     """Read a score from its numbers and its entry in the task's ``metric_list``.
 
     An error of 0, which other people's benchmarks may write, is no certainty: an interval without width is dropped.
+
+    Raises:
+        ValueError: A number that none can be, an error below 0, or an interval whose ends are none.
     """
     ends = _ends(entry.get("interval"))
     fixed = _ends(entry.get("fixed_interval"))
+    if any(abs(number) > LARGEST for number in (value, stderr)) or stderr < 0:
+        raise ValueError(f"{name} has the value {value} and the error {stderr}")
     dof = entry.get("dof")
     if stderr == 0 and ends and ends[0] >= ends[1]:
         ends = None
@@ -90,17 +106,25 @@ def _ends(ends: Sequence[float | None] | None) -> Bounds | None:
     if not ends:
         return None
     low, high = ends
-    return -math.inf if low is None else low, math.inf if high is None else high
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    if not low <= high:
+        raise ValueError(f"an interval from {low} to {high}")
+    return low, high
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError(f"a score that is {value}")
     return math.nan if value in ("N/A", None) else float(value)
 
 
-def _scores(results: Facts, config: Facts) -> dict[str, Value]:
+def _scores(results: Facts, config: Facts, definition: Benchmark) -> dict[str, Value]:
     """Read the scores: main ones from the harness's results, as ``name,filter``, the others from their entries.
 
     Files of earlier versions have all of them in the results.
+
+    Raises:
+        ValueError: A number that no such score can have.
     """
     labels = dict(key.split(",", 1) for key in results if "," in key)
     scores = {}
@@ -114,7 +138,19 @@ def _scores(results: Facts, config: Facts) -> dict[str, Value]:
         else:
             continue
         scores[name] = value_of(name, value, stderr, entry)
+        _check_range(scores[name], definition)
     return scores
+
+
+def _check_range(value: Value, definition: Benchmark) -> None:
+    high = value.high + ROUNDING
+    if value.value > high:  # answers of some model families may push it above
+        known: Sequence[Score] = call_plugin((), definition, definition.scores)
+        largest = {score.name: score.largest for score in known}
+        high = (largest.get(value.name) or value.high) + ROUNDING
+    if value.value < value.low - ROUNDING or value.value > high:
+        text = f"{value.value:g}, outside of {value.low:g} to {value.high:g}"
+        raise ValueError(f"{value.name} is {text}")
 
 
 def _from_samples(
@@ -161,7 +197,7 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     else:
         definition = registry.of_run(metadata["benchmark"])
         language = metadata.get("language") or ""
-        scores = _scores(content["results"][task], config)
+        scores = _scores(content["results"][task], config, definition)
     # the harness mixes the model's arguments into the metadata; those that the task took are its options
     model_args = content["config"].get("model_args")
     options = definition.options.roles
@@ -170,6 +206,7 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
             metadata.pop(key, None)
     for key in ("config_source", "model", "model_args"):
         metadata.pop(key, None)
+    check_metadata(task, metadata)
     # a run may have a part of the task's items; a data set of the user's has its own number
     items = original
     if entry and "dataset_used" not in metadata:
@@ -206,7 +243,9 @@ def _name(content: Facts) -> str:
     checkpoints = named("pretrained", "model", "path", "engine")
     if not checkpoints:
         kind = config.get("model") or "model"
-        given = redaction.as_flag(model_args)
+        given = model_args
+        if isinstance(model_args, Mapping):
+            given = ",".join(f"{key}={value}" for key, value in model_args.items())
         return f"{kind} ({given})" if given else kind
     parts = [checkpoints[0], *named("peft", "delta")]
     if _is_path(parts[0]):
@@ -300,9 +339,9 @@ def _files(tasks: Iterable[Facts]) -> dict[str, str]:
 
 
 def _arguments_by_fact(given: Any) -> Mapping[str, Data]:
-    """Sort a model's arguments, without keys and tokens, by the fact that each belongs to."""
+    """Sort a model's arguments by the fact that each belongs to."""
     by_fact: defaultdict[str, Data] = defaultdict(dict)
-    for key, value in redaction.parsed(redaction.arguments(given or {})).items():
+    for key, value in redaction.parsed(given or {}).items():
         by_fact[what_counts.fact_of_argument(key).field][key] = value
     return by_fact
 
@@ -366,6 +405,7 @@ def read(path: Path, content: Facts) -> Run:
     date = path.stem.removeprefix("results_")
     tasks = {}
     try:
+        content = checked(content)
         for name in content["results"]:
             task = _task(name, content, path, date)
             if task is not None:
@@ -378,7 +418,7 @@ def read(path: Path, content: Facts) -> Run:
         made_by = record(content, next(filter(None, ours), None), str(path))
         for name, task in tasks.items():
             tasks[name] = replace(task, record=made_by)
-        return remarks.applied(Run(_name(content), path, tasks))
+        return remarks.applied(Run(visible_line(_name(content)), path, tasks))
     except BiasError:
         raise
     except DAMAGE as error:
@@ -397,7 +437,8 @@ def in_memory(results: Facts) -> Run | None:
         if entry is None or entry.path:
             ours[name] = result
     try:
-        return read(Path("results.json"), {**results, "results": ours})
+        content = internals.as_saved({**results, "results": ours})
+        return read(Path("results.json"), content)
     except BiasError:
         return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lm_eval_bias.core import Facts
-from lm_eval_bias.core.answers import SavedSample, requests_of
+from lm_eval_bias.core.answers import SavedSample, errors_in, requests_of
 from lm_eval_bias.core.benchmark import facets_of
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.numbers import SHARES
@@ -62,8 +62,10 @@ def items(task: TaskRun) -> Iterator[Item]:
         BiasError: The log is damaged.
     """
     assert task.samples is not None
-    for sample in sample_logs.first_filter(task.samples):
-        yield _item(task, logged_texts.read_again(sample))
+    for place, sample in enumerate(sample_logs.first_filter(task.samples)):
+        with errors_in(sample.saved_task, f"document {place}"):
+            item = _item(task, logged_texts.read_again(sample))
+        yield item
 
 
 def _item(task: TaskRun, sample: SavedSample) -> Item:

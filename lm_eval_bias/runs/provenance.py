@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import sqlite3
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
@@ -22,7 +23,13 @@ from lm_eval_bias.core import (
 )
 from lm_eval_bias.core.benchmark import DATA, options_for
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import expanded, why, write_whole
+from lm_eval_bias.core.files import (
+    expanded,
+    read_json,
+    schema_validator,
+    why,
+    write_whole,
+)
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.data import sources
 from lm_eval_bias.runs import sample_logs
@@ -97,17 +104,28 @@ def weights(arguments: Facts) -> Data:
 
 
 def _hashes(folder: Path, only: str | None) -> dict[str, str]:
-    """Hash a checkpoint's files, which takes minutes where they are large: once, and kept beside the cached data."""
-    place = sources.cache_dir() / "weights.json"
-    known: Data = {}
-    with contextlib.suppress(OSError, ValueError):
-        known = json.loads(place.read_text(encoding="utf-8"))
+    """Hash a checkpoint's files, which takes minutes where they are large: once, and kept in the user's own cache."""
+    place = sources.own_folder() / "weights.json"
+    known = _kept_hashes(place)
     before = dict(known)
     digests = content_hashes.of_checkpoint(folder, only, known)
     if before != known:
         with contextlib.suppress(OSError):
             write_whole(place, json.dumps(known).encode())
+            place.chmod(0o600)
     return digests
+
+
+def _kept_hashes(place: Path) -> Data:
+    """Read the hashes that this user has kept; none of what anybody else could have written, or of a damaged file."""
+    with contextlib.suppress(OSError, BiasError):
+        facts = place.lstat()
+        is_own = not hasattr(os, "getuid") or facts.st_uid == os.getuid()
+        if is_own and stat.S_ISREG(facts.st_mode) and not facts.st_mode & 0o022:
+            content = read_json(place)
+            if schema_validator(__package__, "kept_hashes.json").is_valid(content):
+                return dict(content)
+    return {}
 
 
 def _commit(name: str, revision: str) -> str:

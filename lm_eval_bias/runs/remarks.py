@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lm_eval_bias.core import numbers
+from lm_eval_bias.core.answers import LONGEST_READ
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     Benchmark,
@@ -42,7 +43,9 @@ _HEADINGS = {
     **dict.fromkeys(("changed_options", "own_data", "border", "suite_part"), SETTING),
     "repeated_prompts": SETTING,
     **dict.fromkeys(ORIGIN_KINDS, SETTING),
-    **dict.fromkeys(("unfinished_texts", "blocked_texts", "failed_texts"), SETTING),
+    **dict.fromkeys(
+        ("unfinished_texts", "blocked_texts", "failed_texts", "long_texts"), SETTING
+    ),
     "score_note": NOTE,
 }
 # of texts, by how they ended
@@ -50,6 +53,7 @@ _ENDS = {
     "unfinished": "were cut before they said an answer, and count as unanswered: raise max_gen_toks= (--gen_kwargs)",
     "blocked": "were blocked by a filter or refused by the server, and count as refusals",
     "failed": "are none, since the server refused the prompt with an error: they count as unanswered",
+    "long": f"have over {LONGEST_READ:,} characters: but for thoughts, the first and last half of these are read",
 }
 _RANDOM = {"bias-chance", servers.DUMMY}  # model types that answer at random
 _FEW_GROUPS = 5.0

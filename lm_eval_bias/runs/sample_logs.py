@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from lm_eval_bias.core import Data, catalog, content_hashes, registry
+from lm_eval_bias.core import Data, Facts, catalog, content_hashes, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
     NotOurs,
@@ -26,9 +26,11 @@ from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, read_json
 from lm_eval_bias.core.numbers import grouped, join_some
+from lm_eval_bias.runs.results_check import checked
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
+_LONGEST = 1 << 25  # bytes of a line: a hundred texts with long thoughts
 
 
 def matches(path: Path) -> bool:
@@ -55,9 +57,20 @@ def beside(results: Path) -> list[Path]:
 
 def content_hash(path: Path) -> str:
     """Return one SHA-256 of a log's lines, in whatever order they stand and however they end."""
+    whole = filter(None, (line.strip() for _, line in _whole_lines(path)))
+    return content_hashes.of_all(hashlib.sha256(line).hexdigest() for line in whole)
+
+
+def _whole_lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Read the lines of a log, each with its place; one that no sample can be is not read whole."""
     with path.open("rb") as file:
-        whole = filter(None, map(bytes.strip, file))
-        return content_hashes.of_all(hashlib.sha256(line).hexdigest() for line in whole)
+        pieces = iter(lambda: file.readline(_LONGEST + 1), b"")
+        for number, line in enumerate(pieces, start=1):
+            place = f"{path} line {number}"
+            if len(line) > _LONGEST:
+                problem = f"longer than {_LONGEST >> 20} MiB, which no sample is"
+                raise BiasError(f"{place}: {problem}")
+            yield place, line
 
 
 def lines(path: Path) -> Iterator[tuple[str, Data]]:
@@ -68,11 +81,9 @@ def lines(path: Path) -> Iterator[tuple[str, Data]]:
     """
     try:
         check_plain(path, _LARGEST)
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                place = f"{path} line {number}"
-                if line.strip():
-                    yield place, _sample(line, place)
+        for place, line in _whole_lines(path):
+            if line.strip():
+                yield place, _sample(line, place)
     except OSError as error:
         raise BiasError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -111,7 +122,7 @@ def samples(path: Path) -> SavedSamples:
     parts = {}
     numbers: dict[SavedTask, set[int]] = defaultdict(set)
     for place, sample in lines(path):
-        name = sample["doc"].get("benchmark")
+        name = str(sample["doc"].get("benchmark") or "")
         number = sample.get("doc_id")
         # documents of the harness's own tasks don't name it
         if not name and entry is not None and entry.path is None:
@@ -194,13 +205,12 @@ def collect(saved_samples: SavedSamples) -> dict[SavedTask, list[SavedSample]]:
     )
 
 
-def _results(path: Path) -> Data:
+def _results(path: Path) -> Facts:
     """Read a results file; empty where there is none, or a damaged one."""
     try:
-        content = read_json(path)
+        return checked(read_json(path))
     except BiasError:
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def read_answer(raw: Any) -> Any:

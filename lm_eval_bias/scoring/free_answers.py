@@ -16,7 +16,7 @@ from typing import Any
 
 from lm_eval.api.filter import Filter
 
-from lm_eval_bias.core.answers import ENDLESS, Text, finish_of
+from lm_eval_bias.core.answers import ENDLESS, LONGEST_READ, Text, finish_of
 from lm_eval_bias.core.files import packaged_yaml
 
 logger = logging.getLogger("lm_eval.bias")
@@ -44,7 +44,9 @@ _BEGINNING = 160  # characters in which a refusal begins
 def _marks() -> dict[str, re.Pattern[str]]:
     """Compile what marks thoughts, by the parts of names that ``thoughts.yaml`` lists."""
     names = {kind: "|".join(parts) for kind, parts in listed("thoughts.yaml").items()}
-    thought = rf"[\w:.-]*(?:{names['thought']})[\w:.-]*"
+    # a name of any length would take the square of it
+    part = r"[\w:.-]{0,99}"
+    thought = rf"{part}(?:{names['thought']}){part}"
     block = (
         rf"(?!{names['other']}|[\w:.-]*(?:{names['answer']}))"
         rf"(?P<name>[\w:.-]{{2,}})(?![\w:.-])[^<>\n]{{0,99}}>"
@@ -56,7 +58,7 @@ def _marks() -> dict[str, re.Pattern[str]]:
         "ended": rf"(?s:.*)(?:<[|｜]?(?:/|end_?(?:of_?)?){thought}[|｜]?>|<[|｜]?{thought}(?:suffix|_end)[|｜]?>"
         r"|\[/THINK\]|◁/think▷|<channel\|>|<\|channel\|>final<\|message\|>|assistantfinal|Here is my response:)\s*",
         # an answer that stands before the last thoughts
-        "before": rf"(?!\s*[<\[◁][|｜]?{thought})(?P<answer>(?s:.*\S.*))[<\[◁][|｜]?{thought}",
+        "before": rf"(?!\s*[<\[◁][|｜]?{thought})(?P<answer>\s*\S(?s:.*))[<\[◁][|｜]?{thought}",
         # blocks that stand before something else
         "blocks": rf"(?:\s*<(?P<bar>[|｜]?)(?!channel){block}(?s:.*?)"
         r"<(?:/(?P=name)[^<>]*|(?P=bar)(?<=[|｜])(?:end|/)[^<>]*)>\s*(?=\S))+",
@@ -116,9 +118,14 @@ def marks_thoughts(text: str) -> bool:
 def plain_lines(text: str) -> list[str]:
     r"""Return the lines of a text that are not empty, without markup and quotation marks.
 
+    Of one longer than :data:`~lm_eval_bias.core.answers.LONGEST_READ` these are the first and the last ones.
+
     >>> plain_lines('**"Female"**\n\n* a nurse, \\boxed{Ｂ}')
     ['Female', '- a nurse,', 'Answer: B']
     """
+    if len(text) > LONGEST_READ:
+        half = LONGEST_READ // 2
+        text = f"{text[:half]}\n{text[-half:]}"
     text = unicodedata.normalize(
         "NFKC", html.unescape(text).translate(_CIRCLED)
     ).translate(_APOSTROPHES)

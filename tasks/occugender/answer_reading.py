@@ -131,9 +131,11 @@ def _first_named(text: str, genders: Mapping[str, str]) -> str:
     ):
         word = match[0].lower()
         others = _SEVERAL_THINGS if word in _THEY else _RELATIVE.get(word)
+        before = plain[: match.start()]
         if word not in own and word not in _PRONOUNS:
             others = _SOMEBODY
-        if others and others.search(plain[: match.start()]):
+            before = " ".join(before.rsplit(" ", 4)[-4:])  # as many words as it has
+        if others and others.search(before):
             continue
         both = _BOTH.search(plain)
         return (

@@ -24,6 +24,7 @@ from lm_eval_bias.core.files import (
     LARGEST,
     expanded,
     packaged_text,
+    parse_yaml,
     read_bytes,
     write_whole,
     writing,
@@ -287,9 +288,8 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
     with writing(folder):
         expanded(folder).mkdir(parents=True, exist_ok=True)
         for ending in ("", "_inter", "_inter_variants", "_intra"):
-            english = yaml.safe_load(
-                packaged_text(package, f"stereoset_en{ending}.yaml")
-            )
+            name = f"stereoset_en{ending}.yaml"
+            english = parse_yaml(packaged_text(package, name), name)
             told = english["metadata"]
             tests = told["fixed"]["tests"]
             if not set(tests) <= set(data_set.tests):

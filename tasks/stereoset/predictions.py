@@ -99,7 +99,10 @@ def read(path: Path, language: str | None) -> SavedSamples:
         )
     try:
         with _open(path) as file:
-            content = json.load(file)
+            text = file.read(_LARGEST + 1)  # a small file may hold any number, packed
+        if len(text) > _LARGEST:
+            raise ValueError(f"larger than {_LARGEST >> 20} MiB")
+        content = json.loads(text)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise BiasError(
             f"{path}: cannot be read: truncated or damaged ({error})"

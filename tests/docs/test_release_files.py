@@ -40,7 +40,7 @@ def test_only_publishing_has_more_rights_than_to_read():
                 name,
                 job,
             )  # trusted publishing: no token is stored
-    assert WORKFLOWS["release"]["jobs"]["publish"]["needs"] == "build"
+    assert WORKFLOWS["release"]["jobs"]["publish"]["needs"] == "check"
     assert WORKFLOWS["release"][True] == {
         "release": {"types": ["published"]}
     }  # YAML 1.1 reads "on" as true
@@ -58,12 +58,39 @@ def test_targets_of_the_workflows_are_in_the_makefile():
         for step in steps
         for target in re.findall(r"\bmake ([\w-]+)", step.get("run", ""))
     }
-    assert {"check", "docs", "release-check", "test-oldest"} <= targets
+    assert {"check", "docs", "dist", "check-dist", "audit", "test-oldest"} <= targets
     for target in targets:
         assert re.search(rf"^{target}:", MAKEFILE, flags=re.MULTILINE), target
         assert re.search(rf"^\.PHONY:.* {target}\b", MAKEFILE, flags=re.MULTILINE), (
             target
         )
+
+
+def test_what_is_published_is_built_by_pinned_tools_alone():
+    for flow, job in (("release", "build"), ("ci", "wheel")):
+        commands = [
+            step["run"]
+            for step in WORKFLOWS[flow]["jobs"][job]["steps"]
+            if "run" in step
+        ]
+        assert [line for line in commands if not line.startswith("test ")][
+            -1
+        ].startswith("make dist")
+        assert "install" not in " ".join(commands)
+    tools = (ROOT / "build-tools.txt").read_text(encoding="utf-8").splitlines()[1:]
+    assert all(
+        re.fullmatch(r"[\w-]+==[\d.]+ --hash=sha256:[0-9a-f]{64}", line)
+        for line in tools
+    )
+    assert "--require-hashes" in MAKEFILE
+    assert "--no-isolation" in MAKEFILE
+
+
+def test_what_security_names_is_there():
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[^`]+)`", text)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 @pytest.mark.parametrize(

@@ -270,3 +270,26 @@ def test_no_fact_of_a_run_is_a_sentence_or_looked_up_by_text(name):
         key, place = looked_up(node)
         if name not in ADAPTERS and place.split(".")[-1] in ("content", "provenance"):
             assert key not in FACTS, ast.unparse(node)
+
+
+def test_one_writer_of_csv():
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and name != "lm_eval_bias.core.csv_text":
+                assert node.attr not in ("to_csv", "writer", "DictWriter"), name
+
+
+def test_one_reader_of_yaml():
+    """The scores' own words, below the room of files, are read by themselves."""
+    readers = {"lm_eval_bias.core.files", "lm_eval_bias.custom_metrics.score"}
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Attribute)
+                and getattr(node.value, "id", "") == "yaml"
+            ):
+                assert name in readers or node.attr not in (
+                    "load",
+                    "safe_load",
+                    "load_all",
+                ), name

@@ -17,7 +17,9 @@ def test_every_field_was_written(name):
     card = CARDS[name]
     for field, value in card._asdict().items():
         assert (
-            value or field == "link" or (field, name) == ("citation", "own_prompts")
+            value
+            or field in ("link", "origin")
+            or (field, name) == ("citation", "own_prompts")
         ), field  # no paper's
     assert not isinstance(card.flaws, str)
     assert sum(bool(re.search(r"\d", flaw)) for flaw in card.flaws) >= 2, (

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.printed import visible_line
 from lm_eval_bias.report import escaping
 from lm_eval_bias.runs import run_discovery
 from tests.support.made_runs import HOSTILE, harness_folder, hostile_run, run_of, write
@@ -119,9 +120,7 @@ def test_markdown_shows_any_text_as_it_is(raw):
         ]
         assert {child.type for child in shown} <= {"text", "text_special"}
         expected = (
-            template.removeprefix("# ")
-            .removeprefix("- ")
-            .format(escaping.one_line(raw))
+            template.removeprefix("# ").removeprefix("- ").format(visible_line(raw))
         )
         assert "".join(child.content for child in shown).strip() == expected.strip()
 
@@ -154,7 +153,7 @@ def _plain(latex):
 @given(st.text(st.sampled_from("ab \\{}[]%$#_&^~<>|`'\"-"), max_size=24))
 def test_latex_shows_any_text_as_it_is(raw):
     made = escaping.latex(raw)
-    assert _plain(made) == escaping.one_line(raw)
+    assert _plain(made) == visible_line(raw)
     commands = [token for token in TEX.findall(made) if token.startswith("\\")]
     assert set(commands) <= OWN - {"\\\\", r"\begin", r"\end", r"\item"}
 

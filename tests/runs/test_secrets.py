@@ -2,132 +2,270 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from unittest.mock import ANY
 
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import redaction
 from lm_eval_bias.runs import provenance, run_discovery
 from tests.support import servers, tiny
 from tests.support.made_runs import edited, harness_folder
 
 pytest.importorskip("tenacity", reason="needs lm-eval[api]")
 
-KEYS = ("S3cret-token", "S3cret-header", "S3cret-password", "S3cret-parameter")
-RUN = ["run", "--tasks", "gg_bbq_group_terms_gen", "--limit", "2", "--model"]
+KEY = "S3cret-0123987654"
+RUN = ["run", "--tasks", "gg_bbq_group_terms_gen", "--limit", "2", "--apply_chat_template", "--model",
+       "local-chat-completions", "--verbosity", "debug"]  # fmt: skip
 
 
-@pytest.fixture
-def server():
-    started = servers.Server()
-    yield started
-    started.close()
+class Echo(servers.Handler):
+    """A server that repeats all that it is sent, in its answer and its name, or in a refusal."""
 
+    fails = False
 
-def arguments(server):
-    """A chat client of the server with every kind of secret."""
-    url = f"{server.url}/chat/completions?api_key={KEYS[3]}".replace(
-        "://", f"://me:{KEYS[2]}@"
-    )
-    header = {"Authorization": f"Bearer {KEYS[1]}"}
-    return json.dumps(
-        {
-            "model": "m",
-            "base_url": url,
-            "auth_token": KEYS[0],
-            "header": header,
-            "max_retries": 1,
-        }
-    )
-
-
-def texts(folder):
-    return {
-        p: p.read_bytes().decode("utf-8", "replace")
-        for p in folder.rglob("*")
-        if p.is_file()
-    }
-
-
-def secret_in(text):
-    return [key for key in KEYS if key in text]
-
-
-def test_a_run_says_no_secret(server, tiny_mirror, tmp_path, capfd):
-    out, run = (
-        tmp_path / "out",
-        [*RUN, "local-chat-completions", "--apply_chat_template"],
-    )
-    run += [
-        "--model_args",
-        arguments(server),
-        "--show_config",
-        "--verbosity",
-        "debug",
-        "--log_samples",
-    ]
-    assert (
-        main([*run, "--use_cache", str(tmp_path / "cache"), "--output_path", str(out)])
-        == 0
-    )
-    for form in ("html", "md", "latex"):
-        assert (
-            main(
-                [
-                    "report",
-                    str(out),
-                    "--format",
-                    form,
-                    "-o",
-                    str(tmp_path / f"report.{form}"),
-                ]
-            )
-            == 0
+    def answer(self, asked):
+        varies = {"Content-Length"}
+        name = " ".join(
+            [
+                self.path,
+                *(self.headers[key] for key in sorted({*self.headers} - varies)),
+            ]
         )
-    assert main(["report", str(out), "--format", "md"]) == 0
-    assert main(["rescore", str(out)]) == 0
-    assert not secret_in("".join(capfd.readouterr()))
-    saved = texts(tmp_path)
-    assert any("results_" in path.name for path in saved)
-    assert not {path: keys for path, text in saved.items() if (keys := secret_in(text))}
-    (read,) = run_discovery.read([str(out)])[0]
-    assert '"model": "m"' in read.command
-    assert '"auth_token": "***"' in read.command
-    here, there = (
-        provenance.identity("m", {"model": "m", "auth_token": key}) for key in KEYS[:2]
-    )
-    assert here == there  # the name of a cache
-    assert not secret_in(here)
+        message = {"role": "assistant", "content": f"A {name} {json.dumps(asked)}"}
+        good = {"model": name, "choices": [{"index": 0, "message": message}]}
+        said = message["content"]
+        self.send(*((said.encode(), 401) if self.fails else (good, 200)))
 
 
-@pytest.mark.parametrize("fault", [500, b"[]"])
-def test_a_failing_run_says_no_secret(fault, server, tiny_mirror, capfd):
-    server.fail(fault)
+@pytest.fixture(scope="module")
+def place():
+    handler = type("Here", (Echo,), {})
+    started = servers.serve(handler)
+    yield handler, f"127.0.0.1:{started.server_port}/v1/chat/completions"
+    started.shutdown()
+
+
+def given(url, **more):
+    return [
+        "--model_args",
+        json.dumps({"model": "m", "base_url": url, "max_retries": 1, **more}),
+    ]
+
+
+ADDRESSES = {
+    "a query": "http://HOST?sig=KEY",
+    "another query": "http://HOST?code=KEY",
+    "an encoded name": "http://HOST?%61pi_key=KEY&version=2",
+    "an encoded value": "http://HOST?key=S3cret%2D0123987654",
+    "a query without a name": "http://HOST?KEY",
+    "a query that holds an address": "http://HOST?sig=KEY&next=http://x",
+    "two queries": "http://HOST?a=1;KEY?KEY",
+    "a fragment": "http://HOST#access_token=KEY",
+    "a password": "http://me:KEY@HOST",
+    "a token as user": "http://KEY@HOST",
+    "a password with an @": "http://me:p@KEY@HOST",
+    "a password with a colon": "http://me:a:KEY@HOST",
+    "an encoded password": "http://me:S3cret%2D0123987654@HOST",
+    "no scheme": "me:KEY@HOST",
+    "no scheme, a query": "HOST?sig=KEY",
+}
+NAMES = (
+    "auth_token", "api_key", "apiKey", "refresh_token", "github_token", "tokens", "jwt", "pwd", "passphrase",
+    "password", "accessToken", "credentials", "client_secret", "bearer", "cookie", "x-functions-key", "header",
+    "extra_headers",
+    "default_headers", "cookies", "env",
+)  # fmt: skip
+FLAGS = {
+    "gen_kwargs": [
+        "--gen_kwargs",
+        '{"temperature": 0, "extra_headers": {"X-Route": "KEY"}}',
+    ],
+    "nested gen_kwargs": [
+        "--gen_kwargs",
+        '{"extra_body": {"data": [{"auth": {"bearer": "KEY"}}]}}',
+    ],
+    "gen_kwargs in pairs": ["--gen_kwargs", "temperature=0,api_key=KEY"],
+    "metadata": ["--metadata", '{"hf_token": "KEY"}'],
+    "the name of a run": ["--name", "http://me:KEY@host"],
+}
+WRONG = {
+    "words without a name": ["--model_args", "api_key KEY"],
+    "a word alone": ["--model_args", "KEY"],
+    "a piece without a name": ["--model_args", "model=m,KEY"],
+    "no JSON": ["--model_args", '{"api_key": "KEY'],
+    "gen_kwargs that are no JSON": [
+        "--gen_kwargs",
+        "{'api_key': KEY}",
+        "--model_args",
+        "model=m",
+    ],
+    "metadata that are none": ["--metadata", "KEY"],
+    "a key in a key's place": ["--model_args", "api_key=KEY,KEY"],
+}
+
+
+def spelt(words, host):
+    return [word.replace("HOST", host).replace("KEY", KEY) for word in words]
+
+
+def leaks(tmp_path, capfd):
+    """Where a secret stands: streams, and all files' texts and names."""
+    found = [text for text in capfd.readouterr() if "0123987654" in text]
+    for path in tmp_path.rglob("*"):
+        if "0123987654" in str(path):
+            found.append(str(path))
+        elif path.is_file() and b"0123987654" in path.read_bytes():
+            found.append(f"{path}: {path.read_bytes()[:200]!r}")
+    return found
+
+
+PLACEMENTS = {name: [url] for name, url in ADDRESSES.items()}
+PLACEMENTS |= {f"an argument {name}": ["http://HOST", name] for name in NAMES}
+PLACEMENTS |= {f"in {name}": ["http://HOST", words] for name, words in FLAGS.items()}
+
+
+def words_of(placement, host):
+    url, *more = placement
+    arguments = {}
+    if more and isinstance(more[0], str):
+        is_mapping = "header" in more[0] or more[0] in ("env", "cookies")
+        arguments = {more[0]: {"X-Route": KEY} if is_mapping else KEY}
+    words = given(spelt([url], host)[0], **arguments)
+    return words + (spelt(more[0], host) if more and not arguments else [])
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_a_run_says_no_secret(name, place, tiny_mirror, tmp_path, capfd):
+    handler, host = place
+    handler.fails = False
+    out = tmp_path / "out"
     run = [
         *RUN,
-        "local-chat-completions",
-        "--apply_chat_template",
-        "--model_args",
-        arguments(server),
+        *words_of(PLACEMENTS[name], host),
+        "--show_config",
+        "--log_samples",
+        "--output_path",
+        str(out),
     ]
-    assert main(run) == 2
-    assert not secret_in("".join(capfd.readouterr()))
+    status = main([*run, "--use_cache", str(tmp_path / "cache")])
+    assert status == 0 or name.startswith(("no scheme", "in metadata"))  # refused
+    if status == 0:
+        for page in ("r.html", "r.md", "r.tex", "r.json", "r.csv"):
+            assert main(["report", str(out), "-o", str(tmp_path / page)]) == 0
+        assert main(["leaderboard", str(out), "-o", str(tmp_path / "board.html")]) == 0
+        assert main(["report", str(out), "--format", "md"]) == 0
+        assert main(["rescore", str(out), "--json"]) == 0
+    handler.fails = True
+    assert main([*run, "--use_cache", str(tmp_path / "other")]) == 2
+    assert leaks(tmp_path, capfd) == []
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_malformed_arguments_are_not_repeated(name, tmp_path, capfd):
+    with contextlib.suppress(SystemExit):
+        assert main([*RUN, *spelt(WRONG[name], "host")]) == 2
+    assert leaks(tmp_path, capfd) == []
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "HF_TOKEN"])
+def test_the_environment_is_not_repeated(
+    variable, place, tiny_mirror, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setenv(variable, KEY)
+    handler, host = place
+    handler.fails = False
+    more = [
+        "--model_args",
+        f"model={KEY},base_url=http://{host}",
+        "--log_samples",
+        "--output_path",
+        str(tmp_path),
+    ]
+    assert main([*RUN, *more]) == 0
+    assert main(["report", str(tmp_path), "--format", "md"]) == 0
+    assert leaks(tmp_path, capfd) == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://me:KEY@127.0.0.1:9", "http://127.0.0.1:9/?sig=KEY", "nowhere://x?KEY"],
+)
+def test_a_failed_download_says_no_secret(address, tmp_path, monkeypatch, capfd):
+    monkeypatch.delenv("LM_EVAL_BIAS_DATA", raising=False)
+    monkeypatch.setenv("LM_EVAL_BIAS_BASE_URL", address.replace("KEY", KEY))
+    monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    assert main(["fetch", "gg_bbq"]) == 2
+    assert leaks(tmp_path, capfd) == []
+
+
+def test_a_configuration_file_is_not_repeated(
+    place, tiny_mirror, tmp_path, capfd, tmp_path_factory
+):
+    handler, host = place
+    handler.fails = False
+    config = tmp_path_factory.mktemp("config") / "run.yaml"
+    model_args = {"model": "m", "base_url": f"http://{host}", "auth_token": KEY}
+    content = {"model": "local-chat-completions", "model_args": model_args, "tasks": ["gg_bbq_group_terms_gen"],
+               "limit": 2, "apply_chat_template": True, "log_samples": True, "output_path": str(tmp_path)}  # fmt: skip
+    config.write_text(json.dumps(content))
+    assert main(["run", "--config", str(config), "--verbosity", "debug"]) == 0
+    config.write_text(f"model_args: {{api_key: {KEY}, ]")
+    assert main(["run", "--config", str(config)]) == 2
+    assert leaks(tmp_path, capfd) == []
+
+
+def test_a_name_of_a_cache_holds_no_secret():
+    here, there = (
+        provenance.identity("m", {"model": "m", "auth_token": key})
+        for key in (KEY, "other")
+    )
+    assert here == there
+    assert KEY not in here
+
+
+@pytest.mark.parametrize(
+    "text", ["name=O'Brien,api_key=KEY", "stop=[1,api_key=KEY", 'a=",api_key=KEY']
+)
+def test_half_a_pair_of_marks_hides_no_name(text):
+    assert "KEY" not in redaction.arguments(text)
+    assert "KEY" not in str(redaction.command(["--model_args", text]))
+
+
+PLAIN = ["max_tokens", "add_bos_token", "tokenizer", "think_end_token", "author", "prefix_token_id", "use_auth_token",
+         "tokens_per_second", "key_cache", "monkeys_seen"]  # fmt: skip
+
+
+@pytest.mark.parametrize("plain", PLAIN)
+def test_what_is_no_secret_stays(plain):
+    value = True if plain.startswith("use") else "12"
+    assert redaction.arguments({plain: value}) == {plain: value}
+    with redaction.learning():
+        redaction.learn(
+            {plain: value, "header": {"Accept": "application/json", "X": "Bearer"}}
+        )
+        assert (
+            redaction.masked("12 application Bearer json")
+            == "12 application Bearer json"
+        )
 
 
 def test_a_model_that_cannot_be_loaded_says_no_secret(tmp_path, capfd):
-    wrong = f"pretrained={tiny.gpt2(tmp_path)},dtype=http://me:{KEYS[2]}@host"  # which torch repeats
+    wrong = f"pretrained={tiny.gpt2(tmp_path)},dtype=http://me:{KEY}@host"  # which torch repeats
     assert (
         main(["run", "--tasks", "occugender", "--model", "hf", "--model_args", wrong])
         == 2
     )
     said = "".join(capfd.readouterr())
-    assert "://me:***@host" in said
-    assert not secret_in(said)
+    assert "://***@host" in said
+    assert KEY not in said
 
 
 @pytest.mark.parametrize(
-    "given", [f"seed=1,api_key={KEYS[0]}", {"seed": 1, "api_key": KEYS[0]}]
+    "given", [f"seed=1,api_key={KEY}", {"seed": 1, "api_key": KEY}]
 )
 def test_files_with_secrets_are_read_without(given, tmp_path):
     folder = edited(
@@ -136,4 +274,4 @@ def test_files_with_secrets_are_read_without(given, tmp_path):
     )
     ((read,), _) = run_discovery.read([folder])
     assert read.record.model.arguments == {"seed": ANY, "api_key": "***"}
-    assert not secret_in(repr(read))
+    assert KEY not in repr(read)

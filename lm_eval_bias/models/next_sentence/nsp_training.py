@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from transformers.models.auto import modeling_auto
 
 from lm_eval_bias.core import Data, __version__
+from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 from lm_eval_bias.models.next_sentence import nsp_model, sentence_pairs
@@ -305,7 +306,10 @@ def train(settings: TrainingSettings, output: Path) -> Data:
             classifier.tokenizer,
             config,
             classifier.head,
-            {"curve.csv": curve.to_csv(), "curve.svg": drawn(curve)},
+            {
+                "curve.csv": csv_text(["step", *curve], curve.itertuples()),
+                "curve.svg": drawn(curve),
+            },
         )
         shutil.rmtree(work)
     return record

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lm_eval_bias.core import Data, Facts, __version__
+from lm_eval_bias.core.csv_text import csv_text, unguarded
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import LARGEST, expanded, packaged_text, write
 from lm_eval_bias.core.questions import BLANK
@@ -78,8 +79,6 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: Bad usage, a sheet that can't be understood, or published items that can't be had.
     """
-    import pandas
-
     language = own_sets.check_language(arguments.to, "--to")
     if language == "en":
         raise BiasError("--to en: this is the source's own language")
@@ -113,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
             accepted += [] if is_good else [item["id"]]
     # a byte order mark tells spreadsheet programs that this is UTF-8
     write(
-        "\ufeff" + pandas.DataFrame(rows, columns=COLUMNS).to_csv(index=False),
+        "\ufeff" + csv_text(COLUMNS, ([row[name] for name in COLUMNS] for row in rows)),
         str(folder / SHEET),
     )
     left = len(sources) - len(ready)
@@ -152,7 +151,7 @@ def read_sheet(path: Path, ids: Sequence[str]) -> list[Row]:
         )
     except ValueError as error:
         raise BiasError(f"{path}: not a table in CSV ({one_line(error)})") from error
-    table = table.fillna("").map(lambda cell: " ".join(cell.split()))
+    table = table.fillna("").map(lambda cell: unguarded(" ".join(cell.split())))
     table = table.set_axis(table.iloc[0], axis="columns")[1:]
     table = table.loc[:, table.columns != ""]
     wrong = table.columns[table.columns.duplicated() | ~table.columns.isin(COLUMNS)]

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.printed import visible_line
 from lm_eval_bias.core.questions import BLANK
 
 STAND_IN = "XYZ"  # comes back from programs that translate, drop or inflect BLANK
@@ -32,7 +33,7 @@ def translations(texts: Sequence[str], command: str) -> dict[str, str]:
     except (OSError, ValueError, IndexError) as error:
         raise BiasError(f"--with {command!r}: {one_line(error)}") from error
     if done.returncode:
-        last = done.stderr.strip().rpartition("\n")[2][:300]
+        last = visible_line(done.stderr.strip().rpartition("\n")[2])
         raise BiasError(f"--with {command!r}: ended with {done.returncode}: {last}")
     written = done.stdout.removesuffix("\n").split("\n") if lines else []
     if len(written) != len(lines):

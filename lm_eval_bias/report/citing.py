@@ -1,0 +1,99 @@
+"""Citations of what a run rests on: its benchmarks, those that they go back to, the harness and this package."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lm_eval_bias.core import __version__
+from lm_eval_bias.core.benchmark import Benchmark, Card, UnknownBenchmark, card_of
+from lm_eval_bias.core.run_data import Run
+
+_HARNESS = {
+    "title": "The Language Model Evaluation Harness",
+    "author": "Gao, Leo and Tow, Jonathan and Abbasi, Baber and Biderman, Stella and others",
+    "url": "https://github.com/EleutherAI/lm-evaluation-harness",
+}
+
+
+@dataclass(frozen=True)
+class Citation:
+    """An entry of a bibliography.
+
+    Attributes:
+        kind: BibTeX's type.
+        key: What it is cited by.
+        fields: Its fields.
+        about: What stands above it, such as a licence.
+    """
+
+    kind: str
+    key: str
+    fields: Mapping[str, str]
+    about: str = ""
+
+
+def entry(key: str, fields: Mapping[str, str], about: str = "") -> Citation:
+    """Make an entry, whose type follows from where it was published.
+
+    >>> made = entry("a", {"title": "A", "howpublished": "Transactions of the ACL 12"})
+    >>> made.kind, made.fields["journal"], made.fields["volume"]
+    ('article', 'Transactions of the ACL', '12')
+    """
+    given = dict(fields)
+    place = given.pop("howpublished", "")
+    if place.startswith("arXiv:"):
+        given |= {"eprint": place.removeprefix("arXiv:"), "archiveprefix": "arXiv"}
+        return Citation("misc", key, given, about)
+    journal = re.fullmatch(r"(Transactions .*?) (\d+)", place)
+    if journal:
+        given |= {"journal": journal[1], "volume": journal[2]}
+        return Citation("article", key, given, about)
+    if place:
+        return Citation("inproceedings", key, {**given, "booktitle": place}, about)
+    return Citation("misc", key, given, about)
+
+
+def of_card(name: str, card: Card) -> list[Citation]:
+    """List a benchmark's paper, and that of the benchmark that it goes back to."""
+    key = name.replace("_", "-")
+    link = {"url": card.link} if card.link else {}
+    found = []
+    if card.citation:
+        licence = f"Data: {card.licence}" if card.licence else ""
+        found.append(entry(key, {**card.citation, **link}, licence))
+    if card.origin:
+        author = card.origin["author"].partition(",")[0].lower()
+        found.append(entry(f"{author}-{card.origin['year']}", card.origin))
+    return found
+
+
+def of_benchmarks(benchmarks: Iterable[Benchmark]) -> list[Citation]:
+    """List what some benchmarks are cited by, each paper once."""
+    found: dict[str, Citation] = {}
+    for benchmark in benchmarks:
+        card = card_of(benchmark)
+        for one in of_card(benchmark.name, card) if card else ():
+            found.setdefault(one.key, one)
+    return list(found.values())
+
+
+def of_runs(runs: Iterable[Run]) -> list[Citation]:
+    """List what some runs are cited by: their benchmarks, the harness in its release, and this package."""
+    runs = list(runs)
+    families = dict.fromkeys(
+        task.definition.family for run in runs for task in run.tasks.values()
+    )
+    known = [one for one in families if not isinstance(one, UnknownBenchmark)]
+    codes = [run.record.code for run in runs]
+    harness = ", ".join(dict.fromkeys(c.lm_eval for c in codes if c.lm_eval))
+    own = ", ".join(dict.fromkeys(c.lm_eval_bias or __version__ for c in codes))
+    package = {"title": "lm-eval-bias", "author": "{the lm-eval-bias authors}"}
+    return [
+        *of_benchmarks(known),
+        entry(
+            "lm-eval-harness", {**_HARNESS, "note": f"Version {harness or 'unknown'}"}
+        ),
+        entry("lm-eval-bias", {**package, "note": f"Version {own}"}, "Code: MIT"),
+    ]

@@ -1,0 +1,40 @@
+"""The check of what stands in a results file: strangers' files are read after it, and by nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lm_eval_bias.core import Facts, redaction
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import schema_validator
+
+
+def _check(content: Any, *place: str) -> None:
+    validator = schema_validator("lm_eval_bias.runs", "results_schema.json")
+    if place:
+        part = validator.schema["$defs"][place[-1]]
+        validator = validator.evolve(schema=part)
+    for error in validator.iter_errors(content):
+        where = "/".join([*place, *map(str, error.absolute_path)])
+        text = f"{error.message:.200}"
+        text = f"{where}: {text}" if where else text
+        raise BiasError(f"not the results of a harness run ({text})")
+
+
+def checked(content: Any) -> Facts:
+    """Return the content of a results file without keys and tokens.
+
+    Raises:
+        BiasError: Something in it has another type or range than a run writes (``results_schema.json``).
+    """
+    _check(content)
+    return redaction.of_results(content)
+
+
+def check_metadata(task: str, metadata: Facts) -> None:
+    """Check a task's metadata, without the model's arguments that the harness mixes into it.
+
+    Raises:
+        BiasError: As :func:`checked`.
+    """
+    _check(metadata, "configs", task, "metadata")

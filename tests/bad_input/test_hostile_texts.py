@@ -1,0 +1,93 @@
+"""Names and texts in files of others that would command a terminal, a CI's log, a spreadsheet or a page."""
+
+import csv
+import io
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from lm_eval_bias.core.csv_text import csv_text, guarded, unguarded
+from lm_eval_bias.core.printed import Door, visible
+from tests.support.commands import command
+from tests.support.made_runs import run_of, write
+
+HOSTILE = {
+    "clears the screen": "a\x1b[2Jb",
+    "writes into the clipboard": "a\x1b]52;c;aGk=\x07b",
+    "links": "a\x1b]8;;http://x\x1b\\b",
+    "an eight-bit command": "a\x9b2Jb",
+    "NUL": "a\x00b",
+    "a GitHub command": "::error file=x::b",
+    "a GitHub command on a line of its own": "a\n::add-mask::b",
+    "an indented GitHub command": "a\n  ::stop-commands::b",
+    "an older GitHub command": "a ##[error]b",
+    "an Azure command": "a ##vso[task.complete]b",
+    "turned around": "a\u202egpj.b",
+    "isolated": "a\u2066\u2069b",
+    "no characters": "a\ufffe\uffffb",
+    "half a character": "a\ud800b",
+    "a carriage return": "a\rb",
+    "a line separator": "a\u2028::warning::b",
+    "unseen": "a\u200bb",
+}
+UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+COMMAND = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_names_are_shown_everywhere(kind, tmp_path):
+    text = HOSTILE[kind]
+    for number in range(2):
+        data = run_of(text, tasks=("stereoset_en",), shift=number)
+        data["tasks"]["stereoset_en"]["metadata"]["wording"] = text
+        data["tasks"]["stereoset_en"]["scores"]["lms"]["note"] = text
+        write(tmp_path / str(number) / "run.json", data)
+    (tmp_path / "policy.yaml").write_text(
+        "bounds: [{task: stereoset_en, score: ss, max: 60}]\n"
+    )
+    runs = [str(tmp_path / "0"), str(tmp_path / "1")]
+    wanted = " ".join(visible(text).split())
+    judged = ["check", *runs, "--policy", str(tmp_path / "policy.yaml")]
+    files = [
+        str(tmp_path / f"o.{ending}") for ending in ("html", "md", "tex", "json", "csv")
+    ]
+    commands = [["leaderboard", *runs], ["compare", *runs, "--unpaired"], judged, ["report", *runs, "--format", "md"],
+                [*judged, "--junit", str(tmp_path / "o.xml"), "--markdown", str(tmp_path / "c.md")]]  # fmt: skip
+    commands += [["report", *runs, "-o", file] for file in files]
+    for words in commands:
+        made = command(*words)
+        assert made.status in (0, 1), made
+        for said in (made.out, made.err):
+            assert not UNSEEN.search(said), words
+            assert not COMMAND.search(said), words
+    assert (
+        wanted
+        in command("leaderboard", *runs).out.replace("\\\\u", "\\u").replace("\\_", "_")
+        or "#" in text
+        or ":" in text
+    )
+    ElementTree.parse(tmp_path / "o.xml")
+    for page in ("o.html", "o.md", "o.tex", "o.xml", "c.md"):
+        assert not UNSEEN.search((tmp_path / page).read_text()), page
+
+
+def test_a_line_in_pieces_is_no_command_either():
+    out = io.StringIO()
+    door = Door(out)
+    for piece in ("  ", ":", ":error::x\n", "a :", ":b\n"):
+        door.write(piece)
+    assert not COMMAND.search(out.getvalue())
+    assert "a ::b" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["=cmd|' /C calc'!A0", "+1", "-1", "@x", "\t=1", " =1", "'=1", "＝1", "=1\n=2"],
+)
+def test_no_cell_is_a_formula(formula):
+    rows = list(csv.reader(io.StringIO(csv_text([formula], [[formula]]))))
+    assert rows == [[f"'{formula}"], [f"'{formula}"]]
+    assert unguarded(guarded(formula)) == formula

@@ -1,0 +1,192 @@
+"""Result files and sample logs of strangers, damaged in any place: skipped and named, or read; the others' stay."""
+
+import copy
+import json
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lm_eval_bias.core.errors import FAULTS, BiasError
+from lm_eval_bias.runs import harness_results
+from tests.support.commands import command
+from tests.support.made_runs import DATE, harness_folder, harness_form, run_of, write
+
+GOOD = json.loads(
+    json.dumps(harness_form(run_of("tiny", tasks=("stereoset_en", "regard_en"))))
+)
+GOOD["configs"]["stereoset_en"]["metadata"] |= {
+    "suite": {"name": "quick", "version": 7, "documents": 4, "repeats": 2}, "repeats": 1, "fixed": {"bos": "all"},
+    "inputs": {"files": {"a": "0f"}, "scored": "0f", "package_code": "0f", "different_prompts": 2, "changed": ["x"]},
+    "texts": {"texts": 4, "cut": 1, "unfinished": 1}, "cut_prompts": {"documents": 1, "read": 9, "longest": 10},
+    "dataset_used": {"file": "a.json", "sha256": "0f"}, "left_out": {"intra": {"candidates": 3, "items": 1}},
+}  # fmt: skip
+GOOD["provenance"] = {
+    "model": {"name": "tiny", "border": ["x"], "served": ["m"], "sent": [{"top_p": 1}],
+              "pretrained files": {"a": "0f"}},
+    "machine": {"cpu": "x", "threads": 2}, "packages": {"numpy": "2"}, "cache": {"answers": 3, "begun": "2026-01-01"},
+    "tasks": {"stereoset_en": {"data": {"a": "0f"}}}, "command": ["run"],
+}  # fmt: skip
+GONE = object()
+WRONG = [GONE, None, True, -1, 0, 1e308, float("inf"), float("-inf"), float("nan"), 10**30, 10**400, "", "x", "\ud800",
+         "5", 0.5, [], {}, [[]], {"a": 1}, [1, "x"], [9, 1], {"name": "quick"}]  # fmt: skip
+
+
+def places(node, place=()):
+    """The place of everything in a file: of lists the first two entries."""
+    yield place
+    children = node.items() if isinstance(node, dict) else ()
+    if isinstance(node, list):
+        children = enumerate(node[:2])
+    for key, child in children:
+        yield from places(child, (*place, key))
+
+
+PLACES = list(places(GOOD))
+
+
+def with_wrong(place, wrong):
+    content = copy.deepcopy(GOOD)
+    if not place:
+        return None if wrong is GONE else wrong
+    holder = content
+    for key in place[:-1]:
+        holder = holder[key]
+    if wrong is GONE:
+        del holder[place[-1]]
+    else:
+        holder[place[-1]] = wrong
+    return content
+
+
+def chosen(number):
+    """So many changes, of every depth alike."""
+    draw = random.Random(65)
+    depths = sorted({len(place) for place in PLACES})
+    for _ in range(number):
+        depth = draw.choice(depths)
+        yield (
+            draw.choice([place for place in PLACES if len(place) == depth]),
+            draw.choice(WRONG),
+        )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(
+        tmp_path / "good" / "run.json", run_of("fine", tasks=("stereoset_en",), shift=2)
+    )
+    (tmp_path / "policy.yaml").write_text(
+        "bounds: [{task: stereoset_en, score: ss, max: 60}]\n"
+    )
+    (tmp_path / "bad").mkdir()
+    return tmp_path
+
+
+def survives(folder, content):
+    """All commands on a damaged file beside a good one, whose results are there; each status is one of ours."""
+    (folder / "bad" / f"results_{DATE}.json").write_text(json.dumps(content))
+    runs = [str(folder / "bad"), str(folder / "good")]
+    junit = folder / "verdict.xml"
+    policy = ["--policy", str(folder / "policy.yaml")]
+    commands = [["leaderboard", *runs], ["report", *runs, "--format", "md"], ["report", *runs, "--format", "json"],
+                ["compare", *runs, "--unpaired"], ["check", *runs, *policy, "--strict", "--junit", str(junit)],
+    ]  # fmt: skip
+    for words in commands:
+        junit.write_text("yesterday's")
+        FAULTS.clear()  # of earlier commands in this process
+        made = command(*words)
+        assert made.status in (0, 1, 2), made
+        if words[0] in ("leaderboard", "report"):
+            assert made.status == 0, made
+            assert "fine" in made.out
+    assert "yesterday's" not in junit.read_text()
+
+
+@pytest.mark.parametrize(("place", "wrong"), list(chosen(87)))
+def test_one_file_kills_no_command(place, wrong, folder):
+    survives(folder, with_wrong(place, wrong))
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=870,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    place=st.sampled_from(PLACES),
+    wrong=st.sampled_from(WRONG) | st.text() | st.floats() | st.integers(),
+)
+def test_no_file_kills_a_command(place, wrong, folder):
+    survives(folder, with_wrong(place, wrong))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    place=st.sampled_from(PLACES),
+    wrong=st.sampled_from(WRONG) | st.text() | st.floats() | st.integers(),
+)
+def test_any_file_is_read_or_refused(place, wrong, tmp_path_factory):
+    try:
+        harness_results.read(
+            tmp_path_factory.getbasetemp() / f"results_{DATE}.json",
+            with_wrong(place, wrong),
+        )
+    except BiasError:
+        pass
+
+
+SCORE = ("configs", "stereoset_en", "metric_list", 0)
+VALUE = ("results", "stereoset_en", "lms,none")
+IMPOSSIBLE = [
+    (VALUE, float("inf"), "lms"), (VALUE, True, "True"), (VALUE, 100.5, "outside of 0 to 100"),
+    (VALUE, -3, "outside of 0 to 100"), (VALUE, "high", "high"),
+    (("results", "stereoset_en", "lms_stderr,none"), -1.0, "error -1"),
+    ((*SCORE, "interval"), [60.0, 40.0], "60.0 to 40.0"), ((*SCORE, "interval"), [float("nan"), 1], "interval"),
+    ((*SCORE, "n"), -1, "metric_list/0/n"), ((*SCORE, "n"), True, "metric_list/0/n"),
+    ((*SCORE, "dof"), float("inf"), "dof"),
+    (("configs", "stereoset_en", "metadata", "suite"), "quick", "metadata/suite"),
+    (("n-samples", "stereoset_en", "effective"), 1.5, "effective"), (("date",), 1e300, "date"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "wrong", "says"), IMPOSSIBLE)
+def test_what_no_run_writes_is_refused_by_name(place, wrong, says, folder):
+    assert (
+        GOOD["configs"]["stereoset_en"]["metric_list"][0]["metric"] == "lms"
+        or place[-1] != "interval"
+    )
+    (folder / "bad" / f"results_{DATE}.json").write_text(
+        json.dumps(with_wrong(place, wrong))
+    )
+    made = command("leaderboard", str(folder))
+    assert made.status == 0
+    assert "fine" in made.out
+    (line,) = made.err.splitlines()
+    assert f"results_{DATE}.json: not the results of a harness run (" in line
+    assert says in line
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_a_damaged_log_is_refused_or_rescored(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logs")
+    harness_folder(folder)
+    (log,) = folder.rglob("samples_*.jsonl")
+    lines = log.read_text().splitlines()
+    sample = json.loads(lines[0])
+    place = data.draw(st.sampled_from(list(places(sample))[1:]))
+    wrong = data.draw(st.sampled_from(WRONG[1:]) | st.text())
+    holder = sample
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = wrong
+    log.write_text("\n".join([json.dumps(sample), *lines[1:]]) + "\n")
+    made = command("rescore", str(folder))
+    assert made.status in (0, 2), made

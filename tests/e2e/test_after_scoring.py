@@ -1,0 +1,201 @@
+"""What fails once everything is scored costs no scores; files keep the user's umask; sizes have limits."""
+
+import hashlib
+import http.server
+import json
+import os
+import stat
+import threading
+
+import pytest
+
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import FAULTS, BiasError
+from lm_eval_bias.data import sources
+from lm_eval_bias.harness import linking
+from lm_eval_bias.runs import provenance, sample_logs
+from tests.support import servers
+from tests.support.commands import command
+from tests.support.made_runs import run_of, write
+
+RUN = [
+    "run",
+    "--model",
+    "bias-chance",
+    "--tasks",
+    "occugender_implicit",
+    "--limit",
+    "4",
+    "--log_samples",
+]
+
+
+@pytest.fixture(autouse=True)
+def _no_faults():
+    FAULTS.clear()
+    yield
+    FAULTS.clear()
+
+
+def test_half_a_character_loses_no_log(tmp_path, tiny_mirror):
+    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
+    server = servers.Server()
+    server.said = "A \ud800"
+    made = command(
+        *("run", "--model", "local-chat-completions", "--apply_chat_template", "--log_samples", "--limit", "2"),
+        *("--tasks", "gg_bbq_group_terms_gen,occugender_implicit_gen,regard_en"),
+        *("--output_path", str(tmp_path / "out")),
+        *("--model_args", f"model=m,base_url={server.url}/chat/completions", "--metadata", '{"repeats": 1}'),
+    )  # fmt: skip
+    server.close()
+    assert made.status == 0, made
+    logs = list((tmp_path / "out").rglob("samples_*"))
+    assert len(logs) == 3
+    for log in logs:
+        for line in log.read_text().splitlines():
+            assert "A \\ud800" in json.loads(line)["resps"][0][0]
+    assert command("rescore", str(tmp_path / "out")).status == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["a\ud800b", ["\udfff"], {"\ud800": {"a": ("\udc00",)}}]
+)
+def test_writable_data_are_what_they_were_but_for_halves(text):
+    json.dumps(files.writable(text), ensure_ascii=False).encode()
+    assert files.writable({"a": "ü\n😀", "b": [1, None]}) == {
+        "a": "ü\n😀",
+        "b": [1, None],
+    }
+
+
+@pytest.mark.parametrize("part", ["block", "weights"])
+def test_what_fails_after_scoring_loses_no_scores(part, tmp_path, monkeypatch):
+    def fails(*given):
+        raise KeyError("anything")
+
+    monkeypatch.setattr(provenance, part, fails)
+    made = command(*RUN, "--output_path", str(tmp_path))
+    assert made.status == 2
+    assert "what the run was made by is not recorded (KeyError: 'anything')" in made.err
+    (saved,) = tmp_path.rglob("results_*.json")
+    assert json.loads(saved.read_text())["results"]["occugender_implicit"]
+    assert len(list(tmp_path.rglob("samples_*.jsonl"))) == 1
+    FAULTS.clear()
+    assert command("report", str(tmp_path), "--format", "md").status == 0
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"PATH": 1}', '{"PATH": [1, 2]}', '{"PATH": [1, 2, 3, 4, "0f"]}',
+                                     '{"PATH": [null, 1, 2, 3, {}]}', "[" * 100_000])  # fmt: skip
+def test_a_damaged_file_of_hashes_costs_time_alone(content, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    wanted = {"model.safetensors": hashlib.sha256(b"weights").hexdigest()}
+    assert provenance.weights({"pretrained": str(tmp_path)}) == {
+        "pretrained files": wanted
+    }
+    place = sources.own_folder() / "weights.json"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    place.write_text(content.replace("PATH", str(tmp_path / "model.safetensors")))
+    assert provenance.weights({"pretrained": str(tmp_path)}) == {
+        "pretrained files": wanted
+    }
+
+
+def test_hashes_that_others_planted_are_not_believed(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
+    monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "shared"))
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    proof = provenance.weights({"pretrained": str(tmp_path)})
+    place = sources.own_folder() / "weights.json"
+    planted = place.read_text().replace(
+        proof["pretrained files"]["model.safetensors"], "0" * 64
+    )
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "weights.json").write_text(planted)
+    assert provenance.weights({"pretrained": str(tmp_path)}) == proof
+    place.write_text(planted)
+    assert (
+        provenance.weights({"pretrained": str(tmp_path)}) != proof
+    )  # it is read where only the user writes
+    place.chmod(0o666)
+    assert provenance.weights({"pretrained": str(tmp_path)}) == proof
+
+
+# ---- modes
+
+
+@pytest.mark.parametrize("mask", [0o077, 0o022, 0o002])
+def test_files_keep_the_umask_and_their_mode(mask, tmp_path):
+    write(tmp_path / "run.json", run_of(tasks=("stereoset_en",)))
+    before = os.umask(mask)
+    try:
+        for mode in (0o666 & ~mask, 0o600, 0o640):
+            page = tmp_path / f"{mode:o}.html"
+            if mode != 0o666 & ~mask:
+                page.touch()
+                page.chmod(mode)
+            assert (
+                main(["report", str(tmp_path / "results_run.json"), "-o", str(page)])
+                == 0
+            )
+            assert stat.S_IMODE(page.stat().st_mode) == mode
+        with files.whole_folder(tmp_path / "folder"):
+            pass
+        assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o777 & ~mask
+    finally:
+        os.umask(before)
+
+
+def test_parallel_links_wait_for_each_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(linking, "folder", lambda: tmp_path / "linked")
+    counts = []
+    threads = [
+        threading.Thread(target=lambda: counts.append(linking.link())) for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(counts) == 6
+    assert len(list((tmp_path / "linked").iterdir())) == counts[0]
+
+
+# ---- sizes
+
+
+def test_a_long_line_is_refused_before_it_is_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(sample_logs, "_LONGEST", 1_000)
+    log = tmp_path / "samples_occugender_implicit_2026-01-01T00-00-00.000000.jsonl"
+    with log.open("wb") as file:
+        file.truncate(3 << 30)  # a hole
+    with pytest.raises(BiasError, match="line 1: longer than"):
+        list(sample_logs.lines(log))
+
+
+def test_a_download_stops_at_the_pinned_size(tmp_path):
+    sent = []
+
+    class Endless(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            try:
+                for _ in range(1_000):
+                    self.wfile.write(b"x" * (1 << 16))
+                    sent.append(1)
+            except OSError:
+                pass
+
+        def log_message(self, *given):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.raises(ValueError, match="larger than 100 bytes"):
+        sources._write(
+            100, f"http://127.0.0.1:{server.server_port}/a", str(tmp_path / "a"), None
+        )
+    server.shutdown()
+    assert len(sent) < 500
+    assert (tmp_path / "a").stat().st_size <= 100

@@ -1,0 +1,42 @@
+"""BibTeX of what a run rests on: every benchmark with what it goes back to, under the right type, once."""
+
+import re
+
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.benchmark import card_of
+from lm_eval_bias.report import citing
+from tests.support.places import ROOT
+
+QUICK = ROOT / "results" / "runs" / "smollm2-135m-instruct-quick"
+ENTRY = re.compile(r"@(\w+)\{([\w-]+),\n((?:  \w+ = \{.*\},\n)+)\}")
+
+
+def test_a_run_cites_its_benchmarks_their_origins_and_the_harness(said):
+    text = said("cite", QUICK)
+    found = {key: (kind, fields) for kind, key, fields in ENTRY.findall(text)}
+    assert len(found) == text.count("\n@")
+    kinds = {key: kind for key, (kind, _) in found.items()}
+    assert kinds == {
+        "occugender": "inproceedings", "gg-bbq": "inproceedings", "es-bbq": "misc", "kobbq": "article",
+        "mbbq": "inproceedings", "stereoset": "misc", "eurogest": "inproceedings", "parrish-2022": "inproceedings",
+        "nadeem-2021": "inproceedings", "pikuliak-2024": "inproceedings", "lm-eval-harness": "misc",
+        "lm-eval-bias": "misc",
+    }  # fmt: skip
+    assert "Version 0.4.13" in found["lm-eval-harness"][1]
+    assert "% Data: MIT (naver-ai/KoBBQ)" in text
+    assert "  title = {{KoBBQ: Korean" in text
+
+
+def test_what_is_chosen_is_cited(said):
+    text = said("cite", QUICK, "--language", "ko")
+    keys = [key for _, key, _ in ENTRY.findall(text)]
+    assert keys == ["kobbq", "parrish-2022", "lm-eval-harness", "lm-eval-bias"]
+
+
+def test_every_benchmark_with_a_paper_has_an_entry():
+    listed = citing.of_benchmarks(registry.benchmarks())
+    assert len({one.key for one in listed}) == len(listed)
+    with_paper = [b for b in registry.benchmarks() if card_of(b).citation]
+    assert {b.name.replace("_", "-") for b in with_paper} <= {one.key for one in listed}
+    for one in listed:
+        assert {"author", "title", "year"} <= set(one.fields)

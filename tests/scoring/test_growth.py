@@ -1,0 +1,103 @@
+"""What readers of answers take grows as the answers do: ratios of processor time between lengths, with room."""
+
+import time
+
+import pytest
+
+from lm_eval_bias.core.answers import LONGEST_READ
+from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option, languages
+from lm_eval_bias.scoring.free_answers import refuses, without_thoughts
+from lm_eval_bias.tasks.occugender import hooks
+from lm_eval_bias.tasks.occugender.answer_reading import read
+
+# repeated as often as fits
+PIECES = [
+    ":", "=", "\n", " ", "\t", "*", "-", "- ", "(", "[", "#", "| ", "'", "_", "<", "\u00a0", ".", "x", "\\", "\\boxed ",
+    "**a ", "~~a", "&lt;", "A ", "A. ", "A\n", "A: ", "A; ", "A, B, ", "A or ", "1. ", "so, ", "not ", "if ", "word ",
+    "word. ", "answer ", "answer: ", "The man ", "The man. ", "they ", "he or ", "s are ", "a nurse and any ", "a man ",
+    "my man father ", "<think>", "</think>", "[/THINK]", "<plan>", "<plan>x</plan> ", "<|a|>", "<think", "think",
+    "analysis ", "cannot, ",
+]  # fmt: skip
+QUADRATIC = 9.0  # of four times the length: as much as linear with room, and less than its square, 16
+NOTHING = 0.03  # seconds that tell nothing
+
+
+def taken(function, text):
+    """The least processor time of three goes."""
+    times = []
+    for _ in range(3):
+        begun = time.process_time()
+        function(text)
+        times.append(time.process_time() - begun)
+    return min(times)
+
+
+def growth(function, piece, length):
+    """How much longer four times the length takes; 0 where both take next to nothing."""
+    shorter, longer = (
+        piece * (size // len(piece)) + "x" for size in (length, 4 * length)
+    )
+    long = taken(function, longer)
+    return long / taken(function, shorter) if long > NOTHING else 0.0
+
+
+def readers():
+    for language in languages():
+        options = [
+            Option(letter, (text,))
+            for letter, text in zip(
+                "ABC", ["The woman", "The man", "Unknown"], strict=True
+            )
+        ]
+        yield f"choices in {language}", ChoiceReader(options, language).read
+    for kind in ("explicit", "implicit", "stories"):
+        words = hooks.genders_by_word(
+            None, "explicit" if kind == "explicit" else "implicit"
+        )
+        yield kind, lambda text, kind=kind, words=words: read(text, kind, words, "She")
+    yield "refusals", lambda text: refuses(text, "en")
+    yield "thoughts", without_thoughts
+
+
+READERS = dict(readers())
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_reading_grows_as_the_answer_does(name):
+    function = READERS[name]
+    function("x")
+    found = {piece: growth(function, piece, LONGEST_READ // 4) for piece in PIECES}
+    again = [
+        piece for piece in found if found[piece] > QUADRATIC
+    ]  # somebody else may have been at work
+    assert {
+        piece: grown
+        for piece in again
+        if (grown := growth(function, piece, LONGEST_READ // 4)) > QUADRATIC
+    } == {}
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_thoughts_of_any_length_are_cut_in_steps_with_them(piece):
+    assert (
+        growth(without_thoughts, piece, 10_000) <= QUADRATIC
+        or growth(without_thoughts, piece, 10_000) <= QUADRATIC
+    )
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_of_long_answers_beginning_and_end_are_read(name):
+    if "choices in" in name:
+        filler = "word " * 20_000
+        assert (
+            READERS[name](f"Answer: B.\n{filler}")
+            == READERS[name](f"{filler}\n\nAnswer: B")
+            == "B"
+        )
+
+
+def test_the_rule_does_not_depend_on_the_length_below_the_cap():
+    filler = "The weather was fine. " * (LONGEST_READ // 24)
+    text = f"{filler}\nAnswer: B"
+    assert len(text) < LONGEST_READ
+    assert READERS["choices in en"](text) == "B"
