@@ -36,6 +36,7 @@ NOT_RUN = {
     "nsp train *": "trains: tests/nsp/test_training.py",
     "regard train *": "trains: tests/tasks/test_regard_classifiers.py",
     "rescore OUT --classifier paper:FILE": "needs the authors' file: tests/tasks/test_released_head.py",
+    "stereoset translate --to it -o it/ --with python *": "needs a model: tests/stereosets/test_translate.py",
     "rescore predictions.json*": "needs a whole run's: tests/e2e/test_stereoset.py",
 }
 # commands whose status is a verdict: 1 for a violation, a worse score, a problem for a person, a classifier's bias
