@@ -5,8 +5,6 @@ The paper's authors removed matches in other meanings and negations by hand (sec
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.benchmark import Documents
+from lm_eval_bias.core.csv_text import csv_text, unguarded
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, write
 from lm_eval_bias.custom_metrics.regard import FACETS
@@ -32,6 +31,7 @@ def _read(path: Path) -> dict[str, labelled_texts.Row]:
             if facet not in row or mark not in ("", "x"):
                 raise BiasError(f"{where}: {facet}: must be a column with x or nothing")
             row[facet] = mark
+        row["text"] = unguarded(row["text"])
         found[row["text"]] = row
     return found
 
@@ -79,8 +79,5 @@ def _kept(row: Sequence[Any]) -> bool:
 
 
 def _write(path: Path, rows: Mapping[str, labelled_texts.Row]) -> None:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows.values())
-    write("\ufeff" + buffer.getvalue(), str(path))
+    cells = ([row.get(name, "") for name in COLUMNS] for row in rows.values())
+    write("\ufeff" + csv_text(COLUMNS, cells), str(path))
