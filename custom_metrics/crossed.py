@@ -87,7 +87,12 @@ class Cells:
 
         A correlation gets Fisher's interval. A mean with bounds gets Wilson's on the way from one to the other, as
         clustered shares do; where nothing varies, with one observation for each level of the factor with fewer.
+
+        Raises:
+            Undefined: A cell is infinite.
         """
+        if np.isinf(self.cells).any():
+            raise Undefined("the model gave an infinite number for some of the items")
         stderr, dof, stays = crossed_stderr(self.cells, self.strata, True)
         reason = ""
         fewest = min(self.cells.shape)

@@ -78,7 +78,7 @@ class OwnPrompts(SizedBenchmark):
         """What ``bias-dial`` and ``bias-chance`` answer."""
         from lm_eval_bias.tasks.own_prompts import planted_answers as planted
 
-        return BiasPlan(planted.answers, planted.expected)
+        return BiasPlan(planted.answers, planted.expected, planted.random_texts)
 
     @property
     def presentation(self) -> Presentation:

@@ -10,7 +10,7 @@ from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.tasks.regard import planted_answers
 
-random_texts = planted_answers.random_texts
+random_texts = planted_answers.random_texts  # what bias-chance writes
 
 
 def answers(doc: Facts, dial: Dial) -> list[str]:
