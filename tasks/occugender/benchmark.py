@@ -133,7 +133,7 @@ class OccuGender(SizedBenchmark):
         """Return its sentences and figures; neutral words, into which debiasing instructions turn words of gender."""
         from lm_eval_bias.tasks.occugender import sentences
 
-        return presented("occugender", sentences)._replace(
+        return presented(self.name, sentences)._replace(
             figures=_figures,
             beside_main=(
                 "female_dominated_M",

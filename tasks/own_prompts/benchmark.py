@@ -85,7 +85,7 @@ class OwnPrompts(SizedBenchmark):
         """Sentences alone."""
         from lm_eval_bias.tasks.own_prompts import sentences
 
-        return presented("own_prompts", sentences)
+        return presented(self.name, sentences)
 
 
 BENCHMARK = OwnPrompts()

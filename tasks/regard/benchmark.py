@@ -135,7 +135,7 @@ class Regard(SizedBenchmark):
         """Sentences and figures, and when its scores must not be shown."""
         from lm_eval_bias.tasks.regard import sentences
 
-        return presented("regard", sentences)._replace(
+        return presented(self.name, sentences)._replace(
             withheld=sentences.withheld, figures=_figures
         )
 
