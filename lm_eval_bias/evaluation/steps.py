@@ -266,8 +266,7 @@ def save(
             for file in sorted(files, key=lambda file: file.suffix == ".json"):
                 if _is_whole(file, (samples or {}).get(sample_logs.task_of(file))):
                     target = Path(root, file.relative_to(folder))
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    os.replace(file, target)
+                    _put(file, target)
                     missing -= 1
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
@@ -276,6 +275,12 @@ def save(
             f"could not be written{reason}; with --use_cache FILE the same command resumes it"
         )
     return target, failures  # the results come last
+
+
+def _put(file: Path, target: Path) -> None:
+    """Move a whole file to its place."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(file, target)
 
 
 def _vouch(files: Sequence[Path]) -> None:

@@ -133,11 +133,11 @@ SAVING = [
     (f"{TRACKER}.save_results_samples", [1, 2]),
     ("lm_eval.loggers.evaluation_tracker:sanitize_list", [2, 11]),
     ("lm_eval_bias.evaluation.steps:_is_whole", [1, 3]),
-    ("os:replace", [1, 2, 3]),
+    ("lm_eval_bias.evaluation.steps:_put", [1, 2, 3]),
     ("shutil:rmtree", [1]),
 ]
 SAVED_BEFORE = (
-    "os:replace",
+    "lm_eval_bias.evaluation.steps:_put",
     "lm_eval_bias.evaluation.steps:_is_whole",
 )  # once for each file, the results last
 
@@ -176,9 +176,9 @@ def moments():
     """The calls at which three runs are killed again and again."""
     draw = random.Random(20261122)
     for last in (
-        ("os:replace", 1),
+        ("lm_eval_bias.evaluation.steps:_put", 1),
         (f"{TRACKER}.save_results_samples", 2),
-        ("os:replace", 3),
+        ("lm_eval_bias.evaluation.steps:_put", 3),
     ):
         asking = [
             ("tok_encode", 1, 12),
