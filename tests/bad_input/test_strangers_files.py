@@ -111,7 +111,7 @@ def test_one_file_kills_no_command(place, wrong, folder):
 
 @pytest.mark.slow
 @settings(
-    max_examples=870,
+    max_examples=150,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
