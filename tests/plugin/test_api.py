@@ -252,7 +252,7 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.compare(runs, correction="Holm"): "correction='Holm'",
         lambda: leb.compare(runs, base="x"): "base='x'",
         lambda: leb.compare(runs, scores=["coverage", "x"]): "scores='x'",
-        lambda: leb.rescore(results, word="x"): "word= is unknown. Did you mean words?",
+        lambda: leb.rescore(results, word="x"): "word= is unknown. Did you mean words,",
         lambda: leb.rescore(results, language="xx"): "language='xx'",
         lambda: runs.report().write(tmp_path / "r.txt"): "r.txt",
         lambda: runs.report().write(report, "pdf"): "format='pdf'",
