@@ -21,6 +21,7 @@ from lm_eval_bias.boards.models import BoardModel
 from lm_eval_bias.core import Data, catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import Benchmark, card_of
 from lm_eval_bias.core.numbers import (
+    SHARES,
     bracketed,
     grouped,
     reads_as,
@@ -52,6 +53,25 @@ def badge(row: BoardRow, cell: RankedScore) -> str:
 def part(row: BoardRow) -> str:
     """Say which part of the items a run took; empty for all."""
     return badges.part(row.task) if row.task else ""
+
+
+def text(cell: RankedScore) -> str:
+    """Write a value with the paper's digits, or as many as its unit bears."""
+    if not cell.printed or cell.unit == "proportion":
+        return shown(cell)
+    return cell.printed + "%" * (cell.unit in SHARES)
+
+
+def distance(cell: RankedScore) -> float:
+    """Return a value, or how far it is from a neutral value in the middle; nan where there is none."""
+    if cell.neutral is None or cell.higher_is_better is not None:
+        return cell.value
+    return abs(cell.value - cell.neutral)
+
+
+def reads(score: Value) -> str:
+    """Say what a score's range and target are, and which way it reads."""
+    return f"{score_range(score)}, {target_text(score)}; {reads_as(score)}"
 
 
 @dataclass(frozen=True)
@@ -117,7 +137,7 @@ class PageColumn:
             "paper": card.link if card else "",
             **self.score.describe(),
             "label": self.score.title,
-            "reads": f"{score_range(self.score)}, {target_text(self.score)}; {reads_as(self.score)}",
+            "reads": reads(self.score),
             "ranked": rule(self.score),
             "tiers": self.tiers,
             "conventions": self.conventions,
@@ -275,15 +295,6 @@ class PageHead:
     is_inner: bool = False
 
 
-def _distance(cell: RankedScore) -> str:
-    """Write what a cell is sorted by: the value, or its distance from a neutral value in the middle."""
-    if math.isnan(cell.value):
-        return ""
-    if cell.neutral is None or cell.higher_is_better is not None:
-        return f"{cell.value:.6g}"
-    return f"{abs(cell.value - cell.neutral):.6g}"
-
-
 def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
     if row is None:
         return PageCell(NOT_RUN)
@@ -300,9 +311,14 @@ def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
             for end in (cell.interval[0], cell.value, cell.interval[1])
         )
         bar = low, at, high
-    text = cell.printed or shown(cell)
-    said_text = ", ".join(filter(None, said))
-    return PageCell(text, bracketed(cell), said_text, _distance(cell), bar)
+    away = distance(cell)
+    return PageCell(
+        text(cell),
+        bracketed(cell),
+        said=", ".join(filter(None, said)),
+        key="" if math.isnan(away) else f"{away:.6g}",
+        bar=bar,
+    )
 
 
 def _sign(column: PageColumn, row: BoardRow | None) -> tuple[str, str]:

@@ -23,14 +23,10 @@ from lm_eval_bias.core.benchmark import without_language
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import (
     NONE,
-    SHARES,
     bare,
     bracketed,
     grouped,
     join_some,
-    reads_as,
-    score_range,
-    shown,
     target_text,
 )
 from lm_eval_bias.core.page_parts import (
@@ -43,7 +39,7 @@ from lm_eval_bias.core.page_parts import (
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import badges, board_pages, made_by, templates
-from lm_eval_bias.report.board_pages import PageColumn
+from lm_eval_bias.report.board_pages import PageColumn, distance, reads, text
 from lm_eval_bias.report.outputs import Output
 
 TITLE = "Bias leaderboard"
@@ -73,13 +69,6 @@ _OF_RANK = ("low", "high", "of", "tier", "tiers")
 _MANY = 20  # names that are listed
 
 
-def text(cell: RankedScore) -> str:
-    """Write a value with the paper's digits, or as many as its unit bears."""
-    if not cell.printed or cell.unit == "proportion":
-        return shown(cell)
-    return cell.printed + "%" * (cell.unit in SHARES)
-
-
 def uncertainty(cell: RankedScore) -> str:
     """Write a value's interval, its printed ±, or that it was derived; "" where there is nothing to say."""
     if cell.plus_minus is not None:
@@ -89,10 +78,10 @@ def uncertainty(cell: RankedScore) -> str:
 
 def sort_key(row: BoardRow, cell: RankedScore) -> float:
     """Return what rows are sorted by: a value, or its distance from neutral (nan for rows that can't be ranked)."""
-    if cell.neutral is None or cell.higher_is_better is not None:
-        return cell.value
-    empty = row.uninformative or cell.unsaid
-    return math.nan if empty else abs(cell.value - cell.neutral)
+    is_around = cell.neutral is not None and cell.higher_is_better is None
+    if is_around and (row.uninformative or cell.unsaid):
+        return math.nan
+    return distance(cell)
 
 
 def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
@@ -121,9 +110,8 @@ def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
 def _meaning(column: Value) -> str:
     """Say how to read a score."""
     name = "" if column.title == column.name else f" ({column.name})"
-    span = f"{score_range(column)}, {target_text(column)}; {reads_as(column)}"
     ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
-    return f"{column.title}{name}: {column.summary} ({span}). {ranked}"
+    return f"{column.title}{name}: {column.summary} ({reads(column)}). {ranked}"
 
 
 def unranked(board: Board) -> list[str]:
@@ -272,8 +260,9 @@ def _made_by(runs: Sequence[Run]) -> str:
                 texts.append(
                     f"suite {suite['name']} (version {suite.get('version', 'unknown')})"
                 )
+    facts = [made_by.facts(run) for run in runs]
     for package in ("lm-eval-bias", "lm_eval"):
-        versions = [str(made_by.facts(run)[package] or "") for run in runs]
+        versions = [str(found[package] or "") for found in facts]
         if any(versions):
             texts.append(f"{package} {join_some(filter(None, versions))}")
     return joined(*dict.fromkeys(texts))
@@ -353,7 +342,13 @@ class BoardReport(Output):
         _, published_rows = board_pages.table(list(papers), self.columns, PUBLISHED)
         return templates.render(
             "leaderboard.html.j2",
-            **self.context(),
+            title=TITLE,
+            no_sum=NO_SUM,
+            reading=READING,
+            problems=self.problems,
+            columns=self.columns,
+            origins=origins,
+            runs=self.runs,
             names=[(model.label, board_pages.about(model)) for model in self.models],
             heads=heads,
             rows=rows,
