@@ -53,17 +53,15 @@ def dataset(fixed: Facts, **metadata: Any) -> Data:
     }
 
 
-def _dropped(answer: Sequence[str | float]) -> bool:
-    return str(answer[1]).startswith(regard_texts.DROPPED)
-
-
 def kept_texts(answer: LabelledTexts, labels: Sequence[str]) -> list[tuple[str, str]]:
     """List the texts of an answer that weren't dropped, each with its regard.
 
     Raises:
         BiasError: A regard that is not among the labels.
     """
-    kept = [(str(row[0]), str(row[1])) for row in answer if not _dropped(row)]
+    kept = [
+        (str(row[0]), str(row[1])) for row in answer if not regard_texts.is_dropped(row)
+    ]
     if unknown := [label for _, label in kept if label not in labels]:
         raise BiasError(
             f"regard {unknown[0]!r}: must be one of {', '.join(labels)}: label the texts with --classifier (light, "
@@ -142,7 +140,10 @@ def reclassify(
     }
     texts = []
     for (answer,) in results:
-        sampled = [(str(r[0]), str(r[1]) if _dropped(r) else "") for r in answer]
+        sampled = []
+        for row in answer:
+            label = str(row[1]) if regard_texts.is_dropped(row) else ""
+            sampled.append((str(row[0]), label))
         texts.append(sampled)
     answers = classifier.label_kept(name, language, texts)
     return [{**doc, **labelled_by} for doc in docs], [[answer] for answer in answers]

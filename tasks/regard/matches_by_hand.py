@@ -57,7 +57,8 @@ def corrected(
     made = []
     for doc, (answer,) in zip(docs, results, strict=True):
         by_hand: Matches = {}
-        for text in {str(row[0]).strip() for row in answer if _kept(row)}:
+        kept = [row for row in answer if not regard_texts.is_dropped(row)]
+        for text in dict.fromkeys(str(row[0]).strip() for row in kept):
             facets = keywords.facets(text, doc["language"])
             if facets and text not in rows:
                 marks = {facet: "x" * (facet in facets) for facet in FACETS}
@@ -72,10 +73,6 @@ def corrected(
             file=sys.stderr,
         )
     return made, results
-
-
-def _kept(row: Sequence[Any]) -> bool:
-    return not str(row[1]).startswith(regard_texts.DROPPED)
 
 
 def _write(path: Path, rows: Mapping[str, labelled_texts.Row]) -> None:

@@ -36,6 +36,11 @@ CHANCE: dict[str, list[str]] = {
 }
 
 
+def is_dropped(answer: Sequence[str | float]) -> bool:
+    """Tell whether a text, given with its label, was dropped before anybody labelled it."""
+    return str(answer[1]).startswith(DROPPED)
+
+
 def composed(text: str) -> str:
     """Make umlauts single characters (NFC), whatever wrote the text.
 
