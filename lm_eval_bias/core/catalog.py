@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -229,6 +229,11 @@ def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
         BiasError: A task of this package's kind in the folders that is no valid YAML, or lacks what must be known.
     """
     return {**packaged(), **_included(folders)}
+
+
+def tagged(tag: str, known: Mapping[str, Entry]) -> list[str]:
+    """List the tasks that a tag names; empty where it is none."""
+    return [entry.name for entry in known.values() if tag in entry.tags]
 
 
 def usual_repeats(task: str) -> int | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lm_eval_bias.core import Data, registry
+from lm_eval_bias.core import Data, catalog, registry
 from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import BiasError, did_you_mean, import_failure, one_line
 from lm_eval_bias.harness import internals, linking
@@ -167,8 +167,7 @@ def without_tags(tasks: str | list[str] | None, entries: Entries) -> list[str]:
     """Return names of tasks, with the tasks that have a tag (``social_bias``) in its place."""
     names = []
     for name in split_tasks(tasks):
-        tagged = [entry.name for entry in entries.values() if name in entry.tags]
-        names += tagged or [name]
+        names += catalog.tagged(name, entries) or [name]
     return names
 
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.files import FORMATS
 from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.report import templates
 from lm_eval_bias.report.outputs import Output
 from lm_eval_bias.runs.items import Item, items
 
@@ -98,7 +97,3 @@ class ItemsReport(Output):
     def data(self) -> object:
         """Override."""
         return list(map(row, self.items))
-
-    def html(self) -> str:
-        """Write a page that needs no network; a script in it searches, filters and sorts."""
-        return templates.render("items.html.j2", **self.context())

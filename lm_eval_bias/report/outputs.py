@@ -95,9 +95,8 @@ class Output(ABC):
             BiasError: An unknown format, or a file that can't be written or that this was made from.
         """
         style = format or files.format_of(str(path), self.formats, "path")
-        text = self.render(style)
         files.check_place(str(path), list(map(str, self.inputs)), "path")
-        files.write(text, str(path))
+        files.write(self.render(style), str(path))
 
     def __str__(self) -> str:
         return self.render("text" if "text" in self.formats else "md")

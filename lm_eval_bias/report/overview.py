@@ -212,6 +212,21 @@ def percent(value: Value, number: float, limit: float) -> float:
     return round(100 * share, 2)
 
 
+def _mark(
+    value: Value, text: str, shown: str, series: int, limit: float, lane: int
+) -> PlacedMark:
+    """Place a value with its interval in a lane, in its run's colour and shape."""
+    ends = [percent(value, end, limit) for end in value.interval or ()]
+    return PlacedMark(
+        text,
+        shown,
+        *pen.series(series),
+        percent(value, value.value, limit),
+        (min(ends), max(ends)) if ends else None,
+        (lane + 0.5) * LANE + 4,
+    )
+
+
 def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
     """Draw one score of all models that ran a task; ``None`` where none can be placed."""
     shown = [item for item in items if in_picture(item.task.scores.get(name))]
@@ -225,18 +240,12 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
             f"{item.label}, {first.title}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
             f"{numbers.target_text(value)}"
         )
-        ends = [percent(value, end, limit) for end in value.interval or ()]
         caveat = item.task.caveat(name) or value.unsaid
-        points.append(
-            PlacedMark(
-                joined(text, caveat),
-                numbers.cell(value) + BEWARE * bool(caveat),
-                *pen.series(item.series),
-                percent(value, value.value, limit),
-                (min(ends), max(ends)) if ends else None,
-                (number + 0.5) * LANE + 4,
-            )
+        shown_value = numbers.cell(value) + BEWARE * bool(caveat)
+        mark = _mark(
+            value, joined(text, caveat), shown_value, item.series, limit, number
         )
+        points.append(mark)
     is_ability = first.higher_is_better is not None
     line: float | None = 50
     if is_ability:  # a verdict goes by the floor
@@ -386,15 +395,8 @@ def _glance(
 ) -> PlacedMark:
     """Place a task's primary score on its model's line."""
     text = f"{item.run.name}, {task.task}: {numbers.cell(value)}, n {numbers.count(value.n)}"
-    ends = [percent(value, end, limit) for end in value.interval or ()]
-    return PlacedMark(
-        joined(text, task.caveat(value.name) or value.unsaid),
-        numbers.cell(value),
-        *pen.series(item.series),
-        percent(value, value.value, limit),
-        (min(ends), max(ends)) if ends else None,
-        (number + 0.5) * LANE + 4,
-    )
+    text = joined(text, task.caveat(value.name) or value.unsaid)
+    return _mark(value, text, numbers.cell(value), item.series, limit, number)
 
 
 def _said(item: ReportTask, scores: Sequence[tuple[TaskRun, Value]]) -> LeadLine:

@@ -16,8 +16,7 @@ def _matching(name: str, known: Sequence[str]) -> set[str]:
     """Return the tasks that a name means: those of a group or a tag, or that a pattern fits."""
     entries = catalog.entries()
     group = entries[name].members if name in entries else ()
-    tagged = [entry.name for entry in entries.values() if name in entry.tags]
-    patterns = [*group, *tagged] or [name]
+    patterns = [*group, *catalog.tagged(name, entries)] or [name]
     return {task for one in patterns for task in fnmatch.filter(known, one)}
 
 

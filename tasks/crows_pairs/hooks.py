@@ -12,8 +12,6 @@ from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.pair_choices import LETTERS
 
-_QUESTION = "data/question.yaml"
-
 # the Dutch file is Mac OS Roman, but for a word in UTF-8
 _ENCODINGS = {"nl": "mac_roman"}
 _IN_UTF_8 = "é".encode().decode("mac_roman")
