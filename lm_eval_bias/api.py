@@ -161,7 +161,8 @@ class Runs(Sequence[Run]):
         inputs = list(self.paths)
         for run in self.runs:
             inputs.append(run.path)
-            inputs += filter(None, (task.samples for task in run.tasks.values()))
+            for task in run.tasks.values():
+                inputs += filter(None, (task.samples, task.answers))
         return run_reports.RunReport(shown, self.problems, inputs)
 
 
@@ -504,7 +505,7 @@ def breakdown(
     """Scores by what their items differ in, such as ``job``, a row per value: the rows of ``rescore --by``.
 
     Args:
-        runs: From :func:`load`; those with sample logs (``--log_samples``) are read.
+        runs: From :func:`load`; those with saved answers are read.
         by: A facet, or two; ``ls --card NAME`` lists a benchmark's. Tasks without it are passed over.
         scores: Names; each benchmark's main scores by default.
 
@@ -514,17 +515,19 @@ def breakdown(
         value come first. ``caveat``: what stands before the whole task's score.
 
     Raises:
-        BiasError: No log, or none that has the facet or score.
+        BiasError: No saved answers, or none that have the facet or score.
     """
     from lm_eval_bias.report import breakdown_tables
     from lm_eval_bias.runs import breakdowns
 
     tasks = [task for run in _several(runs) for task in run.tasks.values()]
-    logs = [str(task.samples) for task in tasks if task.samples]
-    if not logs:
-        raise BiasError("these runs have no sample logs: run with --log_samples")
+    files = [(task.samples or task.answers, task.task) for task in tasks]
+    saved = [(str(file), task) for file, task in files if file]
+    if not saved:
+        raise BiasError("these runs have no saved answers: run with --log_samples")
     facets = _names(by)
-    computed = breakdowns.breakdowns(logs, facets, _names(scores))
+    paths = list(dict.fromkeys(path for path, _ in saved))
+    computed = breakdowns.breakdowns(paths, facets, _names(scores), wanted=saved)
     return _frame(list(breakdown_tables.records(computed)), texts=facets)
 
 

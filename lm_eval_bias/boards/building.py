@@ -342,7 +342,7 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
     rows = [_run_row(model, task, [*columns, *others]) for model in models]
     ranked = [column for column in columns if rule(column)]
     pairs = zip(rows, results, strict=True)
-    logged = Counter(row.group for row, result in pairs if result.samples)
+    logged = Counter(row.group for row, result in pairs if result.is_saved)
     designs = [
         _designs(run, result, ranked) if logged[row.group] > 1 else {}
         for row, (run, result) in zip(rows, members, strict=True)

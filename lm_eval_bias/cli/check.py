@@ -82,8 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="recompute every score from the sample logs beside the results; a results file that differs is a "
-        "violation. Needs the logs (run with --log_samples)",
+        help="recompute every score from the answers, or the sample logs, beside the results; a results file that "
+        "differs is a violation",
     )
     parser.add_argument(
         "--as-logged",
@@ -201,9 +201,11 @@ def _check_places(arguments: argparse.Namespace) -> None:
 
 
 def _check_usage(arguments: argparse.Namespace) -> None:
-    if not arguments.runs or not (arguments.policy or arguments.base):
+    asked = ("policy", "base", "strict", "weights", "newer_than", "evidence")
+    if not arguments.runs or not any(getattr(arguments, name) for name in asked):
         raise BiasError(
-            "check needs RUN and --policy FILE or --base RUN ('lm-eval-bias check --example' prints a sample policy)"
+            "check needs RUN, and --policy FILE, --base RUN or --strict "
+            "('lm-eval-bias check --example' prints a sample policy)"
         )
     if arguments.margin is not None and not arguments.base:
         raise BiasError("--margin goes with --base")

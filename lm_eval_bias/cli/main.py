@@ -39,6 +39,7 @@ _VERBS = {
         "show": "print one item as it was asked and answered",
         "items": "write a task's items with prompts and answers",
         "rescore": "recompute every score from saved samples, without the model",
+        "answers": "write a run's answers without its texts, to pass them on",
         "leaderboard": "list runs beside the models in the published papers",
     },
     "to set up": {

@@ -114,10 +114,9 @@ def _tell(table: str, finished: FinishedRun) -> None:
             print(f"\n{block}")
     print()
     if tasks and finished.saved:
-        if config.log_samples:
-            print(
-                f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}"
-            )
+        print(
+            f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}"
+        )
         print(
             f"For a report as a page: lm-eval-bias report {config.output_path} -o report.html"
         )

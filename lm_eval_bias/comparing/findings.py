@@ -451,7 +451,7 @@ def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
             if not choice.leave_out:
                 break
             continue
-        known_by = (pair.base.docs or pair.other.docs) if reason else pair.records[0]
+        known_by = (pair.base.known or pair.other.known) if reason else pair.records[0]
         scores = pair.base.task.definition.scores(known_by)
         defined = {score.name: score for score in scores}
         known.update(defined)

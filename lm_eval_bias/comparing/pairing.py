@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lm_eval_bias.core import content_hashes, registry, what_counts
-from lm_eval_bias.core.answers import SavedSample, errors_in
+from lm_eval_bias.core import registry, what_counts
 from lm_eval_bias.core.benchmark import (
     LANGUAGE,
-    Benchmark,
     Condition,
     ItemKey,
     without_language,
@@ -21,7 +19,7 @@ from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.core.run_record import UNKNOWN
 from lm_eval_bias.core.what_counts import Fact, shown
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.runs import measurement, sample_logs
+from lm_eval_bias.runs import answer_files, measurement
 from lm_eval_bias.runs.run_discovery import is_same
 
 
@@ -30,12 +28,6 @@ def conditions() -> dict[str, Condition]:
     return {
         condition.name: condition for _, condition in registry.extensions(Condition)
     }
-
-
-def _conditions_of(benchmark: Benchmark) -> list[Condition]:
-    """List the conditions that a benchmark's tasks can be compared by."""
-    extensions = benchmark.family.extensions
-    return [added for added in extensions if isinstance(added, Condition)]
 
 
 @dataclass
@@ -59,41 +51,24 @@ class Side:
         """The saved answers' records by item.
 
         Raises:
-            BiasError: No sample log, or one that can't be read.
+            BiasError: There are none, or they can't be read.
         """
-        if self.task.samples is None:
-            raise BiasError(
-                f"{self.run.path}: {self.task.task} has no sample log: run it again with --log_samples"
-            )
-        benchmark: Benchmark = self.task.definition
-        conditioned = {condition.name for condition in _conditions_of(benchmark)}
         records: dict[ItemKey, Record] = {}
-        for sample in self._samples():
-            with errors_in(sample.saved_task, f"document {len(records)}"):
-                first = benchmark.key(sample.doc)
-                record = benchmark.record(sample.doc, sample.answers)
-            key = first
+        for saved in answer_files.of_task(self.task):
+            key = saved.key
             number = 1
             while key in records:
                 # data of the harness's own tasks may hold an item several times
                 number += 1
-                key = (*first, str(number))
-            records[key] = record
-            kept = dict(sample.doc)
-            for name in conditioned & kept.keys():
-                del kept[name]
-            self.hashes[key] = content_hashes.of_document(kept)
+                key = (*saved.key, str(number))
+            records[key] = saved.record
+            self.hashes[key] = saved.doc_hash
         return records
 
     @property
-    def docs(self) -> list[dict[str, Any]]:
-        """Documents, from which a benchmark tells which scores there are where records can't be had."""
-        return [sample.doc for sample in self._samples()]
-
-    def _samples(self) -> Iterator[SavedSample]:
-        """Yield the documents and answers of the log's first filter."""
-        if self.task.samples:
-            yield from sample_logs.first_filter(self.task.samples)
+    def known(self) -> list[Record]:
+        """The same where answers are saved: of what a benchmark tells which scores there are."""
+        return list(self.records.values()) if self.task.is_saved else []
 
 
 @dataclass
@@ -106,8 +81,8 @@ class Pair:
 
     @property
     def is_logged(self) -> bool:
-        """Whether both sides have sample logs."""
-        return bool(self.base.task.samples and self.other.task.samples)
+        """Whether both sides have saved answers."""
+        return self.base.task.is_saved and self.other.task.is_saved
 
     @cached_property
     def shared(self) -> list[ItemKey]:
@@ -134,7 +109,7 @@ def _level(task: TaskRun, by: str) -> tuple[str, str] | None:
     if by == LANGUAGE:
         name = without_language(task.task, task.language)
         return (name, task.language) if name else None
-    for condition in _conditions_of(task.definition):
+    for condition in answer_files.conditions_of(task.definition):
         if condition.name == by:
             return condition.level(task)
     return None
@@ -235,7 +210,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
     base = pair.base
     other = pair.other
     if not pair.is_logged:
-        return "no sample logs"
+        return "no saved answers"
     if base.task.benchmark != other.task.benchmark:
         return f"other items: {base.task.task} and {other.task.task} belong to different benchmarks"
     skipped = "dataset" if by == LANGUAGE else by  # languages have data of their own

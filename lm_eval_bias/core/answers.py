@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import writable
+from lm_eval_bias.custom_metrics.score import Record
 
 # what a written answer is read as where it gives none
 REFUSED = "[refused]"
@@ -221,6 +222,26 @@ class SavedSample(NamedTuple):
         return written(self.logged.get("resps"), self.answers)
 
 
+class SavedRecord(NamedTuple):
+    """What a benchmark makes of a saved answer, with what tells its document from others; without any text.
+
+    Attributes:
+        saved_task: What it belongs to.
+        number: The document's number in its task.
+        key: What names the document, in another run, too.
+        doc_hash: Of the document, without the fields that conditions are named by.
+        facets: What scores can be broken down by.
+        record: The benchmark's record.
+    """
+
+    saved_task: SavedTask
+    number: int
+    key: tuple[str, ...]
+    doc_hash: str
+    facets: Mapping[str, str]
+    record: Record
+
+
 SavedSamples = Iterator[SavedSample]
 
 
@@ -260,9 +281,10 @@ class Reader:
     Attributes:
         name: For messages.
         matches: Whether a path looks like this format, by its name.
-        samples: The file's documents and answers one by one, given the language where one was named.
+        samples: The file's documents and answers one by one, given the language where one was named; records where it
+            has no texts.
     """
 
     name: str
     matches: Callable[[Path], bool]
-    samples: Callable[[Path, str | None], SavedSamples]
+    samples: Callable[[Path, str | None], SavedSamples | Iterator[SavedRecord]]

@@ -52,6 +52,15 @@ def _without_place(value: Any) -> Any:
     return value
 
 
+def of_text(text: str) -> str:
+    """Return a short hash that names a text in records, which are kept where texts aren't.
+
+    >>> of_text("I am a nurse")
+    '1b5e04de908d'
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
 def of_all(hashes: Iterable[str]) -> str:
     """One hash of many documents', in whatever order they come."""
     return hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()

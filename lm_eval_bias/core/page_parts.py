@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core.answers import SavedSample
+from lm_eval_bias.core.answers import SavedRecord
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class ReportTask:
         label: Task, with its run where there are several.
         series: The run's number, for colours and marks.
         ident: For ids.
-        samples: Reads its documents and answers from the sample log; ``None`` where there is no log.
+        records: Reads the records of its saved answers; ``None`` where none are saved.
     """
 
     run: Run
@@ -200,7 +200,7 @@ class ReportTask:
     label: str
     series: int
     ident: str
-    samples: Callable[[], Iterator[SavedSample]] | None = None
+    records: Callable[[], Iterator[SavedRecord]] | None = None
 
 
 ReportTasks = Sequence[ReportTask]

@@ -104,6 +104,7 @@ class TaskRun:
         metadata: The task's options and what its hooks told about the run.
         scores: By name, in the benchmark's order.
         samples: The sample log, where it lies beside the result.
+        answers: The run's answers without its texts (:mod:`lm_eval_bias.runs.answer_files`), where they do.
         usual_repeats: Texts of each prompt that the task takes; ``None`` where it isn't known or not sampled.
         chosen: Scores that are shown in place of the main ones; none for the main ones.
         caveats: What must be known before its scores are believed, most serious first.
@@ -121,6 +122,7 @@ class TaskRun:
     metadata: Facts
     scores: Mapping[str, Value]
     samples: Path | None = None
+    answers: Path | None = None
     usual_repeats: int | None = None
     chosen: Sequence[str] = ()
     caveats: Sequence[Remark] = ()
@@ -130,6 +132,11 @@ class TaskRun:
     def benchmark(self) -> str:
         """The name of its benchmark or variant."""
         return self.definition.name
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether its answers are there, with their texts or without."""
+        return bool(self.samples or self.answers)
 
     def caveat(self, score: str = "") -> str:
         """Write its caveats, or those about one of its scores, on one line; empty without any."""

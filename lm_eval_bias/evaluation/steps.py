@@ -28,7 +28,7 @@ from lm_eval_bias.harness import (
     servers,
 )
 from lm_eval_bias.harness.running import HarnessRun, Results, Samples
-from lm_eval_bias.runs import provenance, sample_logs
+from lm_eval_bias.runs import answer_files, provenance, sample_logs
 from lm_eval_bias.scoring import questions
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ class Answered:
 
     Attributes:
         results: As the harness returns them, with ``config`` and ``configs``.
-        samples: A line for each document and task, where logs are wanted.
+        samples: A line for each document and task.
         from_cache: How many answers came from a file of ``--use_cache``, and when that was begun: ``""`` without one.
     """
 
     results: Results
-    samples: Samples | None
+    samples: Samples
     from_cache: Data = field(default_factory=dict)
 
 
@@ -78,13 +78,13 @@ class FinishedRun:
     Attributes:
         config: Its flags.
         results: Its results, with what they depend on, and without keys and tokens.
-        samples: Its answers, where logs are wanted.
+        samples: Its answers.
         saved: The results file; ``None`` where it wasn't saved.
     """
 
     config: EvaluatorConfig
     results: Results
-    samples: Samples | None
+    samples: Samples
     saved: Path | None = None
 
 
@@ -148,7 +148,7 @@ def prepare(order: Order, say: Callable[[str], None]) -> Planned:
         say(suites.describe(suite))
     if not config.output_path:
         say(
-            "Nothing will be saved: --output_path FOLDER saves the scores, and --log_samples the answers, too"
+            "Nothing will be saved: --output_path FOLDER saves scores and answers, and --log_samples the texts, too"
         )
     given = redaction.arguments(config.model_args) or "no arguments"
     say(f"Loading {config.model} ({given})")
@@ -188,8 +188,7 @@ def ask(
             results = harness_run.ask()
     if results is None:
         return None
-    logged = results.pop("samples", None)
-    samples = running.samples_in_order(logged) if config.log_samples else None
+    samples = running.samples_in_order(results.pop("samples"))
     from_cache = {"answers": len(kept), "begun": begun or ""}
     return Answered(results, samples, from_cache)
 
@@ -222,14 +221,17 @@ def _saved(
     harness_run: HarnessRun, finished: FinishedRun, tell: Callable[[FinishedRun], None]
 ) -> Path | None:
     """Save a run and tell of it, in any case: its scores may be all that is left of it."""
+    config = finished.config
     failures: list[Exception] = []
     try:
-        saved, failures = save(harness_run.tracker, finished.results, finished.samples)
+        saved, failures = save(
+            harness_run.tracker, finished.results, finished.samples, config.log_samples
+        )
         finished = replace(finished, saved=saved)
     finally:
-        running.send(harness_run.services, finished.results, finished.samples)
+        logged = finished.samples if config.log_samples else None
+        running.send(harness_run.services, finished.results, logged)
         tell(finished)
-    config = finished.config
     if failures:
         text = one_line(failures[0])
         text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"
@@ -238,9 +240,15 @@ def _saved(
 
 
 def save(
-    tracker: Any, results: Results, samples: Samples | None
+    tracker: Any, results: Results, samples: Samples, log: bool = True
 ) -> tuple[Path | None, list[Exception]]:
     """Let the harness save a run in a folder of its own, and move the whole files to their place, the results last.
+
+    Args:
+        tracker: The harness's.
+        results: The run's.
+        samples: Its answers, which are saved without their texts in any case.
+        log: Whether to save sample logs.
 
     Returns:
         The results file, and errors from the Hub.
@@ -253,21 +261,19 @@ def save(
         return None, []
     target: Path | None = None
     root, name = os.path.split(place) if place.endswith(".json") else (place, "")
-    missing = number = 1 + (0 if samples is None else len(results["configs"]))
+    missing = number = 1 + len(results["configs"]) * log
     with writing(f"--output_path {place}"):
         os.makedirs(root or ".", exist_ok=True)
         with tempfile.TemporaryDirectory(
             dir=root or ".", prefix=UNFINISHED, ignore_cleanup_errors=True
         ) as folder:
             tracker.output_path = os.path.join(folder, name)
-            failures = running.save(tracker, results, samples)
-            files = list(Path(folder).rglob("*.json*"))
-            _vouch(files)
-            for file in sorted(files, key=lambda file: file.suffix == ".json"):
-                if _is_whole(file, (samples or {}).get(sample_logs.task_of(file))):
+            failures = running.save(tracker, results, samples, log)
+            for file in _ready(Path(folder), log):
+                if _is_whole(file, samples):
                     target = Path(root, file.relative_to(folder))
                     _put(file, target)
-                    missing -= 1
+                    missing -= file.suffix != answer_files.SUFFIX
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
         raise BiasError(
@@ -275,6 +281,22 @@ def save(
             f"could not be written{reason}; with --use_cache FILE the same command resumes it"
         )
     return target, failures  # the results come last
+
+
+def _ready(folder: Path, log: bool) -> list[Path]:
+    """Add to the files of a run its answers and the hashes of all, and list them, the results last."""
+    logs = list(folder.rglob("*.jsonl"))
+    results = list(folder.rglob("*.json"))
+    files = [*logs] if log else []
+    for file in results:
+        try:
+            files.append(answer_files.write(file, logs))
+        except Exception as error:  # nothing may lose the scores
+            fault(f"the answers are not saved without their texts ({kind_of(error)})")
+    for one in () if log else logs:
+        one.unlink()
+    _vouch(results)
+    return files + results
 
 
 def _put(file: Path, target: Path) -> None:
@@ -294,13 +316,16 @@ def _vouch(files: Sequence[Path]) -> None:
             write_whole(file, text.encode())
 
 
-def _is_whole(file: Path, samples: list[Any] | None) -> bool:
-    """Tell whether a log has a line for each sample; without samples, whether the file is whole JSON."""
+def _is_whole(file: Path, samples: Samples) -> bool:
+    """Tell whether a log has a line for each sample, and whether results are whole JSON; answers are written whole."""
+    if file.suffix == answer_files.SUFFIX:
+        return True
     with file.open("rb+") as written:
         # where blocks are allocated late, a full disk shows only now
         os.fsync(written.fileno())
-        if samples is not None:
-            return sum(line.endswith(b"\n") for line in written) == len(samples)
+        if file.suffix == ".jsonl":
+            count = sum(line.endswith(b"\n") for line in written)
+            return count == len(samples[sample_logs.task_of(file)])
         try:
             return isinstance(json.load(written), dict)
         except ValueError:

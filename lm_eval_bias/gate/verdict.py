@@ -319,7 +319,7 @@ def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFi
         findings.append(proof("", PROVENANCE, required, lines))
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
         items = measurement.items_run(task) or f"all {task.documents:,} items"
-        required = f"the same scores as its sample log ({items})"
+        required = f"the same scores as its saved answers ({items})"
         otherwise = 0
         try:
             values, otherwise = rescoring.recompute(task, as_logged)

@@ -266,6 +266,7 @@ def arguments(
     caching = ("cache_requests", "rewrite_requests_cache", "delete_requests_cache")
     kinds = ("random", "numpy_random", "torch_random", "fewshot_random")
     special = {"model": model, "task_manager": manager, "evaluation_tracker": tracker}
+    special["log_samples"] = True  # answers are saved without their texts in any case
     for name in caching:
         special[name] = config.cache_requests.get(name, False)
     for kind, seed in zip(kinds, config.seed or [None] * 4, strict=True):
@@ -310,11 +311,21 @@ def samples_in_order(
     return by_task
 
 
-def save(tracker: Any, results: Results, samples: Samples | None) -> list[Exception]:
-    """Write and push results, and samples if there are any; return the errors, none of which stops it."""
+def save(
+    tracker: Any, results: Results, samples: Samples | None, push: bool = True
+) -> list[Exception]:
+    """Write and push results, and samples if there are any; return the errors, none of which stops it.
+
+    Args:
+        tracker: The harness's.
+        results: The run's.
+        samples: Its answers.
+        push: Whether they may be pushed, too.
+    """
     from lm_eval.loggers import evaluation_tracker
 
     failures = []
+    tracker.push_samples_to_hub = tracker.push_samples_to_hub and push
 
     def keep(*_: object) -> None:  # in place of a warning, while the error is handled
         error = sys.exc_info()[1]

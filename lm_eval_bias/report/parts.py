@@ -28,7 +28,7 @@ from lm_eval_bias.core.wording import score_cell, short, value_cell
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import breakdown_tables
 from lm_eval_bias.report.listings import caveat_label
-from lm_eval_bias.runs import breakdowns, sample_logs
+from lm_eval_bias.runs import answer_files, breakdowns, sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows
 MAIN = 12  # scores a task in pictures and columns, where a benchmark names no main ones
@@ -41,9 +41,9 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     for series, run in enumerate(runs):
         for number, (name, task) in enumerate(run.tasks.items(), start=1):
             label = f"{run.name}: {name}" if len(runs) > 1 else name
-            read = partial(sample_logs.samples, task.samples) if task.samples else None
+            read = partial(answer_files.of_task, task) if task.is_saved else None
             ident = f"r{series + 1}t{number}"
-            tasks.append(ReportTask(run, task, label, series, ident, samples=read))
+            tasks.append(ReportTask(run, task, label, series, ident, records=read))
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     names = [item.task.task for item in tasks]
     tasks.sort(key=lambda item: names.index(item.task.task))
@@ -182,11 +182,11 @@ def about_items(tasks: ReportTasks) -> tuple[list[str], list[Table]]:
 
 
 def by_facet(tasks: ReportTasks) -> list[Table]:
-    """Break the main scores of tasks with a log down, a table a facet; :func:`about_items` says which can't be."""
+    """Break the main scores of tasks down, a table a facet; :func:`about_items` says which can't be."""
     tables = []
     for item in progress(tasks, "Breakdowns of tasks"):
         with contextlib.suppress(BiasError):
-            if item.task.samples is not None and item.task.scores:
+            if item.task.is_saved and item.task.scores:
                 for computed in breakdowns.of_task(item.task, item.label):
                     tables.append(breakdown_tables.table(computed, LISTED))
     return tables

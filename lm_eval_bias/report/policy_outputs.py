@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 
 from lm_eval_bias.core import Data, __version__, content_hashes, what_counts
@@ -143,7 +144,8 @@ def _origin(run: Run) -> Data:
         said["weights"] = f"{found['model_revision']} (not proven)"
     said["weight_files"] = run.record.model.files
     results = [Path(record.file) for record in records]
-    logs = [task.samples for task in run.tasks.values() if task.samples]
+    saved = [(task.samples, task.answers) for task in run.tasks.values()]
+    logs = list(dict.fromkeys(filter(None, chain.from_iterable(saved))))
     for kind, paths in (("results", results), ("logs", logs)):
         said[kind] = {p.name: content_hashes.of_file(p) for p in paths if p.is_file()}
     return said

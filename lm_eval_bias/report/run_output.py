@@ -66,14 +66,12 @@ def _unread(samples: Iterable[Facts]) -> Iterator[str]:
                 yield quoted
 
 
-def unanswered(
-    tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]] | None
-) -> str:
+def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]]) -> str:
     """Say how many written answers couldn't be read and how many are refusals, and quote two of them.
 
     Args:
         tasks: Of one run.
-        samples: What the harness logs of each task's documents; ``None`` where nothing is logged.
+        samples: What the harness logs of each task's documents.
     """
     lines = []
     all_read = []
@@ -90,11 +88,8 @@ def unanswered(
         unread = numbers.number(share.value, share.unit)
         refusals = numbers.number(refused.value, refused.unit)
         text = f"{task.task}: {unread} of the answers couldn't be read, {refusals} are refusals"
-        if samples is None:
-            text += " (--log_samples shows them)"
-        else:
-            quoted = itertools.islice(_unread(samples.get(task.task, ())), 2)
-            text += f", such as {', '.join(quoted)}"
+        quoted = itertools.islice(_unread(samples.get(task.task, ())), 2)
+        text += f", such as {', '.join(quoted)}"
         lines.append(text)
     if all_read:
         lines.append(f"Every answer could be read: {numbers.join_some(all_read)}")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.answers import NotConcerned, SavedSample, SavedSamples, SavedTask
-from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split, facets_of
+from lm_eval_bias.core.answers import NotConcerned, SavedRecord, SavedTask
+from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.custom_metrics.breakdowns import of_part, simultaneous_level, widened
 from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Record, Score
-from lm_eval_bias.runs import run_discovery, sample_logs
+from lm_eval_bias.runs import answer_files, run_discovery
 from lm_eval_bias.runs.rescoring import AnswerReading
 
 Facets = tuple[str, ...]  # names
@@ -60,13 +59,13 @@ class Breakdown(NamedTuple):
         return sum(not math.isnan(cell.estimate.value) for cell in self.cells)
 
 
-def _facets(sample: SavedSample) -> dict[str, str | Split]:
+def _facets(saved: SavedRecord) -> dict[str, str | Split]:
     """Return what a document tells of its facets: values, and functions that split its record."""
-    benchmark: Benchmark = sample.saved_task.definition
-    entry = catalog.entries().get(sample.saved_task.task)
+    benchmark: Benchmark = saved.saved_task.definition
+    entry = catalog.entries().get(saved.saved_task.task)
     splits = {name: of for name, of in benchmark.facets.items() if callable(of)}
     language = {LANGUAGE: entry.language} if entry else {}
-    return {**language, **facets_of(benchmark, sample.doc), **splits}
+    return {**language, **saved.facets, **splits}
 
 
 def _parts_of(
@@ -91,21 +90,21 @@ def _parts_of(
         yield tuple(value if callable(facet) else facet for facet in told), part
 
 
-def _file(
-    samples: SavedSamples, bys: Sequence[Facets], reading: AnswerReading
+def _sorted(
+    records: Iterable[SavedRecord], bys: Sequence[Facets] = ()
 ) -> dict[SavedTask, ByFacets]:
     """Sort a file's records by part, and by what each choice of facets tells; without choices, by every facet."""
     parts: dict[SavedTask, ByFacets] = {}
-    for sample, record in reading.records(samples):
-        facets = _facets(sample)
+    for saved in records:
+        facets = _facets(saved)
         choices = bys or [(name,) for name in facets]
-        by_facets = parts.setdefault(sample.saved_task, {})
+        by_facets = parts.setdefault(saved.saved_task, {})
         for by in choices:
-            records = by_facets.setdefault(by, {})
+            of_by = by_facets.setdefault(by, {})
             for values, part in _parts_of(
-                sample.saved_task.benchmark, facets, record, by
+                saved.saved_task.benchmark, facets, saved.record, by
             ):
-                records.setdefault(values, []).append(part)
+                of_by.setdefault(values, []).append(part)
     return parts
 
 
@@ -166,19 +165,17 @@ def _of_benchmark(
 
 
 def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
-    """Break the main scores of a task with a sample log down, by each facet in which its items differ.
+    """Break the main scores of a task with saved answers down, by each facet in which its items differ.
 
     Args:
         task: The task.
         label: What it is called in the cells.
 
     Raises:
-        BiasError: The log can't be read.
+        BiasError: They can't be read.
     """
-    assert task.samples is not None
     computed = []
-    samples = sample_logs.first_filter(task.samples)
-    for by_facets in _file(samples, (), AnswerReading(as_logged=True)).values():
+    for by_facets in _sorted(answer_files.of_task(task)).values():
         for by, records in by_facets.items():
             told = {label: task}
             listed = _of_benchmark(task.definition, by, [(label, records)], (), told)
@@ -194,6 +191,7 @@ def breakdowns(
     names: Sequence[str] = (),
     language: str | None = None,
     reading: AnswerReading | None = None,
+    wanted: Collection[tuple[str, str]] = (),
 ) -> list[Breakdown]:
     """Break scores of everything saved under the paths down by some facets.
 
@@ -206,16 +204,17 @@ def breakdowns(
         names: Of scores; each benchmark's main ones if empty.
         language: The language of files that don't say it themselves.
         reading: How answers are read; by today's rules by default.
+        wanted: Files and their tasks, of those that are saved there; all by default.
 
     Raises:
         BiasError: Files can't be read or scored, no benchmark has the facets, or no task the scores.
     """
     reading = reading or AnswerReading()
-    take = partial(_file, bys=[by], reading=reading)
-    parts = reading.gather(paths, take, language)
+    parts = reading.gather(paths, lambda records: _sorted(records, [by]), language)
     groups = grouped(
         ((part.definition, len(records[by]) == 1 or part), (part.task, records[by]))
         for part, records in parts.items()
+        if not wanted or (str(part.path), part.task) in wanted
     )
     found = run_discovery.beside(part.path for part in parts)
     runs = {

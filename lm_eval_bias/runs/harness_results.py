@@ -22,7 +22,7 @@ from lm_eval_bias.core import (
     registry,
     what_counts,
 )
-from lm_eval_bias.core.answers import DAMAGE, NotOurs, SavedSample
+from lm_eval_bias.core.answers import DAMAGE, NotOurs
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, call_plugin
 from lm_eval_bias.core.printed import visible_line
@@ -39,12 +39,13 @@ from lm_eval_bias.core.run_record import (
 from lm_eval_bias.custom_metrics.score import (
     Bounds,
     Estimate,
+    Record,
     Score,
     ScoreSpec,
     undefined,
 )
 from lm_eval_bias.harness import internals
-from lm_eval_bias.runs import remarks, sample_logs
+from lm_eval_bias.runs import answer_files, remarks
 from lm_eval_bias.runs.results_check import check_metadata, checked
 
 ROUNDING = 1e-6  # by which a score may leave its range
@@ -153,15 +154,16 @@ def _check_range(value: Value, definition: Benchmark) -> None:
         raise ValueError(f"{value.name} is {text}")
 
 
-def _from_samples(
-    benchmark: Benchmark, logged: Sequence[SavedSample]
-) -> dict[str, Value]:
-    """Compute our scores for one of the harness's tasks from its logged samples."""
-    if not logged:
+def _from_answers(benchmark: Benchmark, records: Sequence[Record]) -> dict[str, Value]:
+    """Compute our scores for one of the harness's tasks from its saved answers."""
+    if not records:
         absent = undefined("no sample log: run it again with --log_samples")
         return {score.name: Value.of(score, absent) for score in benchmark.scores()}
-    records = [benchmark.record(sample.doc, sample.answers) for sample in logged]
     return values_of(benchmark.scores(records), records)
+
+
+def _if_file(path: Path) -> Path | None:
+    return path if path.is_file() else None
 
 
 def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
@@ -176,24 +178,28 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     counts = content["n-samples"][task]
     number = counts["effective"]
     original = counts.get("original", 0)
-    samples = path.with_name(f"samples_{task}_{date}.jsonl")
+    samples = _if_file(path.with_name(f"samples_{task}_{date}.jsonl"))
+    answers = _if_file(answer_files.beside(path))
     if described:
         definition = described.definition
         language = described.language
-        logged = []
-        if samples.is_file():
+        records: list[Record] = []
+        if samples or answers:
             # its results don't say what was asked: the documents in its log do
             try:
-                logged = list(sample_logs.first_filter(samples))
+                answered = list(
+                    answer_files.records(task, definition, samples, answers)
+                )
             except NotOurs as error:
                 print(f"lm-eval-bias: skipped: {error}", file=sys.stderr)
                 return None
-            hashes = [content_hashes.of_document(sample.doc) for sample in logged]
+            records = [one.record for one in answered]
+            hashes = [one.doc_hash for one in answered]
             name = "scored" if number < original else "documents"
             metadata["inputs"] = {name: content_hashes.of_all(hashes)}
             if config.get("num_fewshot"):
                 metadata["inputs"]["num_fewshot"] = config["num_fewshot"]
-        scores = _from_samples(definition, logged)
+        scores = _from_answers(definition, records)
     else:
         definition = registry.of_run(metadata["benchmark"])
         language = metadata.get("language") or ""
@@ -220,7 +226,8 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
         items=items,
         metadata=metadata,
         scores=scores,
-        samples=samples if samples.is_file() else None,
+        samples=samples,
+        answers=answers,
         usual_repeats=catalog.usual_repeats(task),
     )
 

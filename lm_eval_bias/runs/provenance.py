@@ -32,7 +32,7 @@ from lm_eval_bias.core.files import (
 )
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.data import sources
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs import answer_files, sample_logs
 
 PACKAGES = (
     "lm-eval-bias", "lm_eval", "torch", "transformers", "tokenizers", "accelerate", "sentence-transformers", "vllm",
@@ -42,6 +42,10 @@ PACKAGES = (
 _CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 _ANSWERS = "unnamed"  # where the harness keeps them
+ANSWERS, SAMPLES = (
+    "answers",
+    "samples",
+)  # how hashes of files beside the results are named
 HASHES = "hashes"  # of all that a run wrote
 
 
@@ -200,10 +204,13 @@ def claim_cache(
 
 
 def hashes(content: Facts, file: Path) -> dict[str, str]:
-    """SHA-256 of each part of a results file, such as ``config, model_args``, and of each log's lines."""
+    """SHA-256 of each part of a results file, such as ``config, model_args``, of each log's lines and the answers."""
     found = {}
+    answers = answer_files.beside(file)
+    if answers.is_file():
+        found[ANSWERS] = content_hashes.of_file(answers)
     for log in sample_logs.beside(file):
-        found[f"samples, {sample_logs.task_of(log)}"] = sample_logs.content_hash(log)
+        found[f"{SAMPLES}, {sample_logs.task_of(log)}"] = sample_logs.content_hash(log)
     for name, value in content.items():
         parts = value if isinstance(value, Mapping) else {"": value}
         for key, part in parts.items():
@@ -236,8 +243,12 @@ def contradictions(
         for fault in _beside_the_package(task, content["configs"][name], block):
             yield f"{name}: {fault}"
     now = hashes(content, file) if written else {}
-    for name, _, _ in content_hashes.changed(written, now):
-        yield f"{name}: not as the run wrote it"
+    for name, then, hash_now in content_hashes.changed(written, now):
+        # answers can be made of logs later, and passed on without them: scores follow from either
+        is_made_later = name == ANSWERS and not then
+        is_left_out = name.startswith(SAMPLES) and not hash_now and ANSWERS in now
+        if not is_made_later and not is_left_out:
+            yield f"{name}: not as the run wrote it"
 
 
 def _beside_the_package(task: TaskRun, config: Facts, block: Facts) -> Iterator[str]:

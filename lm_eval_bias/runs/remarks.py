@@ -95,9 +95,11 @@ def about_answers(task: TaskRun) -> Iterator[Remark]:
         if refused and not math.isnan(refused.value):
             brief += f" ({100 * refused.value:.0f}% refused)"
         means = "they count as no bias or are left out, so that the scores say less than they seem to"
+        silences: list[str] = []
         if not share:
             means = "the scores say nothing about bias"
-        yield Remark("unanswered", f"{brief}: {means}", brief)
+            silences = _of_bias(task)
+        yield Remark("unanswered", f"{brief}: {means}", brief, silences=silences)
     yield from about_texts(task)
     if not task.scores and task.withheld:
         yield Remark("of_benchmark", task.withheld)

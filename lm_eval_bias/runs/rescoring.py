@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
@@ -23,6 +24,7 @@ from lm_eval_bias.core.answers import (
     NotOurs,
     OtherVersion,
     Reader,
+    SavedRecord,
     SavedSample,
     SavedSamples,
     SavedTask,
@@ -36,15 +38,20 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, list_files, progress
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun, Value, values_of
-from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.runs import logged_texts, sample_logs
+from lm_eval_bias.runs import answer_files, logged_texts, sample_logs
 
 T = TypeVar("T")
 SAMPLE_LOGS = Reader(
     "samples of a harness run (--log_samples)",
     sample_logs.matches,
     lambda path, language: sample_logs.samples(path),
+)
+ANSWERS = Reader(
+    "answers of a run (answers_*.parquet)",
+    answer_files.matches,
+    lambda path, language: answer_files.AnswerFile.of(path).records(),
 )
 
 
@@ -84,6 +91,7 @@ class AnswerReading:
         used: Flags of the rewritings that concerned a file.
         otherwise: By part, how many documents' texts are read otherwise than when the run was made.
         unreadable: Files of folders that this version can't read, and why.
+        facts: By part, its benchmark's facts about how scores came about.
     """
 
     rewritings: Sequence[tuple[Rewriting, str]] = ()
@@ -91,19 +99,33 @@ class AnswerReading:
     used: set[str] = field(default_factory=set)
     otherwise: Counter[SavedTask] = field(default_factory=Counter)
     unreadable: list[OtherVersion] = field(default_factory=list)
+    facts: dict[SavedTask, Facts] = field(default_factory=dict)
 
-    def records(self, samples: SavedSamples) -> Iterator[tuple[SavedSample, Record]]:
-        """Yield a file's documents with their records."""
-        if not self.as_logged:
-            samples = self._read_again(samples)
-        if self.rewritings:
-            samples = self._rewrite(samples)
-        count = Counter[SavedTask]()
-        for sample in samples:
-            with errors_in(sample.saved_task, f"document {count[sample.saved_task]}"):
-                record = sample.saved_task.definition.record(sample.doc, sample.answers)
-            count[sample.saved_task] += 1
-            yield sample, record
+    def records(
+        self, saved: Iterator[SavedSample] | Iterator[SavedRecord]
+    ) -> Iterator[SavedRecord]:
+        """Yield the records of a file's documents.
+
+        Raises:
+            NotConcerned: They are to be scored otherwise, for which nothing is there or nobody asked.
+        """
+        first = next(saved, None)
+        if isinstance(first, SavedRecord):
+            if self.rewritings:
+                path = first.saved_task.path
+                raise NotConcerned(f"{path} has no texts: {self._flags()}")
+            yield from chain([first], cast(Iterator[SavedRecord], saved))
+        elif first:
+            samples = chain([first], cast(SavedSamples, saved))
+            if not self.as_logged:
+                samples = self._read_again(samples)
+            if self.rewritings:
+                samples = self._rewrite(samples)
+            for sample in samples:
+                part = sample.saved_task
+                if part not in self.facts:
+                    self.facts[part] = part.definition.provenance([sample.doc])
+                yield answer_files.recorded(sample)
 
     def _rewrite(self, samples: SavedSamples) -> SavedSamples:
         """Rewrite a file's samples, which are all of one benchmark, in those ways that are for it.
@@ -122,13 +144,17 @@ class AnswerReading:
                 self.used.add(rewriting.flag)
                 samples = _rewritten(samples, rewriting, value)
         if not is_concerned:
-            flags = [
-                f"--{other.flag} is for {_owner(other)}" for other, _ in self.rewritings
-            ]
             raise NotConcerned(
-                f"{' and '.join(flags)}, and this is {first.saved_task.benchmark}"
+                f"{self._flags()}, and this is {first.saved_task.benchmark}"
             )
         return samples
+
+    def _flags(self) -> str:
+        """Say whom the rewritings are for."""
+        each = [
+            f"--{other.flag} is for {_owner(other)}" for other, _ in self.rewritings
+        ]
+        return " and ".join(each)
 
     def _read_again(self, samples: Iterable[SavedSample]) -> SavedSamples:
         """Read the texts of samples again, and count those that are read otherwise."""
@@ -143,7 +169,7 @@ class AnswerReading:
     def gather(
         self,
         paths: list[str],
-        take: Callable[[SavedSamples], dict[SavedTask, T]],
+        take: Callable[[Iterator[SavedRecord]], dict[SavedTask, T]],
         language: str | None,
     ) -> dict[SavedTask, T]:
         """Read everything saved under the paths; as :func:`gather`.
@@ -158,7 +184,12 @@ class AnswerReading:
             hint = did_you_mean(language, languages)
             known = ", ".join(sorted(languages))
             raise BadOption("language", language, f"unknown.{hint} Known: {known}")
-        results = gather(paths, take, language, unreadable=self.unreadable)
+        results = gather(
+            paths,
+            lambda samples: take(self.records(samples)),
+            language,
+            unreadable=self.unreadable,
+        )
         for rewriting, _ in self.rewritings:
             if results and rewriting.flag not in self.used:
                 raise BiasError(
@@ -183,7 +214,7 @@ def rescore(
         BiasError: As :meth:`AnswerReading.gather`; a file can't be scored.
     """
     reading = reading or AnswerReading()
-    take = partial(_file, reading=reading)
+    take = partial(_scored, reading=reading)
     return list(reading.gather(paths, take, language).values())
 
 
@@ -197,13 +228,11 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
     Raises:
         BiasError: There is no log, or it can't be read.
     """
-    if task.samples is None:
-        raise BiasError(
-            "there is no sample log beside the file: run with --log_samples, and name the run's folder"
-        )
     reading = AnswerReading(as_logged=as_logged)
-    samples = sample_logs.first_filter(task.samples)
-    records = [record for _, record in reading.records(samples)]
+    saved: Iterator[SavedRecord] = answer_files.of_task(task)
+    if task.samples:  # whose texts can be read again
+        saved = reading.records(sample_logs.first_filter(task.samples))
+    records = [one.record for one in saved]
     values = values_of(task.definition.scores(records), records)
     return values, reading.otherwise.total()
 
@@ -222,24 +251,25 @@ def _owner(rewriting: Rewriting) -> str:
     )
 
 
-def _file(samples: SavedSamples, reading: AnswerReading) -> dict[SavedTask, Rescored]:
-    """Score a file's parts, keeping of its documents only the records."""
-    parts: dict[SavedTask, tuple[Facts, list[Record]]] = {}
-    for sample, record in reading.records(samples):
-        _, records = parts.setdefault(sample.saved_task, (sample.doc, []))
-        records.append(record)
+def _scored(
+    saved: Iterator[SavedRecord], reading: AnswerReading
+) -> dict[SavedTask, Rescored]:
+    """Score a file's parts."""
+    parts = grouped((one.saved_task, one.record) for one in saved)
     rescored = {}
-    for part, (first, records) in parts.items():
+    for part, records in parts.items():
         benchmark: Benchmark = part.definition
         with errors_in(part, "its scores"):
             values = values_of(benchmark.scores(records), records)
-            facts = benchmark.provenance([first])
+            facts = reading.facts.get(part)
+            if facts is None:
+                facts = answer_files.facts(part)
             json.dumps(facts, allow_nan=False)
             rescored[part] = Rescored(
                 part,
                 len(records),
                 values,
-                facts,
+                dict(facts),
                 reading.otherwise[part],
             )
     return rescored
@@ -276,7 +306,8 @@ def _files(
         hits = 0
         for file in [path] if is_named else list_files(path):
             for reader in readers:
-                if reader.matches(file):
+                # a log has the same answers, and the texts
+                if reader.matches(file) and (is_named or not _is_logged(file)):
                     hits += 1
                     first = real.setdefault(os.path.realpath(file), file)
                     files[first] = (reader, is_named)
@@ -289,9 +320,27 @@ def _files(
     return files
 
 
+def _is_logged(file: Path) -> bool:
+    """Tell whether a file has the answers of a run whose logs lie beside it."""
+    return answer_files.matches(file) and any(answer_files.logs_beside(file))
+
+
+def _sources(
+    files: Sequence[tuple[Path, tuple[Reader, bool]]], language: str | None
+) -> Iterator[tuple[bool, Iterator[Any]]]:
+    """Yield what is saved in each file, and whether that was named; of a run's answers each task alone, like a log."""
+    for path, (reader, is_named) in progress(files, "Reading"):
+        samples = reader.samples(path, language)
+        if reader is ANSWERS:
+            for _, of_task in groupby(samples, attrgetter("saved_task")):
+                yield is_named, of_task
+        else:
+            yield is_named, samples
+
+
 def gather(
     paths: list[str],
-    take: Callable[[SavedSamples], dict[SavedTask, T]],
+    take: Callable[[Any], dict[SavedTask, T]],
     language: str | None = None,
     readers: Sequence[Reader] | None = None,
     unreadable: list[OtherVersion] | None = None,
@@ -316,14 +365,14 @@ def gather(
     unreadable = [] if unreadable is None else unreadable
     any_ours = False
     if readers is None:
-        readers = [SAMPLE_LOGS]
+        readers = [SAMPLE_LOGS, ANSWERS]
         for _, extension in registry.extensions(SavedFiles):
             readers.append(pkgutil.resolve_name(extension.reader))
     files = list(_files(paths, readers).items())
-    for path, (reader, is_named) in progress(files, "Reading"):
+    for is_named, samples in _sources(files, language):
         try:
             # the two files of a pair are one part, whichever of them was found first
-            for part, result in take(reader.samples(path, language)).items():
+            for part, result in take(samples).items():
                 parts.setdefault(part, result)
             any_ours = True
         except NotOurs as error:

@@ -15,7 +15,7 @@ from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import requests_of
 from lm_eval_bias.core.catalog import NO_FILTER
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.runs import sample_logs
+from lm_eval_bias.runs import answer_files, sample_logs
 
 ROUNDING = 1e-9  # relative, below 1 absolute: sums in another order, on another machine
 
@@ -79,7 +79,7 @@ def _hashes(texts: Iterable[str]) -> list[str]:
 
 
 def log_faults(task: TaskRun, content: Facts) -> Iterator[str]:
-    """Yield in what the lines of a task's sample log aren't as their hashes and raw answers say.
+    """Yield in what a task's saved answers aren't as the hashes and the raw answers beside them say.
 
     Args:
         task: The task.
@@ -100,6 +100,9 @@ def log_faults(task: TaskRun, content: Facts) -> Iterator[str]:
         raw = [one[0] for one in sample["resps"]]
         if sample["filter"] == NO_FILTER and raw != sample["filtered_resps"]:
             yield f"document {number}: its raw answers (resps) aren't the scored ones (filtered_resps)"
+    if task.answers and not task.samples:
+        file = answer_files.AnswerFile.of(task.answers)
+        rows += [(number, "".join(given)) for number, given in file.hashes(task.task)]
     # several processes of plain lm_eval write another order
     ways = _hashes("".join(said for _, said in way) for way in (rows, sorted(rows)))
     written = content.get("task_hashes", {}).get(task.task)

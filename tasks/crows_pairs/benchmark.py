@@ -15,6 +15,7 @@ from lm_eval_bias.core.benchmark import (
     ItemKey,
     Presentation,
 )
+from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.questions import Contrast
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
@@ -72,9 +73,10 @@ class CrowSPairs(SizedBenchmark):
         return crows_pairs.scores(docs)
 
     def key(self, doc: Document) -> ItemKey:
-        """Its number, where it has one, and the two sentences."""
+        """Its number, where it has one, and a hash of each of the two sentences."""
         number = (str(doc["id"]),) if "id" in doc else ()
-        return (*number, str(doc["sent_more"]), str(doc["sent_less"]))
+        sentences = (doc["sent_more"], doc["sent_less"])
+        return (*number, *(of_text(str(sentence)) for sentence in sentences))
 
 
 def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:

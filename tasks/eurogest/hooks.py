@@ -9,6 +9,7 @@ from typing import Any
 from scipy import special
 
 from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import grouped
@@ -107,7 +108,7 @@ def record(doc: Facts, answers: Answers) -> Record:
     by_mean = float(man) / tokens[0] - float(woman) / tokens[1]
     odds = by_mean if doc["likelihood"] == "mean" else by_sum
     return {
-        "sentence": f"{doc['stereotype']}: {doc['english']}",
+        "sentence": of_text(f"{doc['stereotype']}: {doc['english']}"),
         "stereotype": doc["stereotype"],
         "group": doc["group"],
         "share": float(special.expit(odds)),

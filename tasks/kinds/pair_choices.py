@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import Document, Documents, ItemKey
+from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.tasks.kinds.sized import SizedBenchmark
 
@@ -65,7 +66,7 @@ class PairChoices(SizedBenchmark):
         return {
             **grouped,
             "item": str(doc["id"]),
-            "sentence": doc["sentence"],
+            "sentence": of_text(doc["sentence"]),
             "taken": names[shown.get(letter)],
             "shown": [names[choice] for choice in doc["order"]],
         }

@@ -57,19 +57,14 @@ def occupations(result: ReportTask) -> list[Occupation]:
     """List a task's items with their means, by the share of women; prompts without a value are left out.
 
     Raises:
-        BiasError: There is no sample log, or a damaged one, or one of fewer than two items.
+        BiasError: No answers are saved, or damaged ones, or those of fewer than two items.
     """
-    if result.samples is None:
-        raise BiasError(
-            "there is no sample log (run with --log_samples and give the run's folder)"
-        )
-    benchmark = result.task.definition
+    if result.records is None:
+        raise BiasError("there are no saved answers (run with --log_samples)")
     try:
-        records = [
-            benchmark.record(sample.doc, sample.answers) for sample in result.samples()
-        ]
+        records = [saved.record for saved in result.records()]
     except DAMAGE as error:
-        raise BiasError(f"its sample log is damaged ({error})") from error
+        raise BiasError(f"its answers are damaged ({error})") from error
     pairs = []
     for record in records:
         if math.isfinite(record["F"]) and math.isfinite(record["share"]):
@@ -80,7 +75,7 @@ def occupations(result: ReportTask) -> list[Occupation]:
         for (name, real), values in grouped(pairs).items()
     ]
     if len(items) < 2:
-        raise BiasError("its sample log has fewer than two occupations")
+        raise BiasError("its answers are of fewer than two occupations")
     return sorted(items, key=lambda item: (item.real, item.name))
 
 

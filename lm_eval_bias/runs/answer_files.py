@@ -1,0 +1,313 @@
+"""The answers of a run without its texts: ``answers_<date>.parquet`` beside ``results_<date>.json``.
+
+A row is a document of a task: its number and hashes, its key and facets, its likelihoods or what was read from a text,
+and the record that its benchmark makes of it. Scores, comparisons and breakdowns follow from the records, without
+prompts, which are their authors', and many times as fast as from a log.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lm_eval_bias.core import Data, Facts, __version__, content_hashes, registry
+from lm_eval_bias.core.answers import (
+    DAMAGE,
+    NotOurs,
+    SavedRecord,
+    SavedSample,
+    SavedTask,
+    errors_in,
+)
+from lm_eval_bias.core.benchmark import Benchmark, Condition, facets_of
+from lm_eval_bias.core.errors import BiasError, kind_of
+from lm_eval_bias.core.files import check_plain, write_whole
+from lm_eval_bias.core.numbers import grouped
+from lm_eval_bias.core.run_data import TaskRun
+from lm_eval_bias.harness.run_inputs import code_hash
+from lm_eval_bias.runs import sample_logs
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+FORMAT = "lm-eval-bias answers 1"
+SUFFIX = ".parquet"
+HASHES = ("doc_hash", "prompt_hash", "target_hash")  # as the harness logs them
+_LARGEST = 1 << 31  # bytes of a file, and of one of its tasks once it is unpacked
+_SHORT = 16  # hexadecimal digits of a document's hash, of which there are thousands, not billions
+_LONGEST = 80  # characters of what was read from a text; a longer one is a text itself, and not kept
+_TUPLE = "()"  # names a tuple in JSON, which has lists alone
+_ABOUT = b"lm_eval_bias"  # the metadata's key
+
+
+def beside(results: Path) -> Path:
+    """Return where the answers of a results file's run lie, if they do."""
+    date = results.stem.removeprefix("results_")
+    return results.with_name(f"answers_{date}{SUFFIX}")
+
+
+def matches(path: Path) -> bool:
+    """Tell whether a file is called like the answers of a run."""
+    return path.name.startswith("answers_") and path.suffix == SUFFIX
+
+
+def logs_beside(answers: Path) -> list[Path]:
+    """List the sample logs of a file's run."""
+    date = answers.stem.removeprefix("answers_")
+    return sample_logs.beside(answers.with_name(f"results_{date}.json"))
+
+
+def recorded(sample: SavedSample) -> SavedRecord:
+    """Let a document's benchmark make its record.
+
+    Raises:
+        OtherVersion: The document isn't as this version has it.
+    """
+    benchmark: Benchmark = sample.saved_task.definition
+    number = sample.logged.get("doc_id", 0)
+    with errors_in(sample.saved_task, f"document {number}"):
+        kept = dict(sample.doc)
+        for condition in conditions_of(benchmark):
+            kept.pop(condition.name, None)
+        return SavedRecord(
+            sample.saved_task,
+            number,
+            benchmark.key(sample.doc),
+            content_hashes.of_document(kept)[:_SHORT],
+            facets_of(benchmark, sample.doc),
+            benchmark.record(sample.doc, sample.answers),
+        )
+
+
+def conditions_of(benchmark: Benchmark) -> list[Condition]:
+    """List the conditions that a benchmark's tasks can be compared by."""
+    extensions = benchmark.family.extensions
+    return [added for added in extensions if isinstance(added, Condition)]
+
+
+def of_task(task: TaskRun) -> Iterator[SavedRecord]:
+    """Yield the records of a run's task, as :func:`records`."""
+    return records(task.task, task.definition, task.samples, task.answers)
+
+
+def records(
+    task: str, benchmark: Benchmark, samples: Path | None, answers: Path | None
+) -> Iterator[SavedRecord]:
+    """Yield the records of a task's first filter: of the answers where today's code made them, else of the log.
+
+    Args:
+        task: Its name.
+        benchmark: Its benchmark.
+        samples: The sample log, if there is one.
+        answers: The run's answers, if they are there.
+
+    Raises:
+        BiasError: There is neither, or they can't be read.
+    """
+    file = AnswerFile.of(answers) if answers else None
+    codes = file.codes(task) if file else set()
+    if file and codes and (codes == {_code(benchmark)} or not samples):
+        yield from file.records(task)
+    elif samples:
+        yield from map(recorded, sample_logs.first_filter(samples))
+    else:
+        raise BiasError(
+            f"{task} has no saved answers: lm-eval-bias run writes them, plain lm_eval with --log_samples"
+        )
+
+
+@dataclass
+class AnswerFile:
+    """The answers of a run.
+
+    Attributes:
+        path: The file.
+        parts: What it says of each task and filter, in the order of its row groups.
+    """
+
+    path: Path
+    parts: Sequence[Facts]
+    _file: ParquetFile = field(repr=False)
+
+    def codes(self, task: str) -> set[str]:
+        """Return the hash of the code that made the records of a task; nothing where it has none."""
+        return {part["code"] for part in self.parts if part["task"] == task}
+
+    def records(self, task: str | None = None) -> Iterator[SavedRecord]:
+        """Yield the records of a task's first filter; without one, of all tasks and filters.
+
+        Raises:
+            BiasError: They are damaged.
+        """
+        for number, part in enumerate(self.parts):
+            if task in (None, part["task"]):
+                yield from self._part(number, part)
+                if task:
+                    return
+
+    def _part(self, number: int, part: Facts) -> Iterator[SavedRecord]:
+        benchmark = registry.of_run(part["benchmark"])
+        saved = SavedTask(self.path, part["task"], part["filter"], benchmark)
+        with errors_in(saved, "its answers"):
+            names = ["doc_id", "key", "content_hash", "facets", "record"]
+            table = self._file.read_row_group(number, columns=names)
+            columns = [_column(table[name].to_pylist()) for name in names]
+            rows = list(zip(*columns, strict=True))
+        for place, key, digest, facets, record in rows:
+            yield SavedRecord(saved, place, tuple(key), digest, facets, record)
+
+    def hashes(self, task: str) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number of each document of a task with the hashes that the harness logs of it."""
+        for number, part in enumerate(self.parts):
+            if part["task"] == task:
+                table = self._file.read_row_group(number, columns=["doc_id", *HASHES])
+                for row in table.to_pylist():
+                    yield row["doc_id"], [row[name].hex() for name in HASHES]
+                return
+
+    @classmethod
+    def of(cls, path: Path) -> AnswerFile:
+        """Open a file.
+
+        Raises:
+            BiasError: It is damaged, too large, or something else.
+        """
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            check_plain(path, _LARGEST)
+            file = ParquetFile(path)
+            about = json.loads((file.schema_arrow.metadata or {})[_ABOUT])
+            parts = about["parts"]
+            sizes = [
+                file.metadata.row_group(n).total_byte_size for n in range(len(parts))
+            ]
+            if about["format"] != FORMAT or max(sizes, default=0) > _LARGEST:
+                raise ValueError(about["format"])
+        except (OSError, pyarrow.ArrowException, RecursionError, *DAMAGE) as error:
+            raise BiasError(
+                f"{path}: not the answers of a run, or damaged ({kind_of(error)}); lm-eval-bias answers RUN writes "
+                "them anew from a log"
+            ) from error
+        return cls(path, parts, file)
+
+
+def facts(part: SavedTask) -> Facts:
+    """Return what a benchmark said about how scores came about, when a file of answers was written."""
+    for said in AnswerFile.of(part.path).parts:
+        if (said["task"], said["filter"]) == (part.task, part.filter):
+            return dict(said["provenance"])
+    return {}
+
+
+@cache
+def _code(benchmark: Benchmark) -> str:
+    return code_hash(benchmark)
+
+
+def _column(cells: list[Any]) -> list[Any]:
+    """Turn a column back into what it was written from."""
+    if cells and isinstance(cells[0], bytes):
+        return [cell.hex() for cell in cells]
+    if not cells or not isinstance(cells[0], str):
+        return cells
+    text = f"[{','.join(cells)}]"
+    hook = _untagged if f'"{_TUPLE}"' in text else None
+    return list(json.loads(text, object_hook=hook))
+
+
+def _untagged(entry: Data) -> Any:
+    return tuple(entry[_TUPLE]) if entry.keys() == {_TUPLE} else entry
+
+
+def _tagged(value: Any) -> Any:
+    """Mark tuples, which JSON doesn't tell from lists."""
+    if isinstance(value, tuple):
+        return {_TUPLE: list(map(_tagged, value))}
+    if isinstance(value, list):
+        return list(map(_tagged, value))
+    if isinstance(value, Mapping):
+        return {key: _tagged(entry) for key, entry in value.items()}
+    return value
+
+
+def _text(value: Any) -> str:
+    return json.dumps(_tagged(value), ensure_ascii=False, default=lambda n: n.item())
+
+
+def _answers(sample: SavedSample) -> list[Any]:
+    """Return likelihoods as they are, and of texts what was read from them."""
+    kept = [read for _, read in sample.written] or sample.answers
+    return [
+        "" if isinstance(answer, str) and len(answer) > _LONGEST else answer
+        for answer in kept
+    ]
+
+
+def _row(sample: SavedSample) -> Data:
+    saved = recorded(sample)
+    logged = {name: bytes.fromhex(sample.logged.get(name, "")) for name in HASHES}
+    return {
+        "task": saved.saved_task.task,
+        "filter": saved.saved_task.filter,
+        "doc_id": saved.number,
+        **logged,
+        "content_hash": bytes.fromhex(saved.doc_hash),
+        "key": _text(list(saved.key)),
+        "facets": _text(saved.facets),
+        "answers": _text(_answers(sample)),
+        "record": _text(saved.record),
+    }
+
+
+def write(results: Path, logs: Iterable[Path]) -> Path:
+    """Write the answers in some sample logs beside the results of their run.
+
+    Returns:
+        The file.
+
+    Raises:
+        BiasError: A log is damaged, or none is of a task of this package.
+        OSError: The file can't be written.
+    """
+    import pyarrow
+    from pyarrow.parquet import ParquetWriter
+
+    parts = []
+    tables = []
+    for log in logs:
+        for saved, samples in _by_part(log).items():
+            facts = {
+                "task": saved.task,
+                "filter": saved.filter,
+                "benchmark": saved.benchmark,
+                "code": _code(saved.definition),
+                "provenance": saved.definition.provenance([samples[0].doc]),
+            }
+            parts.append(facts)
+            tables.append(pyarrow.Table.from_pylist(list(map(_row, samples))))
+    if not parts:
+        raise BiasError(f"{results}: no sample log of a task of this package beside it")
+    about = {"format": FORMAT, "lm_eval_bias": __version__, "parts": parts}
+    schema = tables[0].schema.with_metadata({_ABOUT: json.dumps(about)})
+    file = beside(results)
+    content = io.BytesIO()
+    with ParquetWriter(content, schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table, row_group_size=len(table))
+    write_whole(file, content.getvalue())
+    return file
+
+
+def _by_part(log: Path) -> dict[SavedTask, list[SavedSample]]:
+    """Read a log; nothing where it is of another package's task."""
+    try:
+        return grouped((one.saved_task, one) for one in sample_logs.samples(log))
+    except NotOurs:
+        return {}
