@@ -98,7 +98,7 @@ def of_task(task: TaskRun) -> Iterator[SavedRecord]:
 def records(
     task: str, benchmark: Benchmark, samples: Path | None, answers: Path | None
 ) -> Iterator[SavedRecord]:
-    """Yield the records of a task's first filter: of the answers where today's code made them, else of the log.
+    """Yield the records of a task's first filter: of the answers where today's code made them of this log, else of it.
 
     Args:
         task: Its name.
@@ -110,8 +110,8 @@ def records(
         BiasError: There is neither, or they can't be read.
     """
     file = AnswerFile.of(answers) if answers else None
-    codes = file.codes(task) if file else set()
-    if file and codes and (codes == {_code(benchmark)} or not samples):
+    made_by = file.made_by(task) if file else None
+    if file and made_by and (not samples or made_by == _origin(benchmark, samples)):
         yield from file.records(task)
     elif samples:
         yield from map(recorded, sample_logs.first_filter(samples))
@@ -134,9 +134,10 @@ class AnswerFile:
     parts: Sequence[Facts]
     _file: ParquetFile = field(repr=False)
 
-    def codes(self, task: str) -> set[str]:
-        """Return the hash of the code that made the records of a task; nothing where it has none."""
-        return {part["code"] for part in self.parts if part["task"] == task}
+    def made_by(self, task: str) -> Facts | None:
+        """Return what made the records of a task (:func:`_origin`); ``None`` where it has none."""
+        origins = (part["origin"] for part in self.parts if part["task"] == task)
+        return next(origins, None)
 
     def records(self, task: str | None = None) -> Iterator[SavedRecord]:
         """Yield the records of a task's first filter; without one, of all tasks and filters.
@@ -206,9 +207,12 @@ def facts(part: SavedTask) -> Facts:
     return {}
 
 
-@cache
-def _code(benchmark: Benchmark) -> str:
-    return code_hash(benchmark)
+_code = cache(code_hash)
+
+
+def _origin(benchmark: Benchmark, log: Path) -> Data:
+    """Tell what makes records: the code, and a log, of which its length tells most changes."""
+    return {"code": _code(benchmark), "log": log.stat().st_size}
 
 
 def _column(cells: list[Any]) -> list[Any]:
@@ -241,13 +245,12 @@ def _text(value: Any) -> str:
     return json.dumps(_tagged(value), ensure_ascii=False, default=lambda n: n.item())
 
 
-def _answers(sample: SavedSample) -> list[Any]:
+def _without_texts(answer: Any) -> Any:
     """Return likelihoods as they are, and of texts what was read from them."""
-    kept = [read for _, read in sample.written] or sample.answers
-    return [
-        "" if isinstance(answer, str) and len(answer) > _LONGEST else answer
-        for answer in kept
-    ]
+    if isinstance(answer, list):  # several texts, each with its reading
+        return [row[1:] for row in answer]
+    is_text = isinstance(answer, str) and len(answer) > _LONGEST
+    return "" if is_text else answer
 
 
 def _row(sample: SavedSample) -> Data:
@@ -261,7 +264,7 @@ def _row(sample: SavedSample) -> Data:
         "content_hash": bytes.fromhex(saved.doc_hash),
         "key": _text(list(saved.key)),
         "facets": _text(saved.facets),
-        "answers": _text(_answers(sample)),
+        "answers": _text(list(map(_without_texts, sample.answers))),
         "record": _text(saved.record),
     }
 
@@ -281,13 +284,13 @@ def write(results: Path, logs: Iterable[Path]) -> Path:
 
     parts = []
     tables = []
-    for log in logs:
+    for log in sorted(logs):
         for saved, samples in _by_part(log).items():
             facts = {
                 "task": saved.task,
                 "filter": saved.filter,
                 "benchmark": saved.benchmark,
-                "code": _code(saved.definition),
+                "origin": _origin(saved.definition, log),
                 "provenance": saved.definition.provenance([samples[0].doc]),
             }
             parts.append(facts)

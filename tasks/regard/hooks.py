@@ -12,6 +12,7 @@ from lm_eval.api.filter import Filter
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import Documents
+from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import BY_HAND, OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Record
@@ -77,7 +78,7 @@ def about_texts(
     return {
         "drawn": len(answer),
         "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
-        "wordings": [text for text, _ in kept],
+        "wordings": [of_text(text) for text, _ in kept],
         "has_other": doc["has_other"],
         "caveat": doc["classifier"]["warning"],
     }

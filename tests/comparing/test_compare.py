@@ -256,10 +256,10 @@ def of_another_version(content):
     content["versions"] = dict.fromkeys(content["versions"], 0.5)
 
 
-@pytest.mark.parametrize("named", ["version 1.0 and 0.5", "sample logs"])
+@pytest.mark.parametrize("named", ["version 1.0 and 0.5", "saved answers"])
 def test_what_cannot_be_paired_is_refused_or_unpaired(runs, compared, tmp_path, named):
-    if named == "sample logs":
-        for path in runs[1].rglob("samples_*"):
+    if named == "saved answers":
+        for path in [*runs[1].rglob("samples_*"), *runs[1].rglob("answers_*")]:
             path.unlink()
     else:
         edited(runs[1], of_another_version)

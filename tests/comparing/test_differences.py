@@ -273,12 +273,12 @@ def test_without_a_log_runs_are_compared_by_their_results_alone(without, toy, tm
     ]
     with pytest.raises(
         BiasError,
-        match="base and other can't be compared item by item: no sample logs; ",
+        match="base and other can't be compared item by item: no saved answers; ",
     ):
         compare_pairs([pair(*sides)], Choice())
     ((found,), _) = compare_pairs([pair(*sides)], Choice(unpaired=True))
     assert (found.difference.value, found.paired, found.items) == (1.0, False, 7)
-    assert found.note.startswith("unpaired: no sample logs; ")
+    assert found.note.startswith("unpaired: no saved answers; ")
     # which breakdowns there are is told by whichever log there is
     if without != "both":
         ((found,), _) = compare_pairs(

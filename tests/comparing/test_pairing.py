@@ -169,7 +169,7 @@ def test_items_of_both_sides_in_the_bases_order(toy, tmp_path):
         assert other.hashes == {}
         assert not {"shared", "records"} & {*vars(two), *vars(other)}
     assert base.hashes.keys() == base.records.keys()
-    assert [doc["id"] for doc in base.docs] == ["c0", "a0", "b0"]
+    assert [record["value"] for record in base.known] == [1.0, 2.0, 3.0]
     twice = side("three", tmp_path, {"a0": 1.0, "b0": 2.0}, {"id": "a0"})
     assert {key: record["value"] for key, record in twice.records.items()} == {
         ("a0",): 1.0,
@@ -179,9 +179,9 @@ def test_items_of_both_sides_in_the_bases_order(toy, tmp_path):
 
 def test_answers_that_cannot_be_read(toy, tmp_path):
     without = side("one", tmp_path)
-    with pytest.raises(BiasError, match=r"one\.json: toy .*--log_samples"):
+    with pytest.raises(BiasError, match=r"toy has no saved answers: .*--log_samples"):
         _ = without.records
-    assert without.docs == []
+    assert without.known == []
     damaged = side("two", tmp_path, {"a0": 1.0, "b0": 2.0, "c0": 3.0})
     path = damaged.task.samples
     path.write_text(path.read_text().replace('"id": "c0"', '"di": "c0"'))

@@ -87,7 +87,7 @@ def test_the_command(dialled, tmp_path):
     told = json.loads(outcome.out)
     (about,) = told["runs"]
     assert (told["complete"], about["findings"][0]["holds"]) == (True, False)
-    assert len(about["origin"]["logs"]) == 1
+    assert len(about["origin"]["logs"]) == 2  # one with the texts, one without
     assert command("check", dialled(0.21), *base, "--margin", "0.05").status == 0
     assert "five points" in " ".join(command("check", "--help").out.split())
     # a verdict is written whatever happens, over an earlier one
@@ -192,7 +192,7 @@ def test_the_base_is_named_and_what_is_the_same_is_said(dialled, tmp_path):
     (about,) = json.loads(outcome.out)["runs"]
     there = about["origin"]["base"]
     assert there["path"].startswith(base)
-    assert len(there["results"]) == len(there["logs"]) == 1
+    assert (len(there["results"]), len(there["logs"])) == (1, 2)
     for flag in ("--markdown", "--junit"):
         out = tmp_path / "out"
         text = command("check", again, "--base", base, flag, str(out)).out

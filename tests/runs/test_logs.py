@@ -60,7 +60,7 @@ def test_a_log_of_another_version_is_named_and_the_rest_is_computed(tmp_path):
     done = command("rescore", str(tmp_path), "--json")
     assert done.status == 2
     assert [one["task"] for one in json.loads(done.out)] == [TASK]
-    assert f"not computed: {other}: document 0: no field 'label'" in done.err
+    assert f"not computed: {other}: document 1: no field 'label'" in done.err
     assert command("rescore", str(tmp_path), "--by", "value").status == 2
     alone = command("rescore", str(other))
     assert (alone.status, alone.out) == (2, "")

@@ -1,0 +1,195 @@
+"""The answers of a run without its texts: they give the same scores, comparisons and breakdowns as its logs."""
+
+import json
+import shutil
+
+import pytest
+from pyarrow import parquet
+
+import lm_eval_bias as leb
+from lm_eval_bias.runs import answer_files, sample_logs
+from tests.support.commands import check_refusal, command
+from tests.support.made_mirror import make_tiny_mirror
+
+LONGEST_NAME = 30  # characters that a job, a term or an id may have, and a benchmark's text has not
+
+
+TASKS = (
+    "occugender_explicit", "occugender_stories_gen", "gg_bbq_names", "gg_bbq_names_gen", "gg_bbq_names_prompts",
+    "es_bbq_gender", "kobbq_gender_identity", "mbbq_en_gender_identity", "stereoset_de", "stereoset_de_gen",
+    "stereoset_de_inter_variants", "regard_de", "eurogest_de", "eurogest_de_gen",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        make_tiny_mirror(folder / "mirror", patch)
+        done = command(
+            "run", "--tasks", ",".join(TASKS), "--model", "bias-dial",
+            "--model_args", "strength=0.2,competence=0.7", "--limit", "160", "--metadata", '{"classifier": "light"}',
+            "--output_path", str(folder / "run"),
+            "--log_samples",
+        )  # fmt: skip
+    assert done.status == 0, done.err
+    return folder / "run"
+
+
+@pytest.fixture
+def run(made, tmp_path):
+    """A run of a task of every benchmark, with logs."""
+    return shutil.copytree(made, tmp_path / "run")
+
+
+@pytest.fixture
+def bare(run, tmp_path):
+    """The same without logs."""
+    shutil.copytree(run, tmp_path / "bare")
+    for log in (tmp_path / "bare").rglob("samples_*"):
+        log.unlink()
+    return tmp_path / "bare"
+
+
+def answers_in(folder):
+    (file,) = folder.rglob("answers_*")
+    return file
+
+
+def test_records_come_back_as_they_were(run):
+    file = answer_files.AnswerFile.of(answers_in(run))
+    benchmarks = set()
+    for log in sample_logs.beside(next(run.rglob("results_*"))):
+        made = list(map(answer_files.recorded, sample_logs.first_filter(log)))
+        read = list(file.records(sample_logs.task_of(log)))
+        assert len(made) == len(read)
+        for ours, theirs in zip(made, read, strict=True):
+            # nan is no number, and a tuple no list
+            assert repr(ours[1:]) == repr(theirs[1:])
+            benchmarks.add(ours.saved_task.benchmark)
+    assert len(benchmarks) >= 10
+
+
+def test_no_text_of_a_benchmark_or_a_model_is_in_the_file(run):
+    texts = set()
+
+    def collect(value):
+        if isinstance(value, str) and len(value) > LONGEST_NAME and " " in value:
+            texts.add(value)
+        for part in value.values() if isinstance(value, dict) else ():
+            collect(part)
+        for part in value if isinstance(value, list) else ():
+            collect(part)
+
+    for log in run.rglob("samples_*"):
+        for _, sample in sample_logs.lines(log):
+            collect(sample["arguments"])
+            collect(sample["resps"])
+    assert len(texts) > 100
+    table = parquet.read_table(answers_in(run))
+    kept = "\n".join(
+        str(cell)
+        for name in ("key", "facets", "answers", "record")
+        for cell in table[name].to_pylist()
+    )
+    assert [text for text in texts if text in kept] == []
+    assert {"prompt_hash", "doc_hash", "target_hash"} <= set(table.column_names)
+
+
+def without_paths(text):
+    rows = json.loads(text)
+    return [{k: v for k, v in row.items() if k not in ("path", "file")} for row in rows]
+
+
+def test_commands_say_the_same_without_logs(run, bare):
+    for arguments in (
+        ("rescore", "--json", "--as-logged"),
+        ("rescore", "--by", "language", "--json"),
+    ):
+        first, second = (command(*arguments, str(place)) for place in (run, bare))
+        assert (first.status, second.status) == (0, 0), second.err
+        rows = [sorted(map(str, without_paths(done.out))) for done in (first, second)]
+        assert rows[0] == rows[1]
+    shown = command("compare", f"a={run}", f"b={bare}", "--format", "json")
+    assert shown.status == 0
+    assert {row["paired"] for row in json.loads(shown.out)} == {True}
+    board = command("leaderboard", f"a={run}", f"b={bare}", "--format", "json")
+    assert board.status == 0
+    runs = leb.load(bare)
+    assert len(leb.breakdown(runs, "language")) == len(
+        leb.breakdown(leb.load(run), "language")
+    )
+
+
+def test_check_believes_the_answers_as_far_as_they_agree(tiny_mirror, run, bare):
+    whole, without = (command("check", str(p), "--strict") for p in (run, bare))
+    assert (whole.status, without.status) == (0, 0), without.out
+    file = answers_in(bare)
+    table = parquet.read_table(file)
+    place = table["task"].to_pylist().index("stereoset_de")
+    records = table["record"].to_pylist()
+    record = json.loads(records[place])
+    record["outcomes"]["score"] = [1 - record["outcomes"]["score"][0], 0]
+    records[place] = json.dumps(record)
+    number = table.column_names.index("record")
+    changed = table.set_column(number, "record", [records])
+    groups = answer_files.AnswerFile.of(file)
+    sizes = [sum(1 for _ in groups.records(part["task"])) for part in groups.parts]
+    with parquet.ParquetWriter(file, table.schema) as writer:
+        first = 0
+        for size in sizes:
+            writer.write_table(changed.slice(first, size).cast(table.schema))
+            first += size
+    found = command("check", str(bare), "--strict")
+    assert found.status == 1
+    assert "answers: not as the run wrote it" in found.out
+    # nor do the scores follow from what they are now
+    assert "VIOLATED  stereoset_de, samples" in found.out
+
+
+def test_a_run_has_them_without_logs_too(tiny_mirror, tmp_path):
+    done = command(
+        "run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "40",
+        "--output_path", str(tmp_path / "o"),
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert [p.suffix for p in sorted((tmp_path / "o").rglob("*.*"))] == [".parquet", ".json"]  # fmt: skip
+    assert command("rescore", str(tmp_path / "o")).status == 0
+    assert command("check", str(tmp_path / "o"), "--strict").status == 0
+
+
+def test_they_are_made_of_logs(tiny_mirror, run):
+    file = answers_in(run)
+    before = parquet.read_table(file)
+    file.unlink()
+    assert command("rescore", str(run), "--json").status == 0
+    made = command("answers", str(run))
+    assert f"{file.stat().st_size:,} bytes" in made.out
+    assert parquet.read_table(file).equals(before)
+    assert command("check", str(run), "--strict").status == 0
+    assert "is there" in command("answers", str(run)).out
+
+
+def test_a_log_that_was_changed_since_is_what_counts(run):
+    (task,) = (t for t in leb.load(run)[0].tasks.values() if t.task == "stereoset_de")
+    assert next(answer_files.of_task(task)).saved_task.path == task.answers
+    with task.samples.open("a") as log:
+        log.write("\n")
+    assert next(answer_files.of_task(task)).saved_task.path == task.samples
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"PAR1", b"PAR1" + b"\0" * 64 + b"PAR1"],
+    ids=["empty", "cut", "zeros"],
+)
+def test_a_damaged_file_is_named_and_the_rest_goes_on(run, bare, content):
+    answers_in(bare).write_bytes(content)
+    said = check_refusal(command("rescore", str(bare)))
+    assert str(answers_in(bare)) in said
+    board = command("leaderboard", f"a={run}", f"b={bare}", "--format", "json")
+    assert board.status == 0, board.err
+    assert command("report", str(bare), "--format", "json").status == 0
+    refused = check_refusal(command("compare", f"a={run}", f"b={bare}"))
+    assert "answers_" in refused
+    assert command("check", str(bare), "--strict").status == 1
