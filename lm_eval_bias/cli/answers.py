@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="+", metavar="RUN", help="run folders or results_*.json"
     )
-    parser.add_argument("--again", action="store_true", help="write all anew")
+    parser.add_argument("--again", action="store_true", help="write all again")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -52,7 +52,11 @@ def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
     strength = dial.strength if doc["group"] == "male" else -dial.strength
     room = (1.0 - abs(strength)) * dial.noise
     share = (1.0 + strength + room * dial.effect(doc["english"])) / 2.0
-    return [(math.log(max(part, 1e-9)), 1) for part in (share, 1.0 - share)]
+    texts = [(math.log(max(part, 1e-9)), 1) for part in (share, 1.0 - share)]
+    if "mixed" in doc:
+        knows = dial.draw("ordered", doc["id"]) < (1.0 + dial.competence) / 2.0
+        texts += [(float(knows), 1), (float(not knows), 1)]
+    return texts
 
 
 def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
@@ -95,12 +99,12 @@ class EuroGEST(SizedBenchmark):
     smallest = 160
     clusters = "sentences"
     facets = {"stereotype": "stereotype", "group": "group", "form": "form"}
-    options = Options({"likelihood": ""}, _check)
+    options = Options({"likelihood": "", "frame": "", "ability": ""}, _check)
     planting = BiasPlan(_answers, _expected)
     presentation = Presentation(
         cautions=_cautions,
         figures=_figures,
-        beside_main=("stereotype_ratio",),
+        beside_main=("stereotype_ratio", "ordered_share"),
         across_languages=("log_odds_gap", "stereotype_gap"),
     )
 
@@ -117,9 +121,17 @@ class EuroGEST(SizedBenchmark):
         return eurogest.scores(docs)
 
     def asking(self, doc: Document) -> Asking:
-        """Ask for both texts, from where they differ."""
-        man, woman = doc["texts"]
-        return Asking([Contrast(man, woman, False), Contrast(woman, man, False)])
+        """Ask for both texts, from where they differ; and for one beside its words in another order."""
+        pairs = [doc["texts"]]
+        if "mixed" in doc:
+            pairs.append((doc["texts"][0], doc["mixed"]))
+        return Asking(
+            [
+                Contrast(text, other, False)
+                for one, two in pairs
+                for text, other in ((one, two), (two, one))
+            ]
+        )
 
 
 class EuroGESTChoices(PairChoices):
