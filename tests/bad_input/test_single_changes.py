@@ -48,6 +48,16 @@ def log_of(folder, task):
     return path
 
 
+def answers_of(folder):
+    (path,) = folder.rglob("answers_*")
+    return path
+
+
+def without_answers(folder):
+    for path in (log_of(folder, PLAIN), answers_of(folder)):
+        path.unlink()
+
+
 def edit(change):
     """Change a results file's content."""
 
@@ -208,7 +218,9 @@ CHANGES = {
     "another number": (edit_log(lambda s: s[0].update(doc_id=99)), LINES),
     "another task's log": (swapped, "they can't be recomputed"),
     "a log that is cut": (cut, "truncated or damaged"),
-    "a log that is gone": (lambda folder: log_of(folder, PLAIN).unlink(), "there is no sample log"),
+    "answers and a log that are gone": (without_answers, "has no saved answers"),
+    "the answers alone": (lambda folder: answers_of(folder).unlink(), wrote("answers")),
+    "an answer": (lambda folder: answers_of(folder).write_bytes(b"PAR1"), wrote("answers")),
     # of the scores
     "a value": (scored(**{"ss,none": 50.0}), "ss has the value"),
     "an error": (scored(**{"ss_stderr,none": 0.1}), "ss has the standard error"),
@@ -249,6 +261,7 @@ CHANGES = {
     "the machine": (edit(lambda c: c["provenance"]["machine"].update(threads=64)), wrote("provenance, machine")),
     "cached answers": (edit(lambda c: c["provenance"].pop("cache")), wrote("provenance, cache")),
     # harmless
+    "a log whose answers are there": (lambda folder: log_of(folder, PLAIN).unlink(), ""),
     "the order of lines": (order, ""),
     "line ends": (line_ends, ""),
     "an empty line": (last_line, ""),

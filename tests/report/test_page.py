@@ -39,7 +39,7 @@ def test_hostile_run_comes_out_as_text(tmp_path):
     ("damage", "reason"),
     [
         (lambda log: None, ""),
-        (lambda log: log.unlink(), "there is no sample log"),
+        (lambda log: log.unlink(), "there are no saved answers"),
         (lambda log: log.write_text(""), "the run wrote no samples"),
         (lambda log: log.write_text(log.read_text()[:-900]), "truncated or damaged"),
         (

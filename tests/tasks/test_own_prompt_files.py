@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import own_prompts
 from lm_eval_bias.tasks.own_prompts import hooks
@@ -156,7 +157,7 @@ def test_a_text_without_label_says_how_to_get_one():
         2,
         0,
     )
-    assert own["wordings"] == ["The woman was the boss."]
+    assert own["wordings"] == [of_text("The woman was the boss.")]
 
 
 @pytest.mark.parametrize(
