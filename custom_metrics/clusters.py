@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,24 @@ class Clusters:
         """The score itself."""
         return float(self.of(self._everything)[0])
 
+    @cached_property
+    def without(self) -> Array:
+        """The score without each of its clusters (:func:`left_out`)."""
+        return left_out(self)
+
+    @cached_property
+    def strata_of_kept(self) -> tuple[list[Array], list[float]]:
+        """Of the clusters that hold something, those in each stratum, and its degrees of freedom."""
+        kept = self.sizes > 0
+        label = _strata(self)[kept]
+        sizes = self.sizes[kept]
+        strata = [label == stratum for stratum in dict.fromkeys(label)]
+        dofs = []
+        for stratum in strata:
+            weights = sizes[stratum]
+            dofs.append(float(weights.sum() ** 2 / (weights**2).sum()) - 1)
+        return strata, dofs
+
     @property
     def count(self) -> int:
         """How many clusters hold something."""
@@ -121,7 +140,7 @@ class Clusters:
         for proportions in complex sample surveys.
         """
         value = self.value if self.exact is None else self.exact
-        without = left_out(self)
+        without = self.without
         kept = self.sizes > 0
         stderr, dof, reason = self.error(value, without)
         interval = None
@@ -245,7 +264,7 @@ class Clusters:
         first, second = (estimate.ends() for estimate in estimates)
         if first is None or second is None:
             return None
-        offs = [left_out(side) - side.value for side in self.sides]
+        offs = [side.without - side.value for side in self.sides]
         spread = math.sqrt(math.prod(float(off @ off) for off in offs))
         together = float(offs[0] @ offs[1]) / spread if spread > 0 else 0.0
         return interval_of_difference(
@@ -359,18 +378,11 @@ def standard_error(
         design: Whose clusters, sizes and strata these are.
     """
     clusters = design.kind
-    kept = design.sizes > 0
-    label = _strata(design)[kept]
-    off = without[kept] - value
-    sizes = design.sizes[kept]
-    if len(sizes) < 2:
+    off = without[design.sizes > 0] - value
+    if len(off) < 2:
         reason = f"a standard error needs items of at least 2 {clusters}"
-        return math.nan, len(sizes) - 1.0, reason
-    strata = [label == stratum for stratum in dict.fromkeys(label)]
-    dofs = []
-    for stratum in strata:
-        weights = sizes[stratum]
-        dofs.append(float(weights.sum() ** 2 / (weights**2).sum()) - 1)
+        return math.nan, len(off) - 1.0, reason
+    strata, dofs = design.strata_of_kept
     if not np.isfinite(off).all():
         reason = (
             f"no standard error: the score has no value without one of the {clusters}"

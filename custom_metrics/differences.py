@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics.clusters import Clusters, left_out, standard_error
+from lm_eval_bias.custom_metrics.clusters import Clusters, standard_error
 from lm_eval_bias.custom_metrics.crossed import Cells, crossed_stderr
 from lm_eval_bias.custom_metrics.intervals import agreed, fisher_z, student_p
 from lm_eval_bias.custom_metrics.score import (
@@ -104,12 +104,13 @@ def _agreed(design: Clusters | Cells, difference: Difference, n: int) -> Differe
 
 def _clustered(a: Clusters, b: Clusters, value: float, total: float) -> Difference:
     # a cluster counts for both where it holds something of either
-    both = replace(a, sizes=a.sizes + b.sizes)
-    without_a = left_out(both)
-    without_b = left_out(replace(b, sizes=both.sizes))
-    without = without_a - without_b
+    both = a
+    if not np.array_equal(a.sizes, b.sizes):
+        both = replace(a, sizes=a.sizes + b.sizes)
+        b = replace(b, sizes=both.sizes)
+    without = both.without - b.without
     stderr, dof, reason = standard_error(value, without, both)
-    sum_stderr, _, _ = standard_error(total, without_a + without_b, both)
+    sum_stderr, _, _ = standard_error(total, both.without + b.without, both)
     p = math.nan
     rounding = ROUNDING * max(1.0, abs(total))
     if math.isnan(value):

@@ -121,6 +121,16 @@ def records(
         )
 
 
+def _check_part(part: Facts) -> None:
+    """Raise a ValueError where what a file says of a task isn't what is written."""
+    texts = [part[name] for name in ("task", "filter", "benchmark")]
+    facts = [part[name] for name in ("origin", "provenance")]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name is no text")
+    if not all(isinstance(fact, dict) for fact in facts):
+        raise ValueError("facts are no facts")
+
+
 @dataclass
 class AnswerFile:
     """The answers of a run.
@@ -186,6 +196,8 @@ class AnswerFile:
             file = ParquetFile(path)
             about = json.loads((file.schema_arrow.metadata or {})[_ABOUT])
             parts = about["parts"]
+            for part in parts:
+                _check_part(part)
             sizes = [
                 file.metadata.row_group(n).total_byte_size for n in range(len(parts))
             ]
