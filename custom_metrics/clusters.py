@@ -85,7 +85,7 @@ class Clusters:
     n: int | None = None
     most: float = math.inf
 
-    @property
+    @cached_property
     def value(self) -> float:
         """The score itself."""
         return float(self.of(self._everything)[0])
@@ -388,8 +388,8 @@ def standard_error(
             f"no standard error: the score has no value without one of the {clusters}"
         )
         return math.nan, sum(dofs), reason
-    spreads = [np.ptp(off[stratum]) for stratum in strata]
-    if max(spreads) <= ROUNDING * max(1.0, abs(value)):
+    rounding = ROUNDING * max(1.0, abs(value))
+    if not any(np.ptp(off[stratum]) > rounding for stratum in strata):
         reason = f"nothing varied between {clusters}: no standard error"
         return math.nan, sum(dofs), reason
     parts = []

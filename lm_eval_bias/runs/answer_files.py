@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from lm_eval_bias.core import Data, Facts, __version__, content_hashes, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
@@ -234,8 +236,12 @@ def _column(cells: list[Any]) -> list[Any]:
     if not cells or not isinstance(cells[0], str):
         return cells
     text = f"[{','.join(cells)}]"
-    hook = _untagged if f'"{_TUPLE}"' in text else None
-    return list(json.loads(text, object_hook=hook))
+    if f'"{_TUPLE}"' in text:
+        return list(json.loads(text, object_hook=_untagged))
+    try:
+        return list(orjson.loads(text))  # several times as fast as json
+    except orjson.JSONDecodeError:
+        return list(json.loads(text))  # takes NaN and Infinity, too
 
 
 def _untagged(entry: Data) -> Any:
