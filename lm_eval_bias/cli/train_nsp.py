@@ -19,6 +19,7 @@ examples:
   lm-eval-bias nsp train --model gpt2 --corpus articles/ --language en -o gpt2-nsp
   lm-eval-bias nsp train --model google/mt5-base --corpus wikimedia/wikipedia --config 20231101.de --language de \\
       --max_pairs 1000000 --trainer bf16=true -o mt5-nsp
+  lm-eval-bias nsp train --model ai-forever/mGPT --corpus en/ --language en --corpus de/ --language de -o mgpt-nsp
   accelerate launch --num_processes 4 -m lm_eval_bias nsp train --model ... --corpus ... -o ...
   lm-eval-bias run --tasks stereoset_en_inter --model hf-nsp --model_args pretrained=gpt2-nsp
 """
@@ -26,7 +27,8 @@ _CORPUS = (
     (
         "corpus",
         "SOURCE",
-        "folder of .txt files, a .jsonl, .csv or .parquet file (an article each), or a data set on the Hub",
+        "folder of .txt files, a .jsonl, .csv or .parquet file (an article each), or a data set on the Hub; give it "
+        "again, with its --language, for a model of several languages",
     ),
     ("language", "LANG", "language: en, de, ..."),
     ("config", "NAME", "configuration of a data set on the Hub"),
@@ -36,8 +38,11 @@ _CORPUS = (
 _TRAINER = "further transformers.TrainingArguments: max_steps=500, eval_steps=50, bf16=true, use_cpu=true, ..."
 
 
+SEVERAL = ("corpus", "language", "config")
+
+
 class _Once(argparse.Action):
-    """An option of the corpus, of which a training has one: the last of several would win without a word."""
+    """An option that holds for all corpora: the last of several would win without a word."""
 
     given = False
 
@@ -46,7 +51,7 @@ class _Once(argparse.Action):
     ) -> None:
         """Take the value, or refuse a second one."""
         if self.given:
-            parser.error(f"{option_string} is given twice: a training has one corpus")
+            parser.error(f"{option_string} is given twice: it holds for all corpora")
         self.given = True
         setattr(namespace, self.dest, values)
 
@@ -72,7 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("corpus").add_argument
     for name, value, text in _CORPUS:
         required = name in ("corpus", "language")
-        add(f"--{name}", required=required, metavar=value, help=text, action=_Once)
+        action: Any = "append" if name in SEVERAL else _Once
+        add(f"--{name}", required=required, metavar=value, help=text, action=action)
     parser.set_defaults(column="text")
     add = parser.add_argument_group("training").add_argument
     for option in NUMBERS:

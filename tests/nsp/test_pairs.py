@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import random
+from collections import Counter
 
 import numpy as np
 import pyarrow
@@ -145,6 +146,29 @@ def test_rows_of_tables_and_named_data_sets(tmp_path):
     )
     for source in ("a.jsonl", "data"):
         asked = TrainingSettings("", str(tmp_path / source), "en", column="body")
-        assert list(asked.articles()) == [row["body"] for row in rows]
+        assert [text for _, text in asked.articles()] == [row["body"] for row in rows]
         with pytest.raises(BiasError, match="'text'.*title, body"):
             list(dataclasses.replace(asked, column="text").articles())
+
+
+def test_several_corpora_have_pairs_of_their_own_and_as_many_each(tmp_path):
+    english = made(tmp_path / "en", [9] * 40)
+    german = made(tmp_path / "de", [9] * 40)
+    for path in (tmp_path / "de").glob("*.txt"):
+        path.write_text(path.read_text().replace("Article", "Artikel"))
+    two = TrainingSettings("", [english, german], ["en", "de"], max_pairs=100)
+    sentence_pairs.build(two, tmp_path / "pairs")
+    pairs = sentence_pairs.Pairs(tmp_path / "pairs", "train")
+    languages = [
+        tuple("de" if text.startswith("Artikel") else "en" for text in pair[:2])
+        for pair in pairs
+    ]
+    assert Counter(languages) == {("en", "en"): 50, ("de", "de"): 50}
+    kinds = Counter((one, pair.follows) for (one, _), pair in zip(languages, pairs, strict=True))  # fmt: skip
+    assert all(20 <= count <= 30 for count in kinds.values())
+    for corpus, language, config in (
+        ([english, german], "en", None),
+        ([english, german], ["en", "de"], ["a", "b", "c"]),
+    ):
+        with pytest.raises(BiasError, match="give each corpus its --language"):
+            TrainingSettings("", corpus, language, config=config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,10 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import expanded
 
 _TABLES = {".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}
+
+
+def _each(given: str | Sequence[str]) -> list[Any]:
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _number(default: float | None, text: str) -> Any:
@@ -25,16 +29,18 @@ def _number(default: float | None, text: str) -> Any:
 class TrainingSettings:
     """Settings of a training; ``None`` stands for the paper's value for the model's family, or for no limit.
 
-    The corpus is a folder of ``.txt`` files (an article a file), a ``.jsonl``, ``.csv`` or ``.parquet`` file (an
-    article a row), or the name of a data set for :func:`datasets.load_dataset`, whose split ``train`` is read.
+    There are one or several corpora, each in a language. A corpus is a folder of ``.txt`` files (an article a file), a
+    ``.jsonl``, ``.csv`` or ``.parquet`` file (an article a row), or the name of a data set for
+    :func:`datasets.load_dataset`, whose split ``train`` is read.
     """
 
     model: str  # folder or hub name
-    corpus: str
-    language: str  # ISO 639-1 code, for the sentence segmenter
-    config: str | None = None  # of a named data set, such as 20220301.de
+    corpus: str | Sequence[str]
+    language: str | Sequence[str]  # ISO 639-1 code of each, for the sentence segmenter
+    # of each named data set, such as 20220301.de; one for all, or none
+    config: str | Sequence[str] | None = None
     column: str = "text"  # where there are rows
-    corpus_revision: str | None = None  # commit or tag of a named data set
+    corpus_revision: str | None = None  # commit or tag of named data sets
     revision: str | None = None  # of the model on the hub
     held_out: float = _number(
         0.05,
@@ -62,30 +68,53 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Refuse a bad language code, a path where nothing is, and numbers that aren't greater than 0."""
-        if not re.fullmatch("[a-z]{2,3}", self.language):
-            raise BiasError(
-                f"--language {self.language}: must be a code such as en, de, es, fr, tr"
-            )
-        if self.corpus.startswith((".", "/", "~")) and not os.path.exists(
-            expanded(self.corpus)
-        ):
-            raise BiasError(f"--corpus {self.corpus}: no such file or folder")
+        corpora = self.corpora()
+        for corpus, language, _ in corpora:
+            if not re.fullmatch("[a-z]{2,3}", language):
+                raise BiasError(
+                    f"--language {language}: must be a code such as en, de, es, fr, tr"
+                )
+            is_path = corpus.startswith((".", "/", "~"))
+            if is_path and not os.path.exists(expanded(corpus)):
+                raise BiasError(f"--corpus {corpus}: no such file or folder")
         for field in NUMBERS:
             value = getattr(self, field.name)
             if value is not None and not value > 0:
                 raise BiasError(f"--{field.name} {value}: must be greater than 0")
 
-    def articles(self) -> Iterator[str]:
-        """Yield the text of every article, in a fixed order.
+    def corpora(self) -> list[tuple[str, str, str | None]]:
+        """List each corpus with its language, and the configuration of a named data set.
+
+        Raises:
+            BiasError: There isn't one language to each, or as many configurations.
+        """
+        sources, languages = _each(self.corpus), _each(self.language)
+        configs = [None] if self.config is None else _each(self.config)
+        if len(configs) == 1:
+            configs = configs * len(sources)
+        if not len(sources) == len(languages) == len(configs):
+            raise BiasError(
+                f"--corpus: {len(sources)} corpora, {len(languages)} languages and {len(configs)} configurations: give "
+                "each corpus its --language, and one --config for all or one for each"
+            )
+        return list(zip(sources, languages, configs, strict=True))
+
+    def articles(self) -> Iterator[tuple[str, str]]:
+        """Yield the language and the text of every article, in a fixed order.
 
         Raises:
             BiasError: An article can't be read.
         """
+        for corpus, language, config in self.corpora():
+            for text in self._of_corpus(corpus, config):
+                yield language, text
+
+    def _of_corpus(self, corpus: str, config: str | None) -> Iterator[str]:
         import datasets
 
-        path = expanded(self.corpus)
-        kind = self.corpus
-        options: Data = {"name": self.config}
+        path = expanded(corpus)
+        kind = corpus
+        options: Data = {"name": config}
         options["revision"] = self.corpus_revision
         if files := sorted(map(str, path.rglob("*.txt"))):
             kind = "text"
@@ -103,7 +132,7 @@ class TrainingSettings:
                 yield row[self.column]
         except Exception as error:  # files and data sets can be damaged in many ways, each with an error of its own
             raise BiasError(
-                f"--corpus {self.corpus}: can't be read: {one_line(error)[:300]}"
+                f"--corpus {corpus}: can't be read: {one_line(error)[:300]}"
             ) from error
 
 

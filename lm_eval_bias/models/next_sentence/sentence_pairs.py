@@ -68,20 +68,22 @@ def _write(settings: TrainingSettings, path: Path) -> None:
 
     features = datasets.Features(
         article=datasets.Value("int32"),
+        language=datasets.Value("string"),
         position=datasets.Value("int32"),
         text=datasets.Value("large_string"),
         hash=datasets.Value("int64"),
     )
     with ArrowWriter(path=str(path), features=features) as writer:
-        for number, article in enumerate(settings.articles()):
+        for number, (language, article) in enumerate(settings.articles()):
             sentences = []
             for paragraph in article.encode(errors="replace").decode().split("\n\n"):
                 line = " ".join(paragraph.split())
-                sentences += segment(settings.language, line)
+                sentences += segment(language, line)
             for position, text in enumerate(map(str.strip, sentences)):
                 if len(text) <= LONGEST and text.count(" ") + 1 >= FEWEST_WORDS:
                     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
                     row = {"article": number, "position": position, "text": text}
+                    row["language"] = language
                     row["hash"] = int.from_bytes(digest, "little", signed=True)
                     writer.write(row)
         writer.finalize()
@@ -124,7 +126,10 @@ def _draw(following: Ints, articles: Ints, random: np.random.Generator) -> Ints:
 
 
 def build(settings: TrainingSettings, folder: Path) -> None:
-    """Build the pairs of a training's corpus, and keep them in a folder, whole or not at all.
+    """Build the pairs of a training's corpora, and keep them in a folder, whole or not at all.
+
+    Both sentences of a pair are of one language: else language alone would tell what follows what. Each language has as
+    many of the pairs.
 
     A sentence that the corpus repeats counts only where it stands first; nothing follows its copies. Nor does a pair
     span a sentence that was left out for its length. A share of the articles is held out, and as many again are for the
@@ -146,16 +151,19 @@ def build(settings: TrainingSettings, folder: Path) -> None:
         )
         articles = table["article"].to_numpy()
         random = np.random.default_rng(settings.seed)
-        divided = _divide(
-            np.flatnonzero(follows).astype(np.int32),
-            articles,
-            settings.held_out,
-            random,
-        )
+        divided = []
+        for language in table["language"].unique():
+            following = np.flatnonzero(follows & table["language"].eq(language))
+            divided.append(
+                _divide(following.astype(np.int32), articles, settings.held_out, random)
+            )
         counts = {}
-        for part, following in zip(PARTS, divided, strict=True):
+        for part, by_language in zip(PARTS, zip(*divided, strict=True), strict=True):
             most = settings.max_pairs if part == "train" else settings.max_held_out
-            pairs = random.permutation(_draw(following, articles, random)[:most])
+            if most is not None:
+                most = most // len(by_language) or 1
+            drawn = [_draw(one, articles, random)[:most] for one in by_language]
+            pairs = random.permutation(np.concatenate(drawn))
             np.save(temporary / f"{part}.npy", pairs)
             counts[part] = {"pairs": len(pairs), "follow": int(pairs[:, 2].sum())}
         facts = {
