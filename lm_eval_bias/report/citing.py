@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias.core import __version__
+from lm_eval_bias.core import Facts, __version__
 from lm_eval_bias.core.benchmark import Benchmark, Card, UnknownBenchmark, card_of
+from lm_eval_bias.core.files import packaged_yaml
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.runs import measurement
 
 _HARNESS = {
     "title": "The Language Model Evaluation Harness",
@@ -52,7 +55,10 @@ def entry(key: str, fields: Mapping[str, str], about: str = "") -> Citation:
         return Citation("article", key, given, about)
     if place:
         return Citation("inproceedings", key, {**given, "booktitle": place}, about)
-    return Citation("misc", key, given, about)
+    kind = (
+        "book" if "publisher" in given else "article" if "journal" in given else "misc"
+    )
+    return Citation(kind, key, given, about)
 
 
 def of_card(name: str, card: Card) -> list[Citation]:
@@ -79,8 +85,52 @@ def of_benchmarks(benchmarks: Iterable[Benchmark]) -> list[Citation]:
     return list(found.values())
 
 
+def title_of(benchmark: Benchmark) -> str:
+    """Name a benchmark, or a variant by what it belongs to."""
+    return benchmark.title or benchmark.family.title or benchmark.name
+
+
+def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:
+    """Name what errors, intervals and tests of runs are made by, each with the shown scores that rest on it.
+
+    Scores of parts are told where there are logs, differences and ranks where runs measured the same.
+    """
+    tasks = [task for run in runs for task in run.tasks.values()]
+    used = []
+    for task in tasks:
+        for value in task.shown():
+            used += [((name, task.definition), value.name) for name in value.statistics]
+    found: dict[str, list[str]] = {}
+    for (name, benchmark), scores in grouped(used).items():
+        text = f"{title_of(benchmark)} ({', '.join(dict.fromkeys(scores))})"
+        found.setdefault(name, []).append(text)
+    between = []
+    if any(task.samples for task in tasks):
+        between.append("sidak")
+    same = grouped((measurement.rank_group(task), task) for task in tasks)
+    several = [alike for alike in same.values() if len(alike) > 1]
+    logged = [all(task.samples for task in alike) for alike in several]
+    between += ["paired"] * any(logged) + ["welch"] * (not all(logged))
+    between += ["holm", "ranks"] * bool(several)
+    found |= {name: found.get(name, []) for name in between}
+    return {
+        name: found[name] for name in known_statistics()["statistics"] if name in found
+    }
+
+
+def known_statistics() -> Facts:
+    """Read what errors, intervals and tests are made by, and the papers that they are from."""
+    return packaged_yaml("lm_eval_bias.custom_metrics", "statistics.yaml")
+
+
+def _of_statistics(names: Iterable[str]) -> list[Citation]:
+    known = known_statistics()
+    keys = [key for name in names for key in known["statistics"][name].get("cites", ())]
+    return [entry(key, known["references"][key]) for key in dict.fromkeys(keys)]
+
+
 def of_runs(runs: Iterable[Run]) -> list[Citation]:
-    """List what some runs are cited by: their benchmarks, the harness in its release, and this package."""
+    """List what runs are cited by: benchmarks, the harness in its release, this package, and papers on statistics."""
     runs = list(runs)
     families = dict.fromkeys(
         task.definition.family for run in runs for task in run.tasks.values()
@@ -96,4 +146,5 @@ def of_runs(runs: Iterable[Run]) -> list[Citation]:
             "lm-eval-harness", {**_HARNESS, "note": f"Version {harness or 'unknown'}"}
         ),
         entry("lm-eval-bias", {**package, "note": f"Version {own}"}, "Code: MIT"),
+        *_of_statistics(statistics_of(runs)),
     ]

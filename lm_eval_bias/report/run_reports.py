@@ -30,6 +30,12 @@ COLUMNS = (
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
     "fixed_interval_low", "fixed_interval_high", "n", "caveat", "unsaid",
 )  # fmt: skip
+_RAW = (
+    "author",
+    "doi",
+    "pages",
+    "url",
+)  # fields of BibTeX whose signs are LaTeX's already
 _OF_TASK = ("benchmark", "language", "version", "documents", "items", "metadata")
 
 
@@ -118,7 +124,7 @@ def bibtex(runs: Sequence[Run]) -> escaping.Markup:
             lines.append(f"% {escaping.latex(one.about)}")
         lines.append(f"@{one.kind}{{{one.key},")
         for name, text in one.fields.items():
-            raw = text if name in ("url", "author") else escaping.latex(text)
+            raw = text if name in _RAW else escaping.latex(text)
             if name == "title":  # whose capitals BibTeX would lower
                 raw = f"{{{raw}}}"
             lines.append(f"  {name} = {{{raw}}},")
