@@ -127,7 +127,7 @@ def add_output(
         parser.add_argument(
             "--column",
             action="store_true",
-            help="with LaTeX: tables for one of two columns (default: as wide as the text)",
+            help="with LaTeX, and for figures: for one of two columns (default: as wide as the text)",
         )
     parser.add_argument(
         "-o",
@@ -146,7 +146,8 @@ def format_of(arguments: argparse.Namespace) -> str:
     style = str(arguments.format or arguments.usual)
     if arguments.output and not arguments.format:
         style = files.format_of(arguments.output, arguments.formats)
-    if getattr(arguments, "column", False) and style != "latex":
+    draws = getattr(arguments, "figures", None)
+    if getattr(arguments, "column", False) and style != "latex" and not draws:
         raise BadOption("column", style, "goes with LaTeX alone (-o FILE.tex)")
     return style
 

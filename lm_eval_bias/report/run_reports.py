@@ -171,15 +171,17 @@ class RunReport(Output):
         return data[0] if len(data) == 1 else data
 
 
-def write_figures(runs: Sequence[Run], folder: str) -> list[str]:
+def write_figures(runs: Sequence[Run], folder: str, column: bool = False) -> list[str]:
     """Write each figure of a report as SVG and PDF into a folder; return the names of the files.
+
+    They are as wide as a paper's text, or as one of its two columns.
 
     Raises:
         BiasError: The folder can't be written, or a figure can't be drawn.
     """
     contents: dict[str, bytes] = {}
     for drawing in progress(content.drawings(content.build(runs, ())), "Figures"):
-        for ending, data in svg.files(drawing).items():
+        for ending, data in svg.files(drawing, column).items():
             contents[f"{drawing.ident}.{ending}"] = data
     place = expanded(folder)
     with writing(folder):
