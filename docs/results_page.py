@@ -198,7 +198,7 @@ def _draw(
             marker = pen.MARKERS[shape]
             colour = pen.COLOUR[role]
             axis.plot([], [], marker, color=colour, mew=0, label=model)
-        figure.legend(loc="outside lower center", ncols=4)
+        figure.legend(loc="outside upper center", ncols=4)
 
 
 def main(folder: Path) -> None:

@@ -218,7 +218,7 @@ class TaskRun:
         )
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """One model's run, of a file or of several whose records say the same (``core/what_counts.yaml``).
 
@@ -233,6 +233,10 @@ class Run:
     path: Path
     tasks: Mapping[str, TaskRun]
     differs: str = ""
+
+    def __repr__(self) -> str:
+        listed = ", ".join([*self.tasks][:3]) + ", ..." * (len(self.tasks) > 3)
+        return f"<run {self.name} of {len(self.tasks)} tasks: {listed}>"
 
     @property
     def records(self) -> list[RunRecord]:

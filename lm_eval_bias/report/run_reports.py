@@ -174,15 +174,27 @@ class RunReport(Output):
 def write_figures(runs: Sequence[Run], folder: str, column: bool = False) -> list[str]:
     """Write each figure of a report as SVG and PDF into a folder; return the names of the files.
 
-    They are as wide as a paper's text, or as one of its two columns.
+    They are as wide as a paper's text, or as one of its two columns; ``figures.tex`` has them with their captions.
 
     Raises:
         BiasError: The folder can't be written, or a figure can't be drawn.
     """
     contents: dict[str, bytes] = {}
+    lines = [
+        r"% Needs \usepackage{graphicx}, and \graphicspath{{FOLDER/}} with this folder."
+    ]
+    kind = "figure" if column else "figure*"
     for drawing in progress(content.drawings(content.build(runs, ())), "Figures"):
         for ending, data in svg.files(drawing, column).items():
             contents[f"{drawing.ident}.{ending}"] = data
+        caption = escaping.breakable(
+            escaping.latex(f"{drawing.title}. {drawing.caption}")
+        )
+        lines.append(
+            rf"\begin{{{kind}}}[ht]\centering\includegraphics{{{drawing.ident}.pdf}}"
+            rf"\caption{{{caption}}}\label{{fig:{drawing.ident}}}\end{{{kind}}}"
+        )
+    contents["figures.tex"] = "\n".join([*lines, ""]).encode()
     place = expanded(folder)
     with writing(folder):
         write_together({place / name: data for name, data in contents.items()})

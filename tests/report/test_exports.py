@@ -197,7 +197,12 @@ def test_figures_are_files_with_every_value_and_colours_of_their_own(tmp_path, s
     paths = [write(tmp_path / n / "run.json", run_of(n)) for n in ("one", "two")]
     said("report", *paths, "--figures", tmp_path / "figures")
     files = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
+    floats = files.pop("figures.tex").decode()
     stems = {name.partition(".")[0] for name in files}
+    assert re.findall(r"\\includegraphics\{(.*?)\.pdf\}", floats) == [
+        *dict.fromkeys(s for s in re.findall(r"\\label\{fig:(.*?)\}", floats))
+    ]
+    assert set(re.findall(r"\\label\{fig:(.*?)\}", floats)) == stems
     assert set(files) == {
         f"{stem}.{ending}" for stem in stems for ending in ("pdf", "svg")
     }
@@ -209,6 +214,7 @@ def test_figures_are_files_with_every_value_and_colours_of_their_own(tmp_path, s
         assert ">negative<" in picture
     said("report", *paths, "--figures", tmp_path / "again")
     again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
+    again.pop("figures.tex")
     assert again == files
 
 
@@ -240,7 +246,7 @@ def test_named_scores_take_the_place_of_the_main_ones(tmp_path, said, capsys):
 def test_figures_fit_a_paper_and_embed_their_fonts(tmp_path, said, flags, width):
     path = write(tmp_path / "run.json", run_of("one"))
     said("report", path, "--figures", tmp_path / "figures", *flags)
-    files = list((tmp_path / "figures").iterdir())
+    files = [f for f in (tmp_path / "figures").iterdir() if f.suffix != ".tex"]
     assert files
     for file in files:
         assert_fits(file.name, file.read_bytes(), width)

@@ -207,3 +207,10 @@ def test_it_compiles_with_its_bibliography(out, tmp_path, said):
     assert "undefined" not in done.stdout
     found = re.findall(r"Overfull \\.box \(([\d.]+)pt", done.stdout)
     assert [points for points in found if float(points) > 2] == []
+
+
+def test_equations_stand_on_their_page():
+    page = (ROOT / "docs" / "intervals.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```math\n(.*?)\n```", page)
+    for method in KNOWN["statistics"].values():
+        assert method.get("formula", shown[0]) in shown
