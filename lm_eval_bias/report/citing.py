@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from lm_eval_bias.core import Facts, __version__
 from lm_eval_bias.core.benchmark import Benchmark, Card, UnknownBenchmark, card_of
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import grouped
-from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.runs import measurement
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.runs import measurement, rescoring
 
 _HARNESS = {
     "title": "The Language Model Evaluation Harness",
     "author": "Gao, Leo and Tow, Jonathan and Abbasi, Baber and Biderman, Stella and others",
     "url": "https://github.com/EleutherAI/lm-evaluation-harness",
 }
+
+UNTOLD = ""  # in place of a statistic's name, where no file says it
 
 
 @dataclass(frozen=True)
@@ -90,32 +94,58 @@ def title_of(benchmark: Benchmark) -> str:
     return benchmark.title or benchmark.family.title or benchmark.name
 
 
+def _values(task: TaskRun) -> list[Value]:
+    """Return a task's shown scores; of an older file that doesn't say how, computed again where there is a log."""
+    shown = task.shown()
+    if task.samples is None or any(value.statistics for value in shown):
+        return shown
+    with suppress(BiasError):
+        computed, _ = rescoring.recompute(task, as_logged=True)
+        return [computed.get(value.name, value) for value in shown]
+    return shown
+
+
+def _named(benchmark: Benchmark, values: Sequence[Value], over: bool) -> str:
+    """Name scores of a benchmark, perhaps with how many clusters they rest on."""
+    names = ", ".join(dict.fromkeys(value.name for value in values))
+    counts = sorted(value.clusters for value in values if value.clusters)
+    if over and counts:
+        ends = dict.fromkeys((counts[0], counts[-1]))
+        names += f"; {' to '.join(map(str, ends))} {benchmark.clusters}"
+    return f"{title_of(benchmark)} ({names})"
+
+
 def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:
     """Name what errors, intervals and tests of runs are made by, each with the shown scores that rest on it.
 
-    Scores of parts are told where there are logs, differences and ranks where runs measured the same.
+    Of parts of the items where there are logs, of differences and ranks where runs measured the same. The key
+    :data:`UNTOLD` has the scores of which no file says it.
     """
     tasks = [task for run in runs for task in run.tasks.values()]
     used = []
     for task in tasks:
-        for value in task.shown():
-            used += [((name, task.definition), value.name) for name in value.statistics]
+        for value in _values(task):
+            names = value.statistics or [UNTOLD] * bool(value.interval)
+            used += [((name, task.definition), value) for name in names]
+    known = known_statistics()["statistics"]
     found: dict[str, list[str]] = {}
-    for (name, benchmark), scores in grouped(used).items():
-        text = f"{title_of(benchmark)} ({', '.join(dict.fromkeys(scores))})"
-        found.setdefault(name, []).append(text)
-    between = []
-    if any(task.samples for task in tasks):
-        between.append("sidak")
+    for (name, benchmark), values in grouped(used).items():
+        over = known.get(name, {}).get("over_clusters", False)
+        found.setdefault(name, []).append(_named(benchmark, values, over))
+    for name in _between(tasks):
+        found.setdefault(name, [])
+    return {name: found[name] for name in (*known, UNTOLD) if name in found}
+
+
+def _between(tasks: Sequence[TaskRun]) -> list[str]:
+    """Name what parts of the items, differences between runs and ranks are made by."""
+    names = ["sidak"] * any(task.samples for task in tasks)
     same = grouped((measurement.rank_group(task), task) for task in tasks)
-    several = [alike for alike in same.values() if len(alike) > 1]
-    logged = [all(task.samples for task in alike) for alike in several]
-    between += ["paired"] * any(logged) + ["welch"] * (not all(logged))
-    between += ["holm", "ranks"] * bool(several)
-    found |= {name: found.get(name, []) for name in between}
-    return {
-        name: found[name] for name in known_statistics()["statistics"] if name in found
-    }
+    logged = [
+        all(task.samples for task in alike) for alike in same.values() if len(alike) > 1
+    ]
+    names += ["paired"] * any(logged) + ["welch"] * (not all(logged))
+    return [*names, *("holm", "ranks") * bool(logged)]
 
 
 def known_statistics() -> Facts:
@@ -125,7 +155,11 @@ def known_statistics() -> Facts:
 
 def _of_statistics(names: Iterable[str]) -> list[Citation]:
     known = known_statistics()
-    keys = [key for name in names for key in known["statistics"][name].get("cites", ())]
+    keys = [
+        key
+        for name in names
+        for key in known["statistics"].get(name, {}).get("cites", ())
+    ]
     return [entry(key, known["references"][key]) for key in dict.fromkeys(keys)]
 
 

@@ -22,9 +22,8 @@ from lm_eval_bias.report.outputs import Output
 from lm_eval_bias.runs import measurement, remarks
 from lm_eval_bias.runs.harness_results import presentable
 
-Piece = (
-    str | tuple[str, ...]
-)  # a text, a phrase with formulas (Markup), or keys to cite
+# a text, a phrase with formulas (Markup), or keys to cite
+Piece = str | tuple[str, ...]
 _MODEL = (
     "model", "model_args", "model_revision", "parameters", "dtype", "served", "device", "gen_kwargs",
 )  # fmt: skip
@@ -181,6 +180,9 @@ def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
     """Say by what errors, intervals and tests were made, as far as runs say so."""
     known = citing.known_statistics()["statistics"]
     for name, scores in citing.statistics_of(runs).items():
+        if name == citing.UNTOLD:
+            yield f"No file says by what the intervals of {join_some(scores, _MOST)} were made."
+            continue
         method = known[name]
         before, _, after = method["says"].partition("{scores}")
         yield Markup(before.strip())
@@ -192,12 +194,6 @@ def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
         if "cites" in method:
             yield tuple(method["cites"])
         yield "."
-    unknown = [
-        run.name for run in runs for task in run.tasks.values() for value in task.shown()
-        if value.interval and not value.statistics
-    ]  # fmt: skip
-    if unknown:
-        yield f"The files of {join_some(unknown)} don't say by what intervals were made: rescore says it of their logs."
 
 
 def _left_out(runs: Sequence[Run], problems: Sequence[Problem]) -> Iterable[Piece]:

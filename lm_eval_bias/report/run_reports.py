@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
@@ -154,7 +155,7 @@ class RunReport(Output):
         """Override."""
         return {
             "report": content.build(self.runs, self.problems),
-            "bibtex": bibtex(self.runs),
+            "bibtex": partial(bibtex, self.runs),
             "content": content,
             "card_details": listings.card_details,
             "overview": overview,

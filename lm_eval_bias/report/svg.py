@@ -131,7 +131,7 @@ def _drawn(
             note = "\n".join(textwrap.wrap(drawing.note, line))
             figure.supxlabel(note, x=0.01, ha="left", fontsize=7)
         for text in figure.findobj(Text):
-            text.set_fontsize(scale * text.get_fontsize())
+            text.set_fontsize(scale * float(text.get_fontsize()))
         for mark in figure.findobj(Line2D):
             mark.set_markersize(scale * mark.get_markersize())
         figure.savefig(out, format=style, metadata=_METADATA[style])

@@ -1,5 +1,6 @@
 """Methods paragraphs: of the runs' records alone, with the keys that cite writes, and only of what was used."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -109,7 +110,10 @@ def test_numbers_are_those_of_the_record(out):
 def test_what_a_file_does_not_say_is_not_told(tmp_path):
     runs = leb.load(write(tmp_path / "run.json", run_of(tasks=["stereoset_en"])))
     text = runs.methods().markdown()
-    assert "don't say by what intervals were made" in text
+    assert (
+        "No file says by what the intervals of Multilingual StereoSet (lms, ss, icat)"
+        in text
+    )
     assert not set(KNOWN["references"]) & set(KEY.findall(runs.cite()))
 
 
@@ -214,3 +218,22 @@ def test_equations_stand_on_their_page():
     shown = re.findall(r"```math\n(.*?)\n```", page)
     for method in KNOWN["statistics"].values():
         assert method.get("formula", shown[0]) in shown
+
+
+def test_older_files_are_asked_by_their_logs(out, tmp_path):
+    """Of a file without names of statistics, its log tells the same."""
+    folder = tmp_path / "older"
+    shutil.copytree(out / "base", folder)
+    (file,) = folder.rglob("results_*.json")
+    content = json.loads(file.read_text())
+    for config in content["configs"].values():
+        for metric in config["metric_list"]:
+            metric.pop("statistics", None)
+    file.write_text(json.dumps(content))
+    older, whole = (
+        leb.load(place).methods().markdown() for place in (folder, out / "base")
+    )
+    assert older == whole
+    for log in folder.rglob("samples_*.jsonl"):
+        log.unlink()
+    assert "No file says by what the intervals" in leb.load(folder).methods().markdown()
