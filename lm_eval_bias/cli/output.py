@@ -127,7 +127,7 @@ def add_output(
         parser.add_argument(
             "--column",
             action="store_true",
-            help="with LaTeX, and for figures: for one of two columns (default: as wide as the text)",
+            help="with LaTeX: tables for one of two columns (default: as wide as the text)",
         )
     parser.add_argument(
         "-o",

@@ -14,6 +14,7 @@ from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.runs import measurement, rescoring
+from lm_eval_bias.runs.harness_results import presentable
 
 _HARNESS = {
     "title": "The Language Model Evaluation Harness",
@@ -97,7 +98,8 @@ def title_of(benchmark: Benchmark) -> str:
 def _values(task: TaskRun) -> list[Value]:
     """Return a task's shown scores; of an older file that doesn't say how, computed again where there is a log."""
     shown = task.shown()
-    if task.samples is None or any(value.statistics for value in shown):
+    untold = [value for value in shown if value.interval and not value.statistics]
+    if task.samples is None or not untold:
         return shown
     with suppress(BiasError):
         computed, _ = rescoring.recompute(task, as_logged=True)
@@ -121,7 +123,7 @@ def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:
     Of parts of the items where there are logs, of differences and ranks where runs measured the same. The key
     :data:`UNTOLD` has the scores of which no file says it.
     """
-    tasks = [task for run in runs for task in run.tasks.values()]
+    tasks = [task for run in presentable(runs) for task in run.tasks.values()]
     used = []
     for task in tasks:
         for value in _values(task):

@@ -15,6 +15,7 @@ from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import card_of, samples_texts
 from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, readable
+from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import citing, made_by
 from lm_eval_bias.report.escaping import Markup
 from lm_eval_bias.report.listings import labels
@@ -67,15 +68,24 @@ def _data(runs: Sequence[Run]) -> Iterable[Piece]:
             where = "" if len(names) == len(runs) else f" in {join_some(names)}"
             texts.append(f"{text}{where}")
         yield f": {'; '.join(texts)}."
-    places = [
-        place.split("/", 2)
-        for run in runs
-        for record in run.records
-        for place in record.files
-    ]
-    pinned = [f"{owner}/{name[:-28]}" for owner, name, *_ in sorted(places)]
-    if pinned:
+    if pinned := _pinned(runs):
         yield f"Data files, by the beginnings of their commits: {join_some(pinned, _MOST)}."
+
+
+def _pinned(runs: Sequence[Run]) -> list[str]:
+    """List the repositories and commits that the tasks' data were read from."""
+    tasks = [task.task for run in runs for task in run.tasks.values()]
+    entries = [catalog.entries().get(name) for name in tasks]
+    needed = {entry.data for entry in entries if entry is not None and entry.data}
+    sources = manifest().resolve(sorted(needed))
+    repositories = {source.repository for source in sources}
+    found = []
+    for record in (record for run in runs for record in run.records):
+        for place in sorted(record.files):
+            repository, _, rest = place.partition("@")
+            if repository in repositories:
+                found.append(f"{repository}@{rest[:12]}")
+    return found
 
 
 def _items(task: TaskRun) -> str:
@@ -199,7 +209,7 @@ def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
 def _left_out(runs: Sequence[Run], problems: Sequence[Problem]) -> Iterable[Piece]:
     """Say what was passed over, has no value or has to be known before it is believed."""
     for problem in problems:
-        yield f"Left out: {problem}."
+        yield f"{problem.path.name}: {problem.reason}."
     told = []
     for run in runs:
         for task in run.tasks.values():

@@ -119,8 +119,12 @@ def test_what_a_file_does_not_say_is_not_told(tmp_path):
 
 def test_what_is_left_out_is_named(out):
     runs = leb.load(out / "base").choose(tasks="stereoset_de")
-    (_, left) = runs.methods().markdown().split("**Left out and not measured.**")
-    assert "Left out: " in left
+    text = runs.methods().markdown()
+    (_, left) = text.split("**Left out and not measured.**")
+    assert "left out, not chosen: " in left
+    assert str(out) not in text
+    assert "slds-lmu/stereotypes-multi" in text
+    assert "EuroGEST" not in text.split("**Prompts.**")[0]
 
 
 def test_a_hostile_run_stays_text(tmp_path, said):
