@@ -25,6 +25,7 @@ from lm_eval_bias.runs.harness_results import presentable
 
 # a text, a phrase with formulas (Markup), or keys to cite
 Piece = str | tuple[str, ...]
+Tasks = Sequence[tuple[Run, TaskRun]]
 _MODEL = (
     "model", "model_args", "model_revision", "parameters", "dtype", "served", "device", "gen_kwargs",
 )  # fmt: skip
@@ -50,14 +51,10 @@ class Paragraph:
         return bool(after) and after[0][:1] not in tuple(".,;:")
 
 
-def _data(runs: Sequence[Run]) -> Iterable[Piece]:
+def _data(runs: Sequence[Run], tasks: Tasks) -> Iterable[Piece]:
     """Name benchmarks, and of each task its version, how many of its items were asked and their hash."""
-    located = [
-        (task.definition.family, (run, task))
-        for run in runs
-        for task in run.tasks.values()
-    ]
-    for family, members in grouped(located).items():
+    families = grouped((task.definition.family, (run, task)) for run, task in tasks)
+    for family, members in families.items():
         card = card_of(family)
         yield family.title or family.name
         if card and (cited := citing.of_card(family.name, card)):
@@ -68,23 +65,21 @@ def _data(runs: Sequence[Run]) -> Iterable[Piece]:
             where = "" if len(names) == len(runs) else f" in {join_some(names)}"
             texts.append(f"{text}{where}")
         yield f": {'; '.join(texts)}."
-    if pinned := _pinned(runs):
+    if pinned := _pinned(tasks):
         yield f"Data files, by the beginnings of their commits: {join_some(pinned, _MOST)}."
 
 
-def _pinned(runs: Sequence[Run]) -> list[str]:
+def _pinned(tasks: Tasks) -> list[str]:
     """List the repositories and commits that the tasks' data were read from."""
-    tasks = [task.task for run in runs for task in run.tasks.values()]
-    entries = [catalog.entries().get(name) for name in tasks]
+    entries = [catalog.entries().get(task.task) for _, task in tasks]
     needed = {entry.data for entry in entries if entry is not None and entry.data}
     sources = manifest().resolve(sorted(needed))
     repositories = {source.repository for source in sources}
     found = []
-    for record in (record for run in runs for record in run.records):
-        for place in sorted(record.files):
-            repository, _, rest = place.partition("@")
-            if repository in repositories:
-                found.append(f"{repository}@{rest[:12]}")
+    for place in sorted(set().union(*(task.record.files for _, task in tasks))):
+        repository, _, rest = place.partition("@")
+        if repository in repositories:
+            found.append(f"{repository}@{rest[:12]}")
     return found
 
 
@@ -102,13 +97,11 @@ def _items(task: TaskRun) -> str:
     )
 
 
-def _prompts(runs: Sequence[Run]) -> Iterable[Piece]:
+def _prompts(tasks: Tasks) -> Iterable[Piece]:
     """Say what stands around documents, by the tasks for which it is the same."""
-    told = grouped(
-        (_prompt(task), task.task) for run in runs for task in run.tasks.values()
-    )
-    for text, tasks in told.items():
-        about = "All tasks" if len(told) == 1 else join_some(tasks, _MOST)
+    told = grouped((_prompt(task), task.task) for _, task in tasks)
+    for text, names in told.items():
+        about = "All tasks" if len(told) == 1 else join_some(names, _MOST)
         yield f"{about}: {text}."
 
 
@@ -162,17 +155,11 @@ def _software(run: Run) -> tuple[str, str, str]:
     )
 
 
-def _scores(runs: Sequence[Run]) -> Iterable[Piece]:
+def _scores(tasks: Tasks) -> Iterable[Piece]:
     """Say of each benchmark's shown scores what they measure, by which formula and from where."""
-    located = [
-        (task.definition, value)
-        for run in runs
-        for task in run.tasks.values()
-        for value in task.shown()
-    ]
-    for benchmark, values in grouped(located).items():
+    for benchmark, members in grouped((t.definition, t) for _, t in tasks).items():
         formulas = {score.name: score.formula for score in catalog.headline(benchmark)}
-        by_name = {value.name: value for value in values}
+        by_name = {value.name: value for task in members for value in task.shown()}
         alike = grouped(
             ((formulas.get(name, ""), v.source), v) for name, v in by_name.items()
         )
@@ -206,15 +193,15 @@ def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
         yield "."
 
 
-def _left_out(runs: Sequence[Run], problems: Sequence[Problem]) -> Iterable[Piece]:
+def _left_out(tasks: Tasks, problems: Sequence[Problem]) -> Iterable[Piece]:
     """Say what was passed over, has no value or has to be known before it is believed."""
     for problem in problems:
         yield f"{problem.path.name}: {problem.reason}."
+    several = len({run.name for run, _ in tasks}) > 1
     told = []
-    for run in runs:
-        for task in run.tasks.values():
-            place = f"{task.task} of {run.name}" if len(runs) > 1 else task.task
-            told += [(text, place) for text in _lacks(task)]
+    for run, task in tasks:
+        place = f"{task.task} of {run.name}" if several else task.task
+        told += [(text, place) for text in _lacks(task)]
     for text, places in grouped(told).items():
         yield f"{join_some(places)}: {text}."
     if not problems and not told:
@@ -253,13 +240,14 @@ class Methods(Output):
     def paragraphs(self) -> list[Paragraph]:
         """The paragraphs."""
         runs = presentable(self.runs)
+        tasks = [(run, task) for run in runs for task in run.tasks.values()]
         made = {
-            "Data": _data(runs),
-            "Prompts": _prompts(runs),
+            "Data": _data(runs, tasks),
+            "Prompts": _prompts(tasks),
             "Models": _models(runs),
-            "Scores": _scores(runs),
+            "Scores": _scores(tasks),
             "Intervals and tests": _uncertainty(runs),
-            "Left out and not measured": _left_out(runs, self.problems),
+            "Left out and not measured": _left_out(tasks, self.problems),
         }
         return [
             Paragraph(title, list(filter(None, pieces)))
