@@ -157,9 +157,9 @@ def _software(run: Run) -> tuple[str, str, str]:
 
 def _scores(tasks: Tasks) -> Iterable[Piece]:
     """Say of each benchmark's shown scores what they measure, by which formula and from where."""
-    for benchmark, members in grouped((t.definition, t) for _, t in tasks).items():
+    for benchmark, asked in grouped((t.definition, t) for _, t in tasks).items():
         formulas = {score.name: score.formula for score in catalog.headline(benchmark)}
-        by_name = {value.name: value for task in members for value in task.shown()}
+        by_name = {value.name: value for task in asked for value in task.shown()}
         alike = grouped(
             ((formulas.get(name, ""), v.source), v) for name, v in by_name.items()
         )
@@ -195,8 +195,8 @@ def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
 
 def _left_out(tasks: Tasks, problems: Sequence[Problem]) -> Iterable[Piece]:
     """Say what was passed over, has no value or has to be known before it is believed."""
-    for problem in problems:
-        yield f"{problem.path.name}: {problem.reason}."
+    named = [f"{problem.path.name}: {problem.reason}." for problem in problems]
+    yield from dict.fromkeys(named)
     several = len({run.name for run, _ in tasks}) > 1
     told = []
     for run, task in tasks:
