@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -160,7 +160,18 @@ class Clusters:
             )
         n = int(self.sizes.sum()) if self.n is None else self.n
         note = joined(reason, large, self.note)
-        return Estimate(value, stderr, n, note, dof, interval, clusters=self.count)
+        made = partial(Estimate, value, stderr, n, note, dof, interval)
+        by = [] if math.isnan(stderr) else self._statistics(interval)
+        return made(clusters=self.count, statistics=by)
+
+    def _statistics(self, interval: Bounds | None) -> list[str]:
+        """Name what error and interval were made by, in the order of :meth:`_ends`."""
+        if interval is None:
+            return ["jackknife", "student"]
+        if self.sides is not None:
+            return [*self.sides[0].estimate().statistics, "mover"]
+        is_difference = self.whole is None and self.differing is not None
+        return ["jackknife", "tango" if is_difference else "wilson"]
 
     def error(self, value: float, without: Array) -> tuple[float, float, str]:
         """Return :func:`standard_error`, with degrees of freedom that know how skewed the clusters of shares are.

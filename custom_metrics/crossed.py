@@ -114,13 +114,16 @@ class Cells:
         if self.correlation is not None and not math.isnan(stderr):
             ends = fisher(self.correlation, stderr, dof)
             stderr *= 1 - self.correlation**2
-            return made(self.correlation, stderr, n, reason, dof, ends)
+            by = ["two_way_jackknife", "fisher"]
+            return made(self.correlation, stderr, n, reason, dof, ends, statistics=by)
         stderr *= self.scale
         bounds = self.bounds or (math.nan, math.nan)
         span = bounds[1] - bounds[0]
         p = (self.value - bounds[0]) / span
         if fewest < 2 or not 0 <= p <= 1:
-            return made(self.value, stderr, n, reason, dof)
+            by = ["crossed", "student"] * math.isfinite(stderr)
+            return made(self.value, stderr, n, reason, dof, statistics=by)
+        by = ["crossed", "wilson"]
         if math.isnan(stderr):
             ends = wilson(p * fewest, fewest)
             # a difference, which is none where hardly anything differs
@@ -129,13 +132,15 @@ class Cells:
                 value = self.value / bounds[1]
                 both = score_interval(value, max(abs(value), differ), fewest)
                 ends = (1 + both[0]) / 2, (1 + both[1]) / 2
+                by = ["crossed", "tango"]
             dof = fewest - 1.0
             reason = ""
             stderr = span * stderr_of(ends, dof)
         else:
             # shares of probability vary less than hits and misses: there can be more than cells
             ends = wilson_of(p, stderr / span, dof)
-        return made(self.value, stderr, n, reason, dof, scaled(ends, bounds))
+        ends = scaled(ends, bounds)
+        return made(self.value, stderr, n, reason, dof, ends, statistics=by)
 
 
 class Incomplete(Undefined):

@@ -146,7 +146,8 @@ def means(rows: Sequence[Row], caveat: str = "") -> Estimate:
     given = Estimate(value, math.nan, n, caveat, fixed_interval=fixed)
     estimate = text_shares.varying(design, given, of_texts)
     ends = interval_of(value, estimate.stderr, estimate.dof, lowest)
-    return replace(estimate, interval=ends)
+    by = ("jackknife", "student") if ends else ()
+    return replace(estimate, interval=ends, statistics=by)
 
 
 def _sides(
@@ -239,7 +240,8 @@ def p(records: Documents, *, measure: str, group: str) -> Estimate:
         few = f"{len(first.names)} clusters with both groups are too few"
         raise Undefined(f"no test: {few}, or nothing varies between them")
     n = sum(len(r["texts"]) for r in records)
-    return Estimate(value, math.nan, n, _caveat(records, measure))
+    caveat = _caveat(records, measure)
+    return Estimate(value, math.nan, n, caveat, statistics=("paired",))
 
 
 def p_holm(records: Documents, *, measure: str, group: str) -> Estimate:
@@ -253,7 +255,8 @@ def p_holm(records: Documents, *, measure: str, group: str) -> Estimate:
             values.append(p(records, measure=test[0], group=test[1]).value)
         except Undefined:
             values.append(math.nan)
-    return replace(uncorrected, value=holm(values)[family.index((measure, group))])
+    value = holm(values)[family.index((measure, group))]
+    return replace(uncorrected, value=value, statistics=("paired", "holm"))
 
 
 def _contribution(

@@ -307,13 +307,14 @@ def bound_of_disambiguated(records: Items) -> Estimate:
         Undefined: As :func:`accuracy`.
     """
     estimate = diff_bias_bound(records, context="disamb").estimate()
-    accuracies = accuracy(records, context="disamb").estimate().interval
-    if accuracies is None:
+    of_accuracy = accuracy(records, context="disamb").estimate()
+    if of_accuracy.interval is None:
         return estimate
-    low, high = accuracies
+    low, high = of_accuracy.interval
     highest = min(max(0.5, low), high)  # where the bound is highest
     bounds = [1.0 - abs(2.0 * accuracy - 1.0) for accuracy in (low, high, highest)]
-    return replace(estimate, interval=(min(bounds), max(bounds)))
+    ends = (min(bounds), max(bounds))
+    return replace(estimate, interval=ends, statistics=of_accuracy.statistics)
 
 
 def _with_answer(record: QuestionRecord, answer: str) -> QuestionRecord:

@@ -227,14 +227,15 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     caveat = joined(
         few if smallest < FEW and quantity in ("p", "chi2") else "", _cautions(records)
     )
+    made = partial(Estimate, stderr=math.nan, n=n, reason=caveat)
     if quantity == "cramers_v":
         v = math.sqrt(chi2 / n)
         ends = v_interval(table)
-        return Estimate(v, math.nan, n, caveat, fixed_interval=ends)
+        return made(v, fixed_interval=ends, statistics=("chi_square", "bootstrap"))
     if quantity == "p_permutation":
-        p = permutation_p(table)
+        return made(permutation_p(table), statistics=("permutation",))
     value = {"chi2": chi2, "dof": float(dof), "n": float(n)}.get(quantity, p)
-    return Estimate(value, math.nan, n, caveat)
+    return made(value, statistics=("chi_square",))
 
 
 def p_holm(records: Records, *, context_set: str) -> Estimate:
@@ -255,7 +256,8 @@ def p_holm(records: Records, *, context_set: str) -> Estimate:
             _, p, _, smallest = chi_square(table)
             ps.append(permutation_p(table) if smallest < FEW else p)
     value = holm(ps)[SETS.index(context_set)]
-    return replace(uncorrected, value=value, reason=_cautions(records))
+    by = ("chi_square", "holm")
+    return replace(uncorrected, value=value, reason=_cautions(records), statistics=by)
 
 
 def _design(records: Records, *, gender: str | None, category: Category) -> Clusters:

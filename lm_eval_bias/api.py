@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from lm_eval_bias.report.board_reports import BoardReport
     from lm_eval_bias.report.comparison_reports import ComparisonReport
+    from lm_eval_bias.report.methods import Methods
     from lm_eval_bias.report.run_reports import RunReport
 
 
@@ -158,12 +159,61 @@ class Runs(Sequence[Run]):
         shown: Sequence[Run] = _several(self)
         if scores:
             shown = run_reports.choose(self, _names(scores))
+        return run_reports.RunReport(shown, self.problems, self._inputs())
+
+    def _inputs(self) -> list[Path]:
+        """List the files that were read, which outputs never overwrite."""
         inputs = list(self.paths)
         for run in self.runs:
             inputs.append(run.path)
             for task in run.tasks.values():
                 inputs += filter(None, (task.samples, task.answers))
-        return run_reports.RunReport(shown, self.problems, inputs)
+        return inputs
+
+    @_public
+    def figures(
+        self, folder: str | os.PathLike[str], *, column: bool = False
+    ) -> list[str]:
+        """Write the benchmarks' figures as SVG and PDF into a folder, as ``report --figures`` does.
+
+        Args:
+            folder: The folder.
+            column: Whether they stand in one of two columns, 3.3 inches wide, and not 6.9.
+
+        Returns:
+            The names of the files.
+
+        Raises:
+            BiasError: The folder can't be written, or there is no run.
+        """
+        from lm_eval_bias.report import run_reports
+
+        return run_reports.write_figures(_several(self), os.fspath(folder), column)
+
+    @_public
+    def methods(self) -> Methods:
+        """Make the methods paragraphs of a paper on the runs, as ``methods`` writes them.
+
+        Returns:
+            What a notebook shows; ``.markdown()``, ``.latex()`` and ``.write(FILE)`` are its formats.
+
+        Raises:
+            BiasError: There is no run.
+        """
+        from lm_eval_bias.report.methods import Methods
+
+        return Methods(_several(self), self.problems, self._inputs())
+
+    @_public
+    def cite(self) -> str:
+        """Write what the runs rest on as BibTeX, as ``cite`` does.
+
+        Raises:
+            BiasError: There is no run.
+        """
+        from lm_eval_bias.report import run_reports
+
+        return run_reports.bibtex(_several(self)) + "\n"
 
 
 def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:

@@ -7,6 +7,8 @@ text otherwise.
 
 from __future__ import annotations
 
+import html
+import io
 import os
 import posixpath
 import re
@@ -14,6 +16,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+from matplotlib.font_manager import FontProperties
+from matplotlib.mathtext import math_to_image
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +35,7 @@ INCLUDED = {
 }
 _PAGES = {text: page for page, text in INCLUDED.items()} | {"README.md": "index.md"}
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+_MATH = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^( *)```(\w+) file=(\S+)$", re.MULTILINE)
 
 
@@ -87,7 +93,23 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     )
     if repository:
         text = text.replace("git+$REPOSITORY@", f"git+{repository}@")
+    text = _MATH.sub(lambda match: equation(match[1]), text)
     return _FENCE.sub(r'\1``` { .\2 title="\3" }', text)
+
+
+def equation(latex: str) -> str:
+    """Draw an equation in the colour of the text around it: no script is needed to read it."""
+    drawn = io.BytesIO()
+    settings = {"svg.hashsalt": latex, "mathtext.fontset": "cm"}
+    grounds = dict.fromkeys(("figure.facecolor", "savefig.facecolor"), "none")
+    with matplotlib.rc_context(settings | grounds):
+        math_to_image(f"${latex}$", drawn, FontProperties(size=15), format="svg")
+    svg = drawn.getvalue().decode()
+    ours = r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->|\n\s*"
+    svg = re.sub(ours, "", svg, flags=re.DOTALL)
+    picture = svg[svg.index("<svg") :].replace("<svg", '<svg fill="currentColor"', 1)
+    label = html.escape(latex)
+    return f'<p class="equation" role="img" aria-label="{label}">{picture}</p>'
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

@@ -35,6 +35,7 @@ _VERBS = {
         "check": "check scores against the bounds of a policy",
     },
     "with saved runs": {
+        "methods": "write the methods paragraphs of a paper on runs",
         "cite": "write BibTeX of what runs rest on",
         "show": "print one item as it was asked and answered",
         "items": "write a task's items with prompts and answers",

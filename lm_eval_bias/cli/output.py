@@ -146,7 +146,8 @@ def format_of(arguments: argparse.Namespace) -> str:
     style = str(arguments.format or arguments.usual)
     if arguments.output and not arguments.format:
         style = files.format_of(arguments.output, arguments.formats)
-    if getattr(arguments, "column", False) and style != "latex":
+    draws = getattr(arguments, "figures", None)
+    if getattr(arguments, "column", False) and style != "latex" and not draws:
         raise BadOption("column", style, "goes with LaTeX alone (-o FILE.tex)")
     return style
 

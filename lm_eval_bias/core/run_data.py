@@ -42,6 +42,7 @@ class Value(ScoreSpec):
         unsaid: Why nobody may claim a direction, a rank or a difference; empty where one may.
         clusters: How many independent groups of items it rests on; ``None`` where its file doesn't say.
         stays: The share of the squared error that more such groups leave as it is.
+        statistics: What error, interval and test were made by; none where its file doesn't say.
     """
 
     value: float
@@ -54,6 +55,7 @@ class Value(ScoreSpec):
     unsaid: str = ""
     clusters: int | None = None
     stays: float = 0.0
+    statistics: Sequence[str] = ()
 
     @property
     def side(self) -> int | None:
@@ -82,6 +84,7 @@ class Value(ScoreSpec):
             unsaid=estimate.unsaid,
             clusters=estimate.clusters,
             stays=estimate.stays,
+            statistics=estimate.statistics,
         )
 
 
@@ -222,7 +225,7 @@ class TaskRun:
         )
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """One model's run, of a file or of several whose records say the same (``core/what_counts.yaml``).
 
@@ -237,6 +240,10 @@ class Run:
     path: Path
     tasks: Mapping[str, TaskRun]
     differs: str = ""
+
+    def __repr__(self) -> str:
+        listed = ", ".join([*self.tasks][:3]) + ", ..." * (len(self.tasks) > 3)
+        return f"<run {self.name} of {len(self.tasks)} tasks: {listed}>"
 
     @property
     def records(self) -> list[RunRecord]:

@@ -24,7 +24,14 @@ from lm_eval_bias.custom_metrics.score import (
 
 Result = float | str  # a number, or UNDEFINED
 # of an estimate, where it has them
-_TOLD = ("interval", "fixed_interval", "unsaid", "clusters", "stays")
+_TOLD = (
+    "interval",
+    "fixed_interval",
+    "unsaid",
+    "clusters",
+    "stays",
+    "statistics",
+)
 UNDEFINED = "N/A"  # in the harness's results, as it writes what has no value itself
 
 

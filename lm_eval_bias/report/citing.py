@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from lm_eval_bias.core import __version__
+from lm_eval_bias.core import Facts, __version__
 from lm_eval_bias.core.benchmark import Benchmark, Card, UnknownBenchmark, card_of
-from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import packaged_yaml
+from lm_eval_bias.core.numbers import grouped
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.runs import measurement, rescoring
+from lm_eval_bias.runs.harness_results import presentable
 
 _HARNESS = {
     "title": "The Language Model Evaluation Harness",
     "author": "Gao, Leo and Tow, Jonathan and Abbasi, Baber and Biderman, Stella and others",
     "url": "https://github.com/EleutherAI/lm-evaluation-harness",
 }
+
+UNTOLD = ""  # in place of a statistic's name, where no file says it
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,10 @@ def entry(key: str, fields: Mapping[str, str], about: str = "") -> Citation:
         return Citation("article", key, given, about)
     if place:
         return Citation("inproceedings", key, {**given, "booktitle": place}, about)
-    return Citation("misc", key, given, about)
+    kind = (
+        "book" if "publisher" in given else "article" if "journal" in given else "misc"
+    )
+    return Citation(kind, key, given, about)
 
 
 def of_card(name: str, card: Card) -> list[Citation]:
@@ -79,8 +90,85 @@ def of_benchmarks(benchmarks: Iterable[Benchmark]) -> list[Citation]:
     return list(found.values())
 
 
+def title_of(benchmark: Benchmark) -> str:
+    """Name a benchmark, or a variant by what it belongs to."""
+    return benchmark.title or benchmark.family.title or benchmark.name
+
+
+def _values(task: TaskRun) -> list[Value]:
+    """Return a task's shown scores; of an older file that doesn't say how, computed again where answers are saved."""
+    shown = task.shown()
+    untold = [value for value in shown if value.interval and not value.statistics]
+    if not task.is_saved or not untold:
+        return shown
+    with suppress(BiasError):
+        computed, _ = rescoring.recompute(task, as_logged=True)
+        return [computed.get(value.name, value) for value in shown]
+    return shown
+
+
+def _named(benchmark: Benchmark, values: Sequence[Value], over: bool) -> str:
+    """Name scores of a benchmark, perhaps with how many clusters they rest on."""
+    names = ", ".join(dict.fromkeys(value.name for value in values))
+    counts = sorted(value.clusters for value in values if value.clusters)
+    if over and counts:
+        ends = dict.fromkeys((counts[0], counts[-1]))
+        names += f"; {' to '.join(map(str, ends))} {benchmark.clusters}"
+    return f"{title_of(benchmark)} ({names})"
+
+
+def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:
+    """Name what errors, intervals and tests of runs are made by, each with the shown scores that rest on it.
+
+    Of parts of the items where answers are saved, of differences and ranks where runs measured the same. The key
+    :data:`UNTOLD` has the scores of which no file says it.
+    """
+    tasks = [task for run in presentable(runs) for task in run.tasks.values()]
+    used = []
+    for task in tasks:
+        for value in _values(task):
+            names = value.statistics or [UNTOLD] * bool(value.interval)
+            used += [((name, task.definition), value) for name in names]
+    known = known_statistics()["statistics"]
+    found: dict[str, list[str]] = {}
+    for (name, benchmark), values in grouped(used).items():
+        over = known.get(name, {}).get("over_clusters", False)
+        found.setdefault(name, []).append(_named(benchmark, values, over))
+    for name in _between(tasks):
+        found.setdefault(name, [])
+    return {name: found[name] for name in (*known, UNTOLD) if name in found}
+
+
+def _between(tasks: Sequence[TaskRun]) -> list[str]:
+    """Name what parts of the items, differences between runs and ranks are made by."""
+    names = ["sidak"] * any(task.is_saved for task in tasks)
+    same = grouped((measurement.rank_group(task), task) for task in tasks)
+    logged = [
+        all(task.is_saved for task in alike)
+        for alike in same.values()
+        if len(alike) > 1
+    ]
+    names += ["paired"] * any(logged) + ["welch"] * (not all(logged))
+    return [*names, *("holm", "ranks") * bool(logged)]
+
+
+def known_statistics() -> Facts:
+    """Read what errors, intervals and tests are made by, and the papers that they are from."""
+    return packaged_yaml("lm_eval_bias.custom_metrics", "statistics.yaml")
+
+
+def _of_statistics(names: Iterable[str]) -> list[Citation]:
+    known = known_statistics()
+    keys = [
+        key
+        for name in names
+        for key in known["statistics"].get(name, {}).get("cites", ())
+    ]
+    return [entry(key, known["references"][key]) for key in dict.fromkeys(keys)]
+
+
 def of_runs(runs: Iterable[Run]) -> list[Citation]:
-    """List what some runs are cited by: their benchmarks, the harness in its release, and this package."""
+    """List what runs are cited by: benchmarks, the harness in its release, this package, and papers on statistics."""
     runs = list(runs)
     families = dict.fromkeys(
         task.definition.family for run in runs for task in run.tasks.values()
@@ -96,4 +184,5 @@ def of_runs(runs: Iterable[Run]) -> list[Citation]:
             "lm-eval-harness", {**_HARNESS, "note": f"Version {harness or 'unknown'}"}
         ),
         entry("lm-eval-bias", {**package, "note": f"Version {own}"}, "Code: MIT"),
+        *_of_statistics(statistics_of(runs)),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from lm_eval_bias.core.printed import visible, visible_line
 
@@ -71,6 +72,15 @@ def latex(raw: object) -> Markup:
     return Markup(
         _MINUS.sub("$-$", "".join(rules.get(c, c) for c in visible_line(raw)))
     )
+
+
+def cited(keys: Iterable[str]) -> Markup:
+    """Cite in Markdown, as Pandoc reads it.
+
+    >>> print(cited(["a", "b"]))
+    [@a; @b]
+    """
+    return Markup(f"[{'; '.join(f'@{key}' for key in keys)}]")
 
 
 def breakable(written: str) -> Markup:

@@ -104,7 +104,7 @@ class Output(ABC):
     def _repr_html_(self) -> str:
         """Show the page in a frame of its own, which no notebook's styles reach."""
         if "html" not in self.formats:
-            return f"<pre>{html.escape(self.text())}</pre>"
+            return f'<pre style="white-space:pre-wrap">{html.escape(self.text())}</pre>'
         page = html.escape(self.html())
         return (
             '<iframe sandbox="allow-scripts allow-popups" style="width:100%;height:40em;border:0" '

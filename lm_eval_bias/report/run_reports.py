@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
@@ -30,6 +31,12 @@ COLUMNS = (
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
     "fixed_interval_low", "fixed_interval_high", "n", "caveat", "unsaid",
 )  # fmt: skip
+_RAW = (
+    "author",
+    "doi",
+    "pages",
+    "url",
+)  # fields of BibTeX whose signs are LaTeX's already
 _OF_TASK = ("benchmark", "language", "version", "documents", "items", "metadata")
 
 
@@ -118,7 +125,7 @@ def bibtex(runs: Sequence[Run]) -> escaping.Markup:
             lines.append(f"% {escaping.latex(one.about)}")
         lines.append(f"@{one.kind}{{{one.key},")
         for name, text in one.fields.items():
-            raw = text if name in ("url", "author") else escaping.latex(text)
+            raw = text if name in _RAW else escaping.latex(text)
             if name == "title":  # whose capitals BibTeX would lower
                 raw = f"{{{raw}}}"
             lines.append(f"  {name} = {{{raw}}},")
@@ -148,7 +155,7 @@ class RunReport(Output):
         """Override."""
         return {
             "report": content.build(self.runs, self.problems),
-            "bibtex": bibtex(self.runs),
+            "bibtex": partial(bibtex, self.runs),
             "content": content,
             "card_details": listings.card_details,
             "overview": overview,
@@ -165,16 +172,30 @@ class RunReport(Output):
         return data[0] if len(data) == 1 else data
 
 
-def write_figures(runs: Sequence[Run], folder: str) -> list[str]:
+def write_figures(runs: Sequence[Run], folder: str, column: bool = False) -> list[str]:
     """Write each figure of a report as SVG and PDF into a folder; return the names of the files.
+
+    They are as wide as a paper's text, or as one of its two columns; ``figures.tex`` has them with their captions.
 
     Raises:
         BiasError: The folder can't be written, or a figure can't be drawn.
     """
     contents: dict[str, bytes] = {}
+    lines = [
+        r"% Needs \usepackage{graphicx}, and \graphicspath{{FOLDER/}} with this folder."
+    ]
+    kind = "figure" if column else "figure*"
     for drawing in progress(content.drawings(content.build(runs, ())), "Figures"):
-        for ending, data in svg.files(drawing).items():
+        for ending, data in svg.files(drawing, column).items():
             contents[f"{drawing.ident}.{ending}"] = data
+        caption = escaping.breakable(
+            escaping.latex(f"{drawing.title}. {drawing.caption}")
+        )
+        lines.append(
+            rf"\begin{{{kind}}}[ht]\centering\includegraphics{{{drawing.ident}.pdf}}"
+            rf"\caption{{{caption}}}\label{{fig:{drawing.ident}}}\end{{{kind}}}"
+        )
+    contents["figures.tex"] = "\n".join([*lines, ""]).encode()
     place = expanded(folder)
     with writing(folder):
         write_together({place / name: data for name, data in contents.items()})

@@ -22,8 +22,12 @@ from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.page_parts import Drawing
 from lm_eval_bias.core.pen import COLOUR, MARK, coloured
 
-_WIDTH = 10.0  # inches
-_LINE = 150  # characters of a note
+_WIDTH = 10.0  # inches, on a page of the report
+_LINE = 15  # characters of a note, an inch at its size there
+# inches, and how much smaller texts and marks are, across a paper's text and in one of its two columns
+_PAPER = {False: (6.9, 0.8), True: (3.3, 0.65)}
+_HIGHEST = 9.0  # inches of a paper's page
+_ROOM = 2.2  # how often a text fits between two rows
 _METADATA: Mapping[str, Mapping[str, None]] = {
     # nothing that changes from day to day
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
@@ -38,6 +42,7 @@ def _settings(drawing: Drawing) -> dict[str, Any]:
     muted = COLOUR["muted"]
     return {
         "svg.fonttype": "none",
+        "pdf.fonttype": 42,  # fonts whole, and no bitmaps, as publishers want them
         "svg.hashsalt": drawing.ident,
         "text.parse_math": False,  # a model's name is text, with or without dollar signs
         "font.family": "DejaVu Sans",
@@ -80,20 +85,34 @@ def inline(drawing: Drawing, benchmark: str) -> Markup:
         return Markup("")
 
 
-def files(drawing: Drawing) -> dict[str, bytes]:
-    """Draw a figure for a paper, in the page's colours by day; return its bytes by format."""
+def files(drawing: Drawing, column: bool = False) -> dict[str, bytes]:
+    """Draw a figure for a paper, in the page's colours by day; return its bytes by format.
+
+    It is as wide as the text, or as one of two columns, and at most as high as a page.
+    """
+    width, scale = _PAPER[column]
+    height = drawing.height * scale
+    scale *= min(1.0, _ROOM * _HIGHEST / height)
+    size = width, min(height, _HIGHEST)
     css = packaged_text("lm_eval_bias.report", "page.css")
     colours = dict(_ROLE.findall(css[: css.index("}")]))
     with coloured({role: colours[role] for role in COLOUR}):
-        return {style: _drawn(drawing, style) for style in _METADATA}
+        return {style: _drawn(drawing, style, size, scale) for style in _METADATA}
 
 
-def _drawn(drawing: Drawing, style: str) -> bytes:
-    """Draw with matplotlib, as ``svg`` or ``pdf``."""
+def _drawn(
+    drawing: Drawing,
+    style: str,
+    size: tuple[float, float] | None = None,
+    scale: float = 1.0,
+) -> bytes:
+    """Draw with matplotlib, as ``svg`` or ``pdf``, of a size in inches, with texts and marks of another scale."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Text
 
     out = io.BytesIO()
     with matplotlib.rc_context(_settings(drawing)), warnings.catch_warnings():
@@ -102,14 +121,19 @@ def _drawn(drawing: Drawing, style: str) -> bytes:
             "ignore", message=r"Glyph .* missing from", category=UserWarning
         )
         figure = Figure(
-            figsize=(_WIDTH, drawing.height),
+            figsize=size or (_WIDTH, drawing.height),
             layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06),
         )
         FigureCanvasAgg(figure)
         drawing.draw(figure)
         if drawing.note:
-            note = "\n".join(textwrap.wrap(drawing.note, _LINE))
+            line = int(_LINE * figure.get_figwidth() / scale)
+            note = "\n".join(textwrap.wrap(drawing.note, line))
             figure.supxlabel(note, x=0.01, ha="left", fontsize=7)
+        for text in figure.findobj(Text):
+            text.set_fontsize(scale * float(text.get_fontsize()))
+        for mark in figure.findobj(Line2D):
+            mark.set_markersize(scale * mark.get_markersize())
         figure.savefig(out, format=style, metadata=_METADATA[style])
     return out.getvalue()
 

@@ -90,17 +90,20 @@ def _environments() -> dict[str, jinja2.Environment]:
     html.globals.update(series=pen.series, inline=svg.inline, assets=_assets)
     markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
     markdown.globals.update(
-        table=tables.markdown_table, verbatim=escaping.markdown_code
+        table=tables.markdown_table,
+        verbatim=escaping.markdown_code,
+        cited=escaping.cited,
     )
     latex = _environment(finalize=escaping.latex, keep_trailing_newline=True, **_LATEX)
     latex.globals.update(
         pieces=tables.latex_tables,
         breakable=lambda text: escaping.breakable(escaping.latex(text)),
         verbatim=escaping.latex_comment,
+        cited=lambda keys: escaping.Markup(rf"\cite{{{','.join(keys)}}}"),
     )
     # for terminals: Markdown's templates, with nothing to escape and tables set in columns
     text = _environment(finalize=visible, keep_trailing_newline=True)
-    text.globals.update(table=tables.text_table)
+    text.globals.update(table=tables.text_table, cited=escaping.cited)
     return {"html": html, "xml": html, "md": markdown, "tex": latex, "txt": text}
 
 

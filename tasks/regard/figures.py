@@ -80,9 +80,8 @@ def _bars(axis: Axes, result: ReportTask) -> None:
 
 
 def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
-    axis.set_title(facet)
+    axis.set_title(facet, fontsize=8)
     axis.grid(True, axis="x")
-    axis.set_xlabel("percent of texts\nwith a keyword", fontsize=8)
     axis.tick_params(axis="y", length=0)
     about = sentences.scope(result.task.scores)
     for place, (name, gender) in enumerate(ROWS):
@@ -103,7 +102,7 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
 
 
 def _bars_and_dots(result: ReportTask, figure: Figure) -> None:
-    axes = figure.subplots(1, 1 + len(FACETS), sharey=True, width_ratios=[2.2, 1, 1, 1])
+    axes = figure.subplots(1, 1 + len(FACETS), sharey=True, width_ratios=[1.8, 1, 1, 1])
     _bars(axes[0], result)
     axes[0].set_title("regard")
     for axis, facet in zip(axes[1:], FACETS, strict=True):
@@ -111,7 +110,9 @@ def _bars_and_dots(result: ReportTask, figure: Figure) -> None:
     right = max(5.0, *(axis.get_xlim()[1] for axis in axes[1:]))
     for axis in axes[1:]:
         axis.set_xlim(-0.02 * right, right)
-    figure.legend(loc="outside lower left", ncols=4, fontsize=8.5)
+    # of all three: each would be wider than its axis in a paper's column
+    axes[2].set_xlabel("percent of texts with a keyword", fontsize=8)
+    figure.legend(loc="outside upper left", ncols=4, fontsize=8.5)
 
 
 def bars(result: ReportTask) -> Drawing:

@@ -10,6 +10,7 @@ import re
 import runpy
 import shlex
 import subprocess
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import internals, registration
+from lm_eval_bias.report import run_output
+from lm_eval_bias.runs import run_discovery
 from tests.support import doc_pages as pages
 from tests.support import stand_ins
 from tests.support.made_mirror import make_tiny_mirror
@@ -30,7 +33,13 @@ RUN_ELSEWHERE = {
     "docs/add_a_model_family.md": "tests/third_party/test_guide.py",
     "docs/own_prompts.md": "tests/e2e/test_own_prompts.py",
 }
-DEMO = "docs/start.md"  # shows what `make demo` prints: tests/e2e/test_smollm2.py
+# pages whose output no test can make again, as it takes a real model; what it is held against instead
+SAVED_OUTPUT = {"README.md": "results/runs/smollm2-135m-instruct-quick"}
+LOG_LINE = "docs/shared_prefixes.md"  # its numbers are the machine's: held against the code that writes the line
+# what a shell's lines begin with that are no commands of this package, and that tests/docs doesn't run
+OTHER_PROGRAMS = re.compile(
+    r"(\w+=\S+ )*(pip|make|lm_eval|python|ENV/|accelerate|torchrun|pandoc|vllm|tests/|export|set|if|\w+=|#|  )"
+)
 GATE = "docs/gate.md"
 NOTEBOOK = "docs/python-api.md"  # tests/plugin/test_api.py runs its Python
 TRANSLATION = "docs/new_language.md"  # tests/stereosets/test_translate.py runs it
@@ -76,9 +85,7 @@ def shown(page):
     """Where a page may show commands: blocks, workflows, sentences (but a command's bare name is none)."""
     for token in pages.tokens(ROOT / page):
         kind = token.info.split()[0] if token.info else ""
-        if token.type == "code_block" or (
-            token.type == "fence" and kind in ("sh", "bash")
-        ):
+        if pages.is_shell(token):
             yield token.content
         if token.type == "fence" and kind == "yaml":
             yield from workflow_steps(yaml.load(token.content, yaml.BaseLoader))  # noqa: S506 (texts alone)
@@ -201,7 +208,7 @@ def test_commands_run(page, kit, tmp_path, monkeypatch, capsys):
         if file:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
             Path(file).write_text(body, encoding="utf-8")
-    texts = ""
+    texts = defaultdict(str)
     for block, printed in PRINTED[page]:
         for command in printed:
             if is_not_run(command) or block.startswith("#!"):  # a job of a cluster
@@ -215,14 +222,48 @@ def test_commands_run(page, kit, tmp_path, monkeypatch, capsys):
             output = capsys.readouterr()
             verdict = command[0] in stand_ins.VERDICTS and status == 1
             assert status == 0 or verdict, (given, output.err[-2000:])
-            texts += output.out
+            texts[block] += output.out
             assert output.out or any(stand_ins.outputs(given)), given
             if file:
                 file.write_text(output.out, encoding="utf-8")
             for name in stand_ins.outputs(given):
                 assert list(tmp_path.glob(f"{name.rstrip('/')}*")), (name, given)
-    if page != DEMO:
-        pages.compare_output(page, texts)
+    if page not in (*SAVED_OUTPUT, LOG_LINE):
+        for shown_output, above in pages.outputs(page):
+            pages.compare_output(shown_output, texts[above])
+
+
+@pytest.mark.parametrize("page", SAVED_OUTPUT)
+def test_output_of_a_real_model_is_that_of_its_saved_run(page):
+    runs, _ = run_discovery.read([ROOT / SAVED_OUTPUT[page]])
+    printed = run_output.main_scores(list(runs[0].tasks.values()))
+    ((block, above),) = pages.outputs(page)
+    assert "--suite quick" in above
+    suites_run = {task.metadata["suite"]["name"] for task in runs[0].tasks.values()}
+    assert suites_run == {"quick"}
+    pages.compare_output(block, printed)
+
+
+def test_a_log_line_is_what_the_code_writes():
+    ((line, _),) = pages.outputs(LOG_LINE)
+    code = (ROOT / "lm_eval_bias/models/packed/method_trial.py").read_text()
+    phrases = re.split(r"\(|; | [\d.e-]+ ", line.rstrip(")\n"))[1:]
+    assert len(phrases) == 3
+    for phrase in phrases:
+        assert phrase in code
+
+
+def test_every_line_of_a_shell_is_a_command_or_known_not_to_be_one():
+    """So that no output hides among commands: output stands in blocks of text, which are compared."""
+    for page in map(pages.name, pages.PAGES):
+        for token in pages.tokens(ROOT / page):
+            if pages.is_shell(token):
+                for line in re.sub(r"\\\n\s*", " ", token.content).splitlines():
+                    is_ours = re.match(r"(\S+=\S+ )*lm-eval-bias ", line)
+                    assert not line or is_ours or OTHER_PROGRAMS.match(line), (
+                        page,
+                        line,
+                    )
 
 
 def comment_scripts():

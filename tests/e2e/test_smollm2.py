@@ -5,9 +5,6 @@ import random
 
 import pytest
 
-from lm_eval_bias.cli.main import main
-from tests.support import doc_pages
-
 pytestmark = pytest.mark.model
 
 
@@ -193,10 +190,3 @@ def test_100_prompts_of_each_task_agree(packed, plain, mirror):
     assert assert_agree(samples["occugender_explicit"], plain) == 2600
     assert assert_agree(samples["occugender_implicit"], plain) == 600
     assert assert_agree(samples["gg_bbq_group_terms"], plain) == 300
-
-
-@pytest.mark.slow
-def test_output_of_the_demo_is_as_shown(smollm2, mirror, capsys):
-    run = "run --tasks occugender_implicit,stereoset_en --limit 240 --model hf-packed --device cpu --model_args"
-    assert main([*run.split(), smollm2]) == 0
-    doc_pages.compare_output("docs/start.md", capsys.readouterr().out)

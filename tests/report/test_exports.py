@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.page_parts import Drawing
 from lm_eval_bias.core.printed import visible_line
-from lm_eval_bias.report import escaping
+from lm_eval_bias.report import escaping, svg
 from lm_eval_bias.runs import run_discovery
 from tests.support.made_runs import HOSTILE, harness_folder, hostile_run, run_of, write
 
@@ -196,7 +197,12 @@ def test_figures_are_files_with_every_value_and_colours_of_their_own(tmp_path, s
     paths = [write(tmp_path / n / "run.json", run_of(n)) for n in ("one", "two")]
     said("report", *paths, "--figures", tmp_path / "figures")
     files = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
+    floats = files.pop("figures.tex").decode()
     stems = {name.partition(".")[0] for name in files}
+    assert re.findall(r"\\includegraphics\{(.*?)\.pdf\}", floats) == [
+        *dict.fromkeys(s for s in re.findall(r"\\label\{fig:(.*?)\}", floats))
+    ]
+    assert set(re.findall(r"\\label\{fig:(.*?)\}", floats)) == stems
     assert set(files) == {
         f"{stem}.{ending}" for stem in stems for ending in ("pdf", "svg")
     }
@@ -208,6 +214,7 @@ def test_figures_are_files_with_every_value_and_colours_of_their_own(tmp_path, s
         assert ">negative<" in picture
     said("report", *paths, "--figures", tmp_path / "again")
     again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
+    again.pop("figures.tex")
     assert again == files
 
 
@@ -233,3 +240,40 @@ def test_named_scores_take_the_place_of_the_main_ones(tmp_path, said, capsys):
         with contextlib.suppress(SystemExit):  # argparse's
             assert main(["report", str(path), "--scores", named, "--format", "md"]) == 2
         assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("flags", "width"), [((), 6.9), (("--column",), 3.3)])
+def test_figures_fit_a_paper_and_embed_their_fonts(tmp_path, said, flags, width):
+    path = write(tmp_path / "run.json", run_of("one"))
+    said("report", path, "--figures", tmp_path / "figures", *flags)
+    files = [f for f in (tmp_path / "figures").iterdir() if f.suffix != ".tex"]
+    assert files
+    for file in files:
+        assert_fits(file.name, file.read_bytes(), width)
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_the_highest_figure_fits_a_page(column):
+    def draw(figure):
+        figure.subplots().set_yticks(range(100), [f"task {n}" for n in range(100)])
+
+    drawing = Drawing("many", "Many rows", "", "", 31.0, draw, "What to know. " * 20)
+    for style, content in svg.files(drawing, column).items():
+        size = assert_fits(f"many.{style}", content, 3.3 if column else 6.9)
+        assert size[1] == pytest.approx(9 * 72)
+
+
+def assert_fits(name, content, width):
+    """Hold a figure's file to the size of a paper's page, and its fonts to be within it; return its size in points."""
+    if name.endswith("svg"):
+        sizes = re.findall(rb'(?:width|height)="([\d.]+)pt"', content)[:2]
+    else:
+        sizes = re.findall(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", content)[0]
+        fonts = content.count(b"/Type /FontDescriptor")
+        assert fonts
+        assert content.count(b"/FontFile2") == fonts
+        assert b"/Subtype /Type3" not in content
+    across, high = map(float, sizes)
+    assert across == pytest.approx(width * 72, abs=0.01)
+    assert high <= 9 * 72 + 0.01
+    return across, high

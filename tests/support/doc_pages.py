@@ -77,26 +77,45 @@ def blocks(page: str, kind: str) -> list[tuple[str, str]]:
     ]
 
 
-def compare_output(page: str, printed: str) -> None:
-    """What a page shows was printed, numbers but for their last digits; ``...`` stands for the rest."""
+def is_shell(token: Token) -> bool:
+    """Whether it is a block of a shell's lines: indented, or fenced as one."""
+    kind = token.info.split()[0] if token.info else ""
+    return token.type == "code_block" or (
+        token.type == "fence" and kind in ("sh", "bash")
+    )
+
+
+def outputs(page: str) -> list[tuple[str, str]]:
+    """Its blocks of output, each with the block of commands above it."""
+    above = ""
+    found = []
+    for token in tokens(ROOT / page):
+        if is_shell(token):
+            above = token.content
+        elif token.type == "fence" and token.info == "text":
+            found.append((token.content, above))
+    return found
+
+
+def compare_output(block: str, printed: str) -> None:
+    """What a block shows was printed, numbers but for their last digits; ``...`` stands for the rest."""
     number = re.compile(r"\d+\.\d+")
     by_form = defaultdict(list)
     for line in printed.splitlines():
         numbers = list(map(float, number.findall(line)))
         by_form[number.sub("#", " ".join(line.split()))].append(numbers)
-    for _, block in blocks(page, "text"):
-        for line in block.splitlines():
-            if line.strip() == "..." or not line.strip(" -"):
-                continue
-            form = number.sub("#", " ".join(line.removesuffix("...").split()))
-            got = list(by_form.get(form, ()))
-            for one, rows in by_form.items():
-                if line.endswith("...") and one.startswith(form):
-                    got += rows
-            own = number.findall(line)
-            # other processors round otherwise
-            near = [
-                pytest.approx(float(text), abs=2 * 0.1 ** len(text.partition(".")[2]))
-                for text in own
-            ]
-            assert any(row[: len(near)] == near for row in got), line
+    for line in block.splitlines():
+        if line.strip() == "..." or not line.strip(" -"):
+            continue
+        form = number.sub("#", " ".join(line.removesuffix("...").split()))
+        got = list(by_form.get(form, ()))
+        for one, rows in by_form.items():
+            if line.endswith("...") and one.startswith(form):
+                got += rows
+        own = number.findall(line)
+        # other processors round otherwise
+        near = [
+            pytest.approx(float(text), abs=2 * 0.1 ** len(text.partition(".")[2]))
+            for text in own
+        ]
+        assert any(row[: len(near)] == near for row in got), line

@@ -1,0 +1,267 @@
+"""The methods paragraphs of a paper on runs: what was asked of which models, and how scores and intervals are made.
+
+In come runs; all that is said stands in their records, the benchmarks' cards, the meanings of scores and
+``custom_metrics/statistics.yaml``. Keys of citations are those that ``cite`` writes of the same runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lm_eval_bias.core import catalog
+from lm_eval_bias.core.benchmark import card_of, samples_texts
+from lm_eval_bias.core.numbers import grouped, join_some
+from lm_eval_bias.core.run_data import Problem, Run, TaskRun, readable
+from lm_eval_bias.data.sources import manifest
+from lm_eval_bias.report import citing, made_by
+from lm_eval_bias.report.escaping import Markup
+from lm_eval_bias.report.listings import labels
+from lm_eval_bias.report.outputs import Output
+from lm_eval_bias.runs import measurement, remarks
+from lm_eval_bias.runs.harness_results import presentable
+
+# a text, a phrase with formulas (Markup), or keys to cite
+Piece = str | tuple[str, ...]
+Tasks = Sequence[tuple[Run, TaskRun]]
+_MODEL = (
+    "model", "model_args", "model_revision", "parameters", "dtype", "served", "device", "gen_kwargs",
+)  # fmt: skip
+_PACKAGES = ("transformers", "torch", "vllm", "numpy", "python")
+_MOST = 40  # names in a list
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph with a heading.
+
+    Attributes:
+        title: Its heading.
+        pieces: What it says, in order.
+    """
+
+    title: str
+    pieces: Sequence[Piece]
+
+    def is_spaced(self, place: int) -> bool:
+        """Tell whether a space stands behind so many pieces: not before a sign that ends words."""
+        after = self.pieces[place : place + 1]
+        return bool(after) and after[0][:1] not in tuple(".,;:")
+
+
+def _data(runs: Sequence[Run], tasks: Tasks) -> Iterable[Piece]:
+    """Name benchmarks, and of each task its version, how many of its items were asked and their hash."""
+    families = grouped((task.definition.family, (run, task)) for run, task in tasks)
+    for family, members in families.items():
+        card = card_of(family)
+        yield family.title or family.name
+        if card and (cited := citing.of_card(family.name, card)):
+            yield tuple(one.key for one in cited)
+        alike = grouped((_items(task), run.name) for run, task in members)
+        texts = []
+        for text, names in alike.items():
+            where = "" if len(names) == len(runs) else f" in {join_some(names)}"
+            texts.append(f"{text}{where}")
+        yield f": {'; '.join(texts)}."
+    if pinned := _pinned(tasks):
+        yield f"Data files, by the beginnings of their commits: {join_some(pinned, _MOST)}."
+
+
+def _pinned(tasks: Tasks) -> list[str]:
+    """List the repositories and commits that the tasks' data were read from."""
+    entries = [catalog.entries().get(task.task) for _, task in tasks]
+    needed = {entry.data for entry in entries if entry is not None and entry.data}
+    sources = manifest().resolve(sorted(needed))
+    repositories = {source.repository for source in sources}
+    found = []
+    for place in sorted(set().union(*(task.record.files for _, task in tasks))):
+        repository, _, rest = place.partition("@")
+        if repository in repositories:
+            found.append(f"{repository}@{rest[:12]}")
+    return found
+
+
+def _items(task: TaskRun) -> str:
+    items = measurement.items_run(task) or f"all {task.documents:,} items"
+    suite = task.metadata.get("suite") or {}
+    if "documents" in suite:
+        items += f", chosen in balance by the suite {suite['name']}"
+    repeats = task.metadata.get("repeats")
+    if repeats and samples_texts(task.definition):
+        items += f", {repeats} texts of each prompt"
+    digest = measurement.documents_hash(task)[:12]
+    return (
+        f"{task.task} (version {task.version}; {items}; hash of the prompts {digest})"
+    )
+
+
+def _prompts(tasks: Tasks) -> Iterable[Piece]:
+    """Say what stands around documents, by the tasks for which it is the same."""
+    told = grouped((_prompt(task), task.task) for _, task in tasks)
+    for text, names in told.items():
+        about = "All tasks" if len(told) == 1 else join_some(names, _MOST)
+        yield f"{about}: {text}."
+
+
+def _prompt(task: TaskRun) -> str:
+    record = measurement.of(task)
+    shots = record.task.shots
+    template = record.prompt.template
+    system = record.prompt.system_instruction
+    changed = ", ".join(record.task.changed)
+    parts = [
+        f"prompts of the run's own ({changed})" if changed else "the packaged prompts",
+        f"{shots} examples" if shots else "no examples",
+        f"the chat template with SHA-256 {template[:12]}" if template else "no chat template",
+        f"the system instruction “{system}”" if system else "no system instruction",
+    ]  # fmt: skip
+    for name, value in measurement.choices(task).items():
+        if name not in ("chat_template", "system_instruction", "num_fewshot"):
+            parts.append(f"{name} {value}".strip())
+    return ", ".join(parts)
+
+
+def _models(runs: Sequence[Run]) -> Iterable[Piece]:
+    """Name models by what their files prove, and the packages that asked them."""
+    known = labels("provenance")
+    for run in runs:
+        facts = made_by.facts(run)
+        told = [
+            f"{known[name]} {readable(facts[name])}" for name in _MODEL if facts[name]
+        ]
+        weights = run.record.model.weights.items()
+        told += [f"weights by {proof} {digest[:12]}" for proof, digest in weights]
+        told += [remark.text for remark in remarks.about_origin(run)]
+        yield f"{run.name}: {'; '.join(told)}."
+    asked = grouped((_software(run), run.name) for run in runs)
+    for (own, harness, others), names in asked.items():
+        about = "All models" if len(asked) == 1 else join_some(names)
+        yield f"{about} were asked by lm-eval-bias {own}"
+        yield ("lm-eval-bias",)
+        yield f"with the Language Model Evaluation Harness {harness}"
+        yield ("lm-eval-harness",)
+        yield f"({others})."
+
+
+def _software(run: Run) -> tuple[str, str, str]:
+    facts = made_by.facts(run)
+    others = [f"{name} {facts[name]}" for name in _PACKAGES if facts.get(name)]
+    return (
+        readable(facts["lm-eval-bias"]),
+        readable(facts["lm_eval"]),
+        ", ".join(others),
+    )
+
+
+def _scores(tasks: Tasks) -> Iterable[Piece]:
+    """Say of each benchmark's shown scores what they measure, by which formula and from where."""
+    for benchmark, asked in grouped((t.definition, t) for _, t in tasks).items():
+        formulas = {score.name: score.formula for score in catalog.headline(benchmark)}
+        by_name = {value.name: value for task in asked for value in task.shown()}
+        alike = grouped(
+            ((formulas.get(name, ""), v.source), v) for name, v in by_name.items()
+        )
+        yield f"{citing.title_of(benchmark)}:"
+        for place, ((formula, source), members) in enumerate(alike.items(), start=1):
+            yield "; ".join(f"{v.name}, {v.summary or v.title}" for v in members)
+            if formula:
+                yield ":"
+                yield Markup(formula)
+            yield f"({source})" if source else ""
+            yield ";" if place < len(alike) else "."
+
+
+def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
+    """Say by what errors, intervals and tests were made, as far as runs say so."""
+    known = citing.known_statistics()["statistics"]
+    for name, scores in citing.statistics_of(runs).items():
+        if name == citing.UNTOLD:
+            yield f"No file says by what the intervals of {join_some(scores, _MOST)} were made."
+            continue
+        method = known[name]
+        before, _, after = method["says"].partition("{scores}")
+        yield Markup(before.strip())
+        yield join_some(scores, _MOST)
+        yield Markup(after.strip())
+        if "formula" in method:
+            yield ":"
+            yield Markup(f"${method['formula']}$")
+        if "cites" in method:
+            yield tuple(method["cites"])
+        yield "."
+
+
+def _left_out(tasks: Tasks, problems: Sequence[Problem]) -> Iterable[Piece]:
+    """Say what was passed over, has no value or has to be known before it is believed."""
+    named = [f"{problem.path.name}: {problem.reason}." for problem in problems]
+    yield from dict.fromkeys(named)
+    several = len({run.name for run, _ in tasks}) > 1
+    told = []
+    for run, task in tasks:
+        place = f"{task.task} of {run.name}" if several else task.task
+        told += [(text, place) for text in _lacks(task)]
+    for text, places in grouped(told).items():
+        yield f"{join_some(places)}: {text}."
+    if not problems and not told:
+        yield "Nothing was left out; every score above has a value."
+
+
+def _lacks(task: TaskRun) -> list[str]:
+    if not task.scores and task.withheld:
+        return [task.withheld]
+    lacks = [remark.shortest for remark in task.caveats]
+    for value in task.shown():
+        if math.isnan(value.value):
+            lacks.append(
+                f"{value.name} has no value: {value.note or 'no reason given'}"
+            )
+    return lacks
+
+
+@dataclass(frozen=True)
+class Methods(Output):
+    """The methods paragraphs on runs.
+
+    Attributes:
+        runs: The runs.
+        problems: What was passed over or left out.
+        inputs: Files that it was made from.
+    """
+
+    runs: Sequence[Run]
+    problems: Sequence[Problem] = ()
+    inputs: Sequence[str | Path] = ()
+    formats = ("md", "latex")
+    template = "methods"
+
+    @property
+    def paragraphs(self) -> list[Paragraph]:
+        """The paragraphs."""
+        runs = presentable(self.runs)
+        tasks = [(run, task) for run in runs for task in run.tasks.values()]
+        made = {
+            "Data": _data(runs, tasks),
+            "Prompts": _prompts(tasks),
+            "Models": _models(runs),
+            "Scores": _scores(tasks),
+            "Intervals and tests": _uncertainty(runs),
+            "Left out and not measured": _left_out(tasks, self.problems),
+        }
+        return [
+            Paragraph(title, list(filter(None, pieces)))
+            for title, pieces in made.items()
+        ]
+
+    def context(self) -> Mapping[str, object]:
+        """Override."""
+        return {"paragraphs": self.paragraphs}
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        """Return no columns: it has no CSV."""
+        return (), ()
+
+    def data(self) -> object:
+        """Return the paragraphs' pieces by heading."""
+        return {paragraph.title: paragraph.pieces for paragraph in self.paragraphs}

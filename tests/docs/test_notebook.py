@@ -1,0 +1,93 @@
+"""The notebook of the documentation runs from its first cell to its last, offline, and what it writes compiles."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tests.support.places import ROOT
+
+NOTEBOOK = json.loads((ROOT / "docs" / "from_run_to_paper.ipynb").read_text("utf-8"))
+CODE = {
+    cell["id"]: "".join(cell["source"])
+    for cell in NOTEBOOK["cells"]
+    if cell["cell_type"] == "code"
+}
+
+
+def run_cell(source, names):
+    """Run a cell and return what a notebook would show: the value of its last line."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), names)
+    if last is not None:
+        return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    return None
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """What each cell shows, the names that they leave, and the folder that they ran in."""
+    folder = tmp_path_factory.mktemp("notebook")
+    names = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("LM_EVAL_BIAS_CACHE", str(folder / "cache"))
+        shown = {ident: run_cell(source, names) for ident, source in CODE.items()}
+    return shown, names, folder
+
+
+def test_it_keeps_no_outputs():
+    assert (NOTEBOOK["nbformat"], NOTEBOOK["nbformat_minor"]) == (4, 5)
+    for cell in NOTEBOOK["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert cell["execution_count"] is None
+
+
+def test_its_links_lead_somewhere():
+    for cell in NOTEBOOK["cells"]:
+        for target in re.findall(r"\]\(([^)]+)\)", "".join(cell["source"])):
+            assert (ROOT / "docs" / target).is_file()
+
+
+def test_outputs_show_themselves(ran):
+    shown, names, _ = ran
+    for ident in ("load", "report", "compare", "methods"):
+        assert shown[ident]._repr_html_().startswith("<")
+    assert "stereotype_gap" in shown["load"]._repr_html_()
+    assert len(repr(names["runs"][0])) < 200
+    values = names["leb"].scores(names["runs"])
+    gaps = values[values.score == "stereotype_gap"].groupby("run").value.mean()
+    assert list(gaps.round(1)) == [0.1, 0.4]  # as they were planted
+
+
+def test_what_it_writes_is_a_paper(ran):
+    _, names, folder = ran
+    for name in (
+        "report.html",
+        "tables.tex",
+        "comparison.tex",
+        "methods.tex",
+        "runs.bib",
+    ):
+        assert (folder / name).stat().st_size > 100
+    assert names["figures"]
+    for name in names["figures"]:
+        assert (folder / "figures" / name).is_file()
+    if not shutil.which("pdflatex") or not shutil.which("bibtex"):
+        pytest.skip(
+            "no pdflatex or bibtex (apt-get install texlive-latex-extra lmodern)"
+        )
+    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    for command in (latex, ["bibtex", "paper"], latex, latex):
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, encoding="latin-1", check=False
+        )
+        assert done.returncode == 0, done.stdout[-2000:]
+    assert "undefined" not in done.stdout
+    found = re.findall(r"Overfull \\.box \(([\d.]+)pt", done.stdout)
+    assert [points for points in found if float(points) > 2] == []

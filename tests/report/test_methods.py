@@ -1,0 +1,243 @@
+"""Methods paragraphs: of the runs' records alone, with the keys that cite writes, and only of what was used."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import lm_eval_bias as leb
+from lm_eval_bias.cli.main import main
+from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.report import citing
+from lm_eval_bias.runs import measurement
+from tests.support import stand_ins
+from tests.support.made_mirror import make_tiny_mirror
+from tests.support.made_runs import HOSTILE, hostile_run, run_of, write
+from tests.support.places import ROOT
+
+KEY = re.compile(r"^@\w+\{([\w-]+),$", re.MULTILINE)
+TASKS = "occugender_implicit,gg_bbq_group_terms,stereoset_de,stereoset_en,regard_en,mbbq_en_age,eurogest_de"
+KNOWN = citing.known_statistics()
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """Two runs of models with planted biases, with logs."""
+    folder = tmp_path_factory.mktemp("methods")
+    with pytest.MonkeyPatch.context() as patch:
+        make_tiny_mirror(tmp_path_factory.mktemp("mirror"), patch)
+        for name, planted in (
+            ("base", "strength=0.2"),
+            ("tuned", "strength=0.4,seed=1"),
+        ):
+            command = [
+                "run",
+                "--model",
+                "bias-dial",
+                "--model_args",
+                planted,
+                "--limit",
+                "160",
+                "--log_samples",
+            ]
+            command += [
+                "--tasks",
+                TASKS,
+                *stand_ins.FEW_TEXTS,
+                "--output_path",
+                str(folder / name),
+            ]
+            assert main(command) == 0
+    return folder
+
+
+def cited(latex):
+    return {
+        key for keys in re.findall(r"\\cite\{(.*?)\}", latex) for key in keys.split(",")
+    }
+
+
+@pytest.mark.parametrize(
+    "flags", [(), ("--language", "de"), ("--tasks", "occugender_implicit")]
+)
+@pytest.mark.parametrize("runs", [["base"], ["base", "tuned"]])
+def test_keys_are_those_that_cite_writes(out, runs, flags, said):
+    paths = [out / name for name in runs]
+    entries = KEY.findall(said("cite", *paths, *flags))
+    assert len(entries) == len(set(entries))
+    text = said("methods", *paths, *flags)
+    assert set(re.findall(r"@([\w-]+)", re.sub(r"&#64;", "", text))) == set(entries)
+    assert cited(said("methods", *paths, *flags, "--format", "latex")) == set(entries)
+
+
+def test_only_what_was_used_is_cited(out):
+    runs = leb.load(out)
+    one = runs[:1]
+    by_task = {
+        task: cited(one.choose(tasks=task).methods().latex()) & set(KNOWN["references"])
+        for task in ("stereoset_de", "occugender_implicit", "gg_bbq_group_terms")
+    }
+    shares = {"wilson-1927", "korn-1998", "franco-2019"}
+    parts = {"sidak-1967"}  # of logs
+    clustered = {"rao-1992", "cameron-2015"}
+    assert by_task["stereoset_de"] - {"carter-2017"} == {*clustered, *shares, *parts}
+    assert {"searle-1992", "clark-1973"} <= by_task["occugender_implicit"]
+    assert not by_task["occugender_implicit"] & {*clustered, "tango-1998"}
+    both = cited(runs.choose(tasks="stereoset_de").methods().latex())
+    assert both - cited(one.choose(tasks="stereoset_de").methods().latex()) == {
+        "holm-1979", "mogstad-2024",
+    }  # fmt: skip
+
+
+def test_numbers_are_those_of_the_record(out):
+    (run, *_) = runs = leb.load(out / "base")
+    text = runs.methods().markdown().replace("\\", "")
+    for name, task in run.tasks.items():
+        (told,) = re.findall(rf"{name} \((version .*?)\)", text)
+        items = f"{task.documents:,} of {task.items:,} items"
+        assert told.startswith(f"version {task.version}; ")
+        assert items in told or f"all {task.documents:,} items" in told
+        assert told.endswith(measurement.documents_hash(task)[:12])
+        for value in task.shown():
+            assert f"{value.name}, {value.summary}"[:60] in text
+    assert f"Harness {run.record.code.lm_eval} " in text
+    assert "no chat template, no system instruction" in text
+    assert "trial run, 160 of" in text
+
+
+def test_what_a_file_does_not_say_is_not_told(tmp_path):
+    runs = leb.load(write(tmp_path / "run.json", run_of(tasks=["stereoset_en"])))
+    text = runs.methods().markdown()
+    assert (
+        "No file says by what the intervals of Multilingual StereoSet (lms, ss, icat)"
+        in text
+    )
+    assert not set(KNOWN["references"]) & set(KEY.findall(runs.cite()))
+
+
+def test_what_is_left_out_is_named(out):
+    runs = leb.load(out / "base").choose(tasks="stereoset_de")
+    text = runs.methods().markdown()
+    (_, left) = text.split("**Left out and not measured.**")
+    assert "left out, not chosen: " in left
+    assert str(out) not in text
+    assert "slds-lmu/stereotypes-multi" in text
+    assert "EuroGEST" not in text.split("**Prompts.**")[0]
+
+
+def test_a_hostile_run_stays_text(tmp_path, said):
+    path = write(tmp_path / "h.json", hostile_run())
+    text = said("methods", path)
+    assert "<script" not in text
+    code = said("methods", path, "--format", "latex")
+    assert r"\input{" not in code
+    assert HOSTILE not in code
+
+
+def test_statistics_and_papers_belong_together():
+    keys = [key for s in KNOWN["statistics"].values() for key in s.get("cites", ())]
+    assert set(keys) == set(KNOWN["references"])
+    for key, fields in KNOWN["references"].items():
+        assert {"author", "title", "year"} <= set(fields)
+        assert {"journal", "publisher"} & set(fields)
+        assert key.endswith(f"-{fields['year']}")
+    code = "".join(path.read_text() for path in (ROOT / "custom_metrics").glob("*.py"))
+    between = {"sidak", "paired", "welch", "holm", "ranks"}  # of several scores or runs
+    for name in set(KNOWN["statistics"]) - between:
+        assert f'"{name}"' in code
+
+
+def test_estimates_name_statistics_that_are_known(out):
+    values = [
+        v
+        for run in leb.load(out)
+        for task in run.tasks.values()
+        for v in task.scores.values()
+    ]
+    assert {name for value in values for name in value.statistics} <= set(
+        KNOWN["statistics"]
+    )
+    for value in values:
+        assert bool(value.statistics) or not (value.interval or value.fixed_interval), (
+            value
+        )
+
+
+def test_formulas_are_read(tmp_path):
+    """By matplotlib, which knows the part of LaTeX that both notebooks and papers set."""
+    from matplotlib.mathtext import MathTextParser
+
+    read = MathTextParser("path").parse
+    for method in KNOWN["statistics"].values():
+        if "formula" in method:
+            read(f"${method['formula']}$")
+    told = [
+        score.formula
+        for b in registry.by_name().values()
+        for score in catalog.headline(b)
+        if score.formula
+    ]
+    assert len(told) > 20
+    for formula in told:
+        maths = re.findall(r"\$.*?\$", formula)
+        assert maths
+        for one in maths:
+            read(one)
+        assert not set("%&#_") & set(re.sub(r"\$.*?\$", "", formula))
+
+
+def test_it_compiles_with_its_bibliography(out, tmp_path, said):
+    if not shutil.which("pdflatex") or not shutil.which("bibtex"):
+        pytest.skip(
+            "no pdflatex or bibtex (apt-get install texlive-latex-extra lmodern)"
+        )
+    said("methods", out, "-o", tmp_path / "methods.tex")
+    said("cite", out, "-o", tmp_path / "runs.bib")
+    (tmp_path / "paper.tex").write_text(r"""\documentclass[a4paper,twocolumn]{article}
+\usepackage[T1]{fontenc}
+\usepackage{lmodern}
+\usepackage[margin=2cm]{geometry}
+\usepackage{url}
+\begin{document}
+\input{methods}
+\bibliographystyle{plain}
+\bibliography{runs}
+\end{document}
+""")
+    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    for command in (latex, ["bibtex", "paper"], latex, latex):
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, encoding="latin-1", check=False
+        )
+        assert done.returncode == 0, done.stdout[-2000:]
+    assert "undefined" not in done.stdout
+    found = re.findall(r"Overfull \\.box \(([\d.]+)pt", done.stdout)
+    assert [points for points in found if float(points) > 2] == []
+
+
+def test_equations_stand_on_their_page():
+    page = (ROOT / "docs" / "intervals.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```math\n(.*?)\n```", page)
+    for method in KNOWN["statistics"].values():
+        assert method.get("formula", shown[0]) in shown
+
+
+def test_older_files_are_asked_by_their_logs(out, tmp_path):
+    """Of a file without names of statistics, its log tells the same."""
+    folder = tmp_path / "older"
+    shutil.copytree(out / "base", folder)
+    (file,) = folder.rglob("results_*.json")
+    content = json.loads(file.read_text())
+    for config in content["configs"].values():
+        for metric in config["metric_list"]:
+            metric.pop("statistics", None)
+    file.write_text(json.dumps(content))
+    older, whole = (
+        leb.load(place).methods().markdown() for place in (folder, out / "base")
+    )
+    assert older == whole
+    for log in folder.rglob("samples_*.jsonl"):
+        log.unlink()
+    assert "No file says by what the intervals" in leb.load(folder).methods().markdown()
