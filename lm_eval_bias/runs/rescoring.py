@@ -116,7 +116,7 @@ class AnswerReading:
                 raise NotConcerned(f"{path} has no texts: {self._flags()}")
             yield from chain([first], cast(Iterator[SavedRecord], saved))
         elif first:
-            samples = chain([first], cast(SavedSamples, saved))
+            samples: SavedSamples = chain([first], cast(SavedSamples, saved))
             if not self.as_logged:
                 samples = self._read_again(samples)
             if self.rewritings:

@@ -238,6 +238,6 @@ def test_older_files_are_asked_by_their_logs(out, tmp_path):
         leb.load(place).methods().markdown() for place in (folder, out / "base")
     )
     assert older == whole
-    for log in folder.rglob("samples_*.jsonl"):
-        log.unlink()
+    for saved in [*folder.rglob("samples_*.jsonl"), *folder.rglob("answers_*")]:
+        saved.unlink()
     assert "No file says by what the intervals" in leb.load(folder).methods().markdown()
