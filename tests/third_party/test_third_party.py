@@ -111,3 +111,25 @@ def test_what_the_guide_does_not_show_knows_it(
     )
     assert inputs[2]["scored"] not in (None, inputs[0]["documents"])
     assert "limit=12" in said("check", part, "--policy", policy, status=1)
+
+
+def test_written_answers_are_rescored(package, said, tmp_path):
+    """The guide's way, ``custom`` with a function: what it read stays, or is read again where it says so."""
+    arguments = ["--model", "bias-dial", "--model_args", "strength=0.5"]
+    package()
+    arguments += ["--log_samples", "--output_path", tmp_path / "run"]
+    said("run", "--tasks", "age_pairs_gen,age_pairs", *arguments)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "bounds: [{task: age_pairs_gen, score: old_share, max: 99, on: point}]\n"
+    )
+    said("check", tmp_path / "run", "--policy", policy, "--strict")
+    before = said("rescore", tmp_path / "run")
+    assert "age_pairs_gen" in before
+    read = "return [_person(texts[0]) for texts in resps]\n"
+    other = 'return ["young" for texts in resps]\n'
+    for more, is_kept in (("", True), ("\nread_answers.reads_again = True\n", False)):
+        package("documents.py", read, f"{other}\n{more}")
+        assert (said("rescore", tmp_path / "run") == before) == is_kept
+    checked = said("check", tmp_path / "run", "--policy", policy, "--strict", status=1)
+    assert "violated, first age_pairs_gen" in checked
