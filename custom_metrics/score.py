@@ -345,6 +345,8 @@ class Score(ScoreSpec):
                 estimate = self.design(records).estimate()
         except Undefined as error:
             return undefined(str(error), len(records))
+        if not isinstance(estimate, Estimate):
+            raise ImpossibleEstimate(f"it is {estimate!r}, which is no Estimate")
         check_estimate(estimate, self.low, max(self.high, self.largest or self.high))
         return estimate
 

@@ -85,6 +85,7 @@ class Aggregation:
 
     Attributes:
         records: Of this rank's documents, until they are estimated.
+        documents: How many the task has.
         directions: Whether more of a metric is better; ``None`` for metrics without a better end.
         functions: By metric, what makes its number of the values of all documents.
     """
@@ -104,6 +105,7 @@ class Aggregation:
         self.records: list[Recorded] = []
         self.directions: dict[str, bool | None] = {}
         self.functions: dict[str, Callable[[Sequence[Any]], Result]] = {}
+        self.documents = math.inf
         self._task = task
         self._scores = scores
         self._entries = entries
@@ -133,7 +135,14 @@ class Aggregation:
                 score.name: self._estimate(score, records) for score in self._scores
             }
             self.records = []
+            self._refuse_none(len(records))
         return self._estimates
+
+    def _refuse_none(self, count: int) -> None:
+        """Say where no main score has a value though all documents were asked."""
+        main = [self._estimates[name] for name in self.directions]
+        if count >= self.documents and all(math.isnan(each.value) for each in main):
+            fault(f"{self._task}: no main score has a value: {main[0].reason}")
 
     def _estimate(self, score: Score, recorded: Sequence[Recorded]) -> Estimate:
         """Estimate a score and tell its entry; undefined if a document has no record, or the score fails on them."""

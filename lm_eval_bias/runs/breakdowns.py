@@ -91,7 +91,7 @@ def _parts_of(
         yield tuple(value if callable(facet) else facet for facet in told), part
 
 
-def _file(
+def by_facets(
     samples: SavedSamples, bys: Sequence[Facets], reading: AnswerReading
 ) -> dict[SavedTask, ByFacets]:
     """Sort a file's records by part, and by what each choice of facets tells; without choices, by every facet."""
@@ -99,9 +99,9 @@ def _file(
     for sample, record in reading.records(samples):
         facets = _facets(sample)
         choices = bys or [(name,) for name in facets]
-        by_facets = parts.setdefault(sample.saved_task, {})
+        of_task = parts.setdefault(sample.saved_task, {})
         for by in choices:
-            records = by_facets.setdefault(by, {})
+            records = of_task.setdefault(by, {})
             for values, part in _parts_of(
                 sample.saved_task.benchmark, facets, record, by
             ):
@@ -178,8 +178,8 @@ def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
     assert task.samples is not None
     computed = []
     samples = sample_logs.first_filter(task.samples)
-    for by_facets in _file(samples, (), AnswerReading(as_logged=True)).values():
-        for by, records in by_facets.items():
+    for of_facets in by_facets(samples, (), AnswerReading(as_logged=True)).values():
+        for by, records in of_facets.items():
             told = {label: task}
             listed = _of_benchmark(task.definition, by, [(label, records)], (), told)
             telling = [breakdown for breakdown in listed if breakdown.values > 1]
@@ -211,7 +211,7 @@ def breakdowns(
         BiasError: Files can't be read or scored, no benchmark has the facets, or no task the scores.
     """
     reading = reading or AnswerReading()
-    take = partial(_file, bys=[by], reading=reading)
+    take = partial(by_facets, bys=[by], reading=reading)
     parts = reading.gather(paths, take, language)
     groups = grouped(
         ((part.definition, len(records[by]) == 1 or part), (part.task, records[by]))

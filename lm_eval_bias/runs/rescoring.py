@@ -183,7 +183,7 @@ def rescore(
         BiasError: As :meth:`AnswerReading.gather`; a file can't be scored.
     """
     reading = reading or AnswerReading()
-    take = partial(_file, reading=reading)
+    take = partial(of_samples, reading=reading)
     return list(reading.gather(paths, take, language).values())
 
 
@@ -222,8 +222,14 @@ def _owner(rewriting: Rewriting) -> str:
     )
 
 
-def _file(samples: SavedSamples, reading: AnswerReading) -> dict[SavedTask, Rescored]:
-    """Score a file's parts, keeping of its documents only the records."""
+def of_samples(
+    samples: SavedSamples, reading: AnswerReading
+) -> dict[SavedTask, Rescored]:
+    """Score a file's parts, keeping of its documents only the records.
+
+    Raises:
+        BiasError: A document or its scores fail.
+    """
     parts: dict[SavedTask, tuple[Facts, list[Record]]] = {}
     for sample, record in reading.records(samples):
         _, records = parts.setdefault(sample.saved_task, (sample.doc, []))
