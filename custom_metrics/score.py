@@ -346,7 +346,7 @@ class Score(ScoreSpec):
         except Undefined as error:
             return undefined(str(error), len(records))
         if not isinstance(estimate, Estimate):
-            raise ImpossibleEstimate(f"it is {estimate!r}, which is no Estimate")
+            raise ImpossibleEstimate(f"it is {estimate!r}, not an Estimate")
         check_estimate(estimate, self.low, max(self.high, self.largest or self.high))
         return estimate
 

@@ -63,7 +63,7 @@ LONGER = {
     ),
     "a number in place of an estimate": (
         "changed(statistic=lambda first: lambda records: 50.0)\n",
-        r"age_pairs: old_share: it is 50.0, which is no Estimate \(of random answers\)",
+        r"age_pairs: old_share: it is 50.0, not an Estimate \(of random answers\)",
     ),
     "another number is compared": (
         "estimated(value=12.0, interval=None)\n",
