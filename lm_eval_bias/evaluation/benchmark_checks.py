@@ -228,6 +228,8 @@ class Examination:
         if writes:
             silent = trial_answers.ChoosingLM(lambda doc: "")
             self._answered(task, "empty answers", silent)
+        elif not task.benchmark.asking(docs[0]).questions:
+            self._without_numbers(task)
         if planting:
             self._planted(task, planting, docs, writes)
         else:
@@ -313,6 +315,16 @@ class Examination:
                 self.values[place].append(value)
                 self.parts[place] += parts
         return values if len(values) == len(task.scores) else {}
+
+    def _without_numbers(self, task: Any) -> None:
+        """Check that main scores have no value where the model gives no numbers."""
+        what = "answers without numbers"
+        values = self._answered(task, what, trial_answers.NumberlessLM())
+        for score in in_table(task.scores, task.benchmark.main):
+            value = values.get(score.name, Value(score.name, math.nan)).value
+            if not math.isnan(value):
+                text = f"it is {value:g} of {what}: record() must keep nan"
+                self.of_score(task.config.task, score.name, text)
 
     def _rescored(self, task: Any, entry: catalog.Entry) -> None:
         """Check that ``rescore`` gives what the harness's aggregation does, and breaks it down by all facets."""

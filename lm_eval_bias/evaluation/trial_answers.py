@@ -53,6 +53,14 @@ class ChoosingLM(ChanceLM):
         return [self._choose(request.doc) for request in requests]
 
 
+class NumberlessLM(ChanceLM):
+    """A model whose log-likelihoods are no numbers, as those of a broken one."""
+
+    def loglikelihood(self, requests: Any) -> list[tuple[float, bool]]:
+        """Give nan for each request."""
+        return [(math.nan, False)] * len(requests)
+
+
 def opposites(task: Any, docs: Sequence[Facts]) -> dict[str, Choose]:
     """Return two ways to choose that are opposite, by name; none where a task's documents have no choices.
 
