@@ -6,29 +6,26 @@ Every mistake is one line that begins with its place: file, task, document or sc
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from lm_eval_bias.core import Facts, catalog, registry
+from lm_eval_bias.core import Facts, catalog
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
-    Benchmark,
     folder_of,
-    harness_tasks,
     options_for,
-    read_card,
 )
-from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
+from lm_eval_bias.core.errors import BiasError, kind_of
 from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import LARGE_SHARE
 from lm_eval_bias.custom_metrics.score import ImpossibleEstimate, Score
 from lm_eval_bias.data.sources import fetch
-from lm_eval_bias.evaluation import suites, trial_answers
+from lm_eval_bias.evaluation import trial_answers
+from lm_eval_bias.evaluation.benchmark_files import BenchmarkFiles
 from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.harness.score_aggregation import in_table
 from lm_eval_bias.models.chance import ChanceLM
@@ -38,147 +35,25 @@ from lm_eval_bias.runs.soundness import is_close
 
 DOCUMENTS = 120  # of a task that are answered
 STRENGTH = 0.4  # of the bias that is planted, either way
-LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-\w+)*")
 _SHARE = 0.25  # of the planted difference that must come back from so few documents
+_LARGE = 0.2  # the share of its range by which a score has to move for that
 
 
-class Examination:
+class Examination(BenchmarkFiles):
     """Findings about one benchmark: its mistakes, and what couldn't be checked."""
 
     def __init__(self, name: str) -> None:
         """Examine the benchmark of that name, with its variants."""
-        family = registry.family(name)
-        if family is None:
-            raise BiasError(
-                f"no benchmark named {name!r}.{did_you_mean(name, registry.by_name())}"
-            )
-        self.family = family
-        self.members = {member.name: member for member in (family, *family.variants)}
-        self.mistakes: dict[str, None] = {}
-        self._of_scores: set[tuple[str, str]] = set()
-        self.notes: list[str] = []
-        self.entries: dict[str, catalog.Entry] = {}
-        self.scores: dict[str, dict[str, Score]] = {}  # by task
-        self.fields: defaultdict[str, dict[str, None]] = defaultdict(
-            dict
-        )  # of documents
-        self.printed: defaultdict[str, dict[str, None]] = defaultdict(dict)  # in papers
-        # of a task's score
-        self.values: defaultdict[tuple[str, str], list[Value]] = defaultdict(list)
-        self.parts: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-        self._read_files()
-        self._read_suites()
+        super().__init__(name)
+        self.attempt("its YAMLs", "", self.read_files)
+        self.attempt(catalog.SUITES_FILE, "", self.read_suites)
         for member in self.members.values():
-            self._read_parts(member)
+            self.attempt(member.name, "", self.read_parts, member)
         for entry in self.entries.values():
             if entry.kind == "task":
-                self._task(entry)
+                self.attempt(str(entry.path), "", self._task, entry)
         for member in self.members.values():
-            self._names(member)
-
-    def add(self, place: str, text: str) -> None:
-        """Note a mistake once."""
-        self.mistakes[f"{place}: {text}"] = None
-
-    def of_score(self, task: str, score: str, text: str) -> None:
-        """Note a mistake of a task's score once, not again for its breakdowns."""
-        if (task, text) not in self._of_scores:
-            self._of_scores.add((task, text))
-            self.add(f"{task}: {score}", text)
-
-    def attempt(
-        self, place: str, what: str, function: Callable[..., Any], *arguments: Any
-    ) -> Any:
-        """Call a function of the benchmark; note a mistake and return ``None`` where it fails."""
-        try:
-            return function(*arguments)
-        except Exception as error:  # other people's code can fail in any way
-            problem = kind_of(error)
-            self.add(place, f"{what} failed ({problem})" if what else problem)
-            return None
-
-    def _read_files(self) -> None:
-        for path in sorted(folder_of(self.family).glob("*.yaml")):
-            try:
-                entry = catalog.entry_of(path)
-            except BiasError as error:
-                self.mistakes[str(error)] = None
-                continue
-            there = catalog.packaged().get(entry.name)
-            if there is not None and there.path != path:
-                where = there.path or "the harness"
-                self.add(str(path), f"there is already a task {entry.name}, in {where}")
-            elif entry.benchmark not in self.members:
-                self.add(
-                    str(path),
-                    f"its benchmark is {entry.benchmark}: it must be one of {', '.join(self.members)}",
-                )
-            else:
-                self.entries[entry.name] = entry
-        for entry in self.entries.values():
-            self._are_known(str(entry.path), "its task", entry.members, self.entries)
-            codes = entry.language.split(", ") if entry.language else ()
-            if not all(map(LANGUAGE_CODE.fullmatch, codes)):
-                text = f"its language is {entry.language!r}: write a code of ISO 639-1, such as en"
-                self.add(str(entry.path), text)
-        if not self.entries and not harness_tasks(self.family):
-            self.add(
-                str(folder_of(self.family)),
-                "there is no task YAML beside the benchmark's module",
-            )
-
-    def _are_known(
-        self, place: str, what: str, names: Iterable[str], known: Iterable[str]
-    ) -> None:
-        for name in names:
-            if name not in known:
-                self.add(
-                    place, f"{what} {name!r} is unknown.{did_you_mean(name, known)}"
-                )
-
-    def _read_suites(self) -> None:
-        """Check the keys of the suites' file."""
-        faults = self.attempt(catalog.SUITES_FILE, "", suites.unknown_keys, self.family)
-        for text in faults or ():
-            self.add(catalog.SUITES_FILE, text)
-
-    def _read_parts(self, member: Benchmark) -> None:
-        """Check the card, and the scores that papers print."""
-        self.attempt(f"{member.name}: its card", "", read_card, member)
-        place = f"{member.name}.presentation.published"
-        rows = self.attempt(place, "", lambda: list(member.presentation.published()))
-        tasks = {*catalog.entries(), *self.entries}
-        for row in rows or ():
-            self._are_known(place, "the task", [row.task], tasks)
-            self.printed[row.task] |= dict.fromkeys(row.cells)
-
-    def _names(self, member: Benchmark) -> None:
-        """Check the names of scores, tasks and fields in a benchmark's tables."""
-        name = member.name
-        unspecific = self.attempt(name, "scores()", member.scores) or ()
-        known = {score.name for score in unspecific}
-        for task, scores in self.scores.items():
-            if self.entries[task].benchmark == name:
-                known |= scores.keys()
-                place = f"{name}.presentation.published: {task}"
-                self._are_known(place, "the score", self.printed[task], scores)
-        if known:
-            for names in (member.main, member.presentation.beside_main):
-                self._are_known(f"{name}.main", "the score", names, known)
-        fields = self.fields[name]
-        for facet, field in member.facets.items():
-            if isinstance(field, str) and fields:
-                what = f"the facet {facet!r} names a field that no document has:"
-                self._are_known(f"{name}.facets", what, [field], fields)
-        tasks = {*self.entries, *harness_tasks(member)}
-        file = catalog.SUITES_FILE
-        listed = dict(catalog.suite_definitions(self.family))
-        for names in listed.pop("primary", {}).values():
-            self._are_known(f"{file}: primary", "the score", names, known)
-        for suite, part in listed.items():
-            self._are_known(
-                f"{file}: {suite}", "the task", part.get("tasks") or (), tasks
-            )
+            self.attempt(member.name, "", self.check_names, member)
 
     def _built(self, entry: catalog.Entry) -> Any:
         """Build a task, and its requests for the first documents; ``None`` where that can't be done."""
@@ -212,7 +87,7 @@ class Examination:
         if task is None:
             return
         self._documents(entry, task)
-        self._parts_in_suites(task)
+        self.check_parts(task)
         docs = [
             task.eval_docs[i] for i in sorted({r.doc_id for r in task.instances or ()})
         ]
@@ -260,26 +135,6 @@ class Examination:
             self.add(
                 path, "all documents ask the same: does doc_to_text name their field?"
             )
-
-    def _parts_in_suites(self, task: Any) -> None:
-        """Check the choice of a task's items in the suites' file of another package."""
-        name = task.config.task
-        definitions = catalog.suite_definitions(self.family)
-        for suite in suites.NAMES:
-            tasks = (definitions.get(suite) or {}).get("tasks") or {}
-            if not tasks.get(name):
-                continue
-            place = f"{catalog.SUITES_FILE}: {suite}: {name}"
-            arguments = (suite, name, tasks[name], task.eval_docs)
-            chosen = self.attempt(place, "choose", suites.items_of_part, *arguments)
-            if chosen is None:
-                continue
-            stated = tasks[name].get("items", len(chosen))
-            if stated != len(chosen):
-                self.add(place, f"items is {stated}, but choose returns {len(chosen)}")
-            if len(set(chosen).intersection(range(len(task.eval_docs)))) < len(chosen):
-                text = "choose returns places twice, or of documents that aren't there"
-                self.add(place, text)
 
     def _answered(self, task: Any, what: str, model: Any) -> dict[str, Value]:
         """Check the scores of a model's answers to a task; return them, or nothing where one fails."""
@@ -332,7 +187,8 @@ class Examination:
             task.process_results(task.eval_docs[place], answers)
         estimates = task.total.estimates()
         logged = list(trial_answers.logged(task, self.given, entry.filter))
-        for as_logged in (True, False):
+        writes = entry.asks == ("generate_until",)
+        for as_logged in (True, False) if writes else (True,):
             reading = rescoring.AnswerReading(as_logged=as_logged)
             (again,) = rescoring.of_samples(iter(logged), reading).values()
             for name in self.scores[entry.name]:
@@ -392,7 +248,7 @@ class Examination:
                 continue
             promised = expected[0][score.name] - expected[1][score.name]
             given = measured[0][score.name] - measured[1][score.name]
-            is_large = abs(promised) > 0.1 * (score.high - score.low)
+            is_large = abs(promised) > _LARGE * (score.high - score.low)
             if is_large and given * promised < _SHARE * promised**2:
                 self.of_score(
                     name,
