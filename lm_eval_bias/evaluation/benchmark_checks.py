@@ -22,7 +22,7 @@ from lm_eval_bias.core.errors import BiasError, kind_of
 from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import LARGE_SHARE
-from lm_eval_bias.custom_metrics.score import ImpossibleEstimate, Score
+from lm_eval_bias.custom_metrics.score import ImpossibleEstimate, Record, Score
 from lm_eval_bias.data.sources import fetch
 from lm_eval_bias.evaluation import trial_answers
 from lm_eval_bias.evaluation.benchmark_files import BenchmarkFiles
@@ -138,38 +138,44 @@ class Examination(BenchmarkFiles):
 
     def _answered(self, task: Any, what: str, model: Any) -> dict[str, Value]:
         """Check the scores of a model's answers to a task; return them, or nothing where one fails."""
-        name = task.config.task
-        place = f"{name}: {what}"
+        place = f"{task.config.task}: {what}"
         self.given = self.attempt(place, "the requests", trial_answers.ask, task, model)
         records = self.attempt(
             place, "record()", trial_answers.records, task, self.given or {}
         )
         values = {}
         for score in task.scores if records else ():
-            place = name, score.name
-            parts: list[float] = []
-            try:
-                for part in map(score.contribution, records):
-                    parts += [] if part is None else [part]
-                value = Value.of(score, score.compute(records))
-                if score.name in task.total.functions and place not in self.values:
-                    for text in trial_answers.doubts(score, records, value):
-                        self.of_score(*place, text)
-            except ImpossibleEstimate as error:
-                self.of_score(*place, f"{error} (of {what})")
-            except Exception as error:  # other people's code can fail in any way
-                text = f"the score of {what} failed ({kind_of(error)})"
-                outside = [
-                    part for part in parts if not score.low <= part <= score.high
-                ]
-                if outside:
-                    text += f": a document adds {outside[0]:g}, outside of its range of {score.low:g} to {score.high:g}"
-                self.of_score(*place, text)
-            else:
+            value = self._scored(task, score, records, what)
+            if value is not None:
                 values[score.name] = value
-                self.values[place].append(value)
-                self.parts[place] += parts
         return values if len(values) == len(task.scores) else {}
+
+    def _scored(
+        self, task: Any, score: Score, records: Sequence[Record], what: str
+    ) -> Value | None:
+        """Compute a score of some records; note what is wrong with it."""
+        place = task.config.task, score.name
+        parts: list[float] = []
+        try:
+            for part in map(score.contribution, records):
+                parts += [] if part is None else [part]
+            value = Value.of(score, score.compute(records))
+            if score.name in task.total.functions and place not in self.values:
+                for text in trial_answers.doubts(score, records, value):
+                    self.of_score(*place, text)
+        except ImpossibleEstimate as error:
+            self.of_score(*place, f"{error} (of {what})")
+            return None
+        except Exception as error:  # other people's code can fail in any way
+            text = f"the score of {what} failed ({kind_of(error)})"
+            outside = [part for part in parts if not score.low <= part <= score.high]
+            if outside:
+                text += f": a document adds {outside[0]:g}, outside of its range of {score.low:g} to {score.high:g}"
+            self.of_score(*place, text)
+            return None
+        self.values[place].append(value)
+        self.parts[place] += parts
+        return value
 
     def _without_numbers(self, task: Any) -> None:
         """Check that main scores have no value where the model gives no numbers."""
@@ -218,8 +224,10 @@ class Examination(BenchmarkFiles):
             task.config.metadata,
             values,
         )
-        nothing = {"value": math.nan, "stderr": math.nan, "interval": None}
-        absent = {name: replace(value, **nothing) for name, value in values.items()}
+        absent = {
+            name: replace(value, value=math.nan, stderr=math.nan, interval=None)
+            for name, value in values.items()
+        }
         for of_task in (shown, replace(shown, scores=absent)):
             for part, make in trial_answers.parts_of_page(of_task).items():
                 self.attempt(f"{entry.name}: presentation.{part}", "", make)
