@@ -335,7 +335,7 @@ class Score(ScoreSpec):
         """Estimate the score from records; ``nan`` with the reason where it is undefined.
 
         Raises:
-            ImpossibleEstimate: It is none that the score can have.
+            ImpossibleEstimate: It is one that the score can't have.
         """
         try:
             if self.statistic is not None:
@@ -345,9 +345,13 @@ class Score(ScoreSpec):
                 estimate = self.design(records).estimate()
         except Undefined as error:
             return undefined(str(error), len(records))
-        if not isinstance(estimate, Estimate):
-            raise ImpossibleEstimate(f"it is {estimate!r}, not an Estimate")
-        check_estimate(estimate, self.low, max(self.high, self.largest or self.high))
+        try:
+            if not isinstance(estimate, Estimate):
+                raise ImpossibleEstimate(f"it is {estimate!r}, not an Estimate")
+            high = max(self.high, self.largest or self.high)
+            check_estimate(estimate, self.low, high)
+        except ImpossibleEstimate as error:
+            raise ImpossibleEstimate(f"{self.name}: {error}") from error
         return estimate
 
     def over(self, view: Callable[[Any], Sequence[Any]], **changes: Any) -> Score:

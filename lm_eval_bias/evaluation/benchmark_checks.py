@@ -164,7 +164,7 @@ class Examination(BenchmarkFiles):
                 for text in trial_answers.doubts(score, records, value):
                     self.of_score(*place, text)
         except ImpossibleEstimate as error:
-            self.of_score(*place, f"{error} (of {what})")
+            self.add(task.config.task, f"{error} (of {what})")
             return None
         except Exception as error:  # other people's code can fail in any way
             text = f"the score of {what} failed ({kind_of(error)})"

@@ -16,6 +16,7 @@ from lm_eval_bias.core.errors import fault, kind_of
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.custom_metrics.score import (
     Estimate,
+    ImpossibleEstimate,
     Record,
     Score,
     finite,
@@ -157,6 +158,8 @@ class Aggregation:
             except Exception as error:
                 # other people's code must not lose the run's answers
                 text = f"the score {score.name} failed ({kind_of(error)})"
+                if isinstance(error, ImpossibleEstimate):
+                    text = str(error)
                 fault(f"{self._task}: {text}")
                 estimate = undefined(text, len(records))
         entry = self._entries[score.name]

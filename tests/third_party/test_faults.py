@@ -161,9 +161,9 @@ def test_a_run_says_which_package_and_code_made_it(run, tmp_path):
     ("change", "says"),
     [
         (scores_with("statistic=lambda r: Estimate(1.2, 0.3, 24, interval=(1.88, 0.636))"),
-         "the score old_share failed (ImpossibleEstimate: it has an interval from 1.88 to 0.636: "),
+         "old_share: it has an interval from 1.88 to 0.636: the lower end comes first"),
         (scores_with("statistic=lambda r: Estimate(123.0, 3.0, 24)"),
-         "the score old_share failed (ImpossibleEstimate: it is 123, outside of its range of 0 to 100)"),
+         "old_share: it is 123, outside of its range of 0 to 100"),
         ("record = AgeStereotypes.record\n"
          "AgeStereotypes.record = lambda s, d, a: {**record(s, d, a), 'old': math.nan}\n",
          "no main score has a value: "),
@@ -176,6 +176,10 @@ def test_a_run_publishes_nothing_that_no_score_can_be(change, says, package, tmp
     assert found.status == 2
     assert f"lm-eval-bias: warning: age_pairs: {says}" in found.err
     assert results_of(tmp_path)["results"]["age_pairs"]["old_share,none"] == "N/A"
+    if says.startswith("old_share"):
+        rescored = command("rescore", str(tmp_path))
+        assert rescored.status == 2
+        assert says in rescored.err
 
 
 def test_a_suite_refuses_a_key_that_nothing_reads(package):
