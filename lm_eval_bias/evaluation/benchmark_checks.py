@@ -37,6 +37,7 @@ DOCUMENTS = 120  # of a task that are answered
 STRENGTH = 0.4  # of the bias that is planted, either way
 _SHARE = 0.25  # of the planted difference that must come back from so few documents
 _LARGE = 0.2  # the share of its range by which a score has to move for that
+_ADVICE = "plant a bias to have it checked (Benchmark.planting)"
 
 
 class Examination(BenchmarkFiles):
@@ -277,44 +278,35 @@ class Examination(BenchmarkFiles):
     def _opposite(self, task: Any, docs: Sequence[Facts]) -> None:
         """Check by opposite answers which way scores point, where no bias is planted."""
         name = task.config.task
-        advice = "plant a bias to have it checked (Benchmark.planting)"
-        sides = (
-            {}
-            if task.benchmark.asking(docs[0]).questions
-            else trial_answers.opposites(task, docs)
-        )
-        found = {
-            side: self._read(
-                task,
-                f"answers that take {side} of all",
-                trial_answers.ChoosingLM(choose),
-            )
-            for side, choose in sides.items()
-        }
+        main = in_table(task.scores, task.benchmark.main)
+        favours = next((score.favours for score in main if score.favours), ())
+        found = {}
+        if not task.benchmark.asking(docs[0]).questions:
+            sides = trial_answers.opposites(task, docs, favours)
+            for side, choose in sides.items():
+                model = trial_answers.ChoosingLM(choose)
+                what = f"answers that take {side!r} of all"
+                found[side] = self._read(task, what, model)
         if not found or not all(found.values()):
-            self.notes.append(
-                f"{name}: which way its scores point wasn't checked: {advice}"
-            )
+            text = f"which way its scores point wasn't checked: {_ADVICE}"
+            self.notes.append(f"{name}: {text}")
             return
-        for score in in_table(task.scores, task.benchmark.main):
-            if score.neutral is None or score.higher_is_better is not None:
-                continue
-            values = {side: of_one[score.name] for side, of_one in found.items()}
-            told = ", ".join(
-                f"{value:g} where all answers take {side}"
-                for side, value in values.items()
-            )
-            named = trial_answers.sides_in(score.favours or (), list(sides))
-            if not named:
-                self.notes.append(
-                    f"{name}: {score.name} is {told}: is this the way it points? {advice}"
-                )
-            elif values[named[0]] < values[named[1]]:
-                self.of_score(
-                    name,
-                    score.name,
-                    f"it is {told}, and its favours say the contrary: turn one of them round",
-                )
+        for score in main:
+            if score.neutral is not None and score.higher_is_better is None:
+                values = {side: of_one[score.name] for side, of_one in found.items()}
+                self._points(name, score, values)
+
+    def _points(self, task: str, score: Score, values: Mapping[str, float]) -> None:
+        """Hold a score's values of opposite answers against its words for either side; note them without any."""
+        sides = (f"{v:g} where all answers take {side!r}" for side, v in values.items())
+        told = ", ".join(sides)
+        named = trial_answers.sides_in(score.favours or (), list(values))
+        if not named:
+            text = f"{score.name} is {told}: is this the way it points? {_ADVICE}"
+            self.notes.append(f"{task}: {text}")
+        elif values[named[0]] < values[named[1]]:
+            text = f"it is {told}, and its favours say the contrary: turn one of them round"
+            self.of_score(task, score.name, text)
 
     def _main_scores(self, task: Any, asked: int) -> None:
         """Check that main scores have values in the scale of their range, and can be compared."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from lm_eval_bias.runs.soundness import is_close
 
 AnswersByDocument = Mapping[int, list[Any]]  # of a task, by document
 Choose = Callable[[Facts], str]
+Naming = Callable[[Facts], Sequence[str]]  # of each choice of a document, a name
 WIDE = 100.0  # a range from which on values within ±1 are a mistake of scale
 
 
@@ -61,21 +63,54 @@ class NumberlessLM(ChanceLM):
         return [(math.nan, False)] * len(requests)
 
 
-def opposites(task: Any, docs: Sequence[Facts]) -> dict[str, Choose]:
+def opposites(
+    task: Any, docs: Sequence[Facts], favours: Sequence[str]
+) -> dict[str, Choose]:
     """Return two ways to choose that are opposite, by name; none where a task's documents have no choices.
 
-    Where all documents have the same choices these are the first two texts, else the first place and the last.
+    Choices are named alike in all documents by their texts, a field with a group for each, a field that is one of them
+    or their places: in the first way that a score's words for either side speak of, else in the first way.
     """
-    choices = [list(map(str.strip, choices_of(task, doc))) for doc in docs]
-    if not choices or min(map(len, choices)) < 2:
-        return {}
-    first, second, *_ = sorted(choices[0])
-    if all(sorted(of_one) == sorted(choices[0]) for of_one in choices):
-        return {repr(first): lambda doc: first, repr(second): lambda doc: second}
-    return {
-        "the first choice": lambda doc: choices_of(task, doc)[0].strip(),
-        "the last choice": lambda doc: choices_of(task, doc)[-1].strip(),
-    }
+    texts = partial(_texts, task)
+    namings: list[Naming] = [texts]
+    for field in docs[0]:
+        namings.append(partial(_listed, field))
+        namings.append(partial(_one_of, texts, field))
+    namings.append(lambda doc: [f"choice {n}" for n in range(1, len(texts(doc)) + 1)])
+    found = {}
+    for naming in namings:
+        names = [naming(doc) for doc in docs]
+        kinds = {tuple(sorted(each)) for each in names}
+        count = len(set(names[0]))
+        if len(kinds) == 1 and count > 1 and all(count == len(texts(d)) for d in docs):
+            sides = sides_in(favours, names[0])
+            if sides or not found:
+                chosen = sides or sorted(names[0])[:2]
+                found = {n: partial(_named, texts, naming, n) for n in chosen}
+            if sides:
+                break
+    return found
+
+
+def _texts(task: Any, doc: Facts) -> list[str]:
+    return list(map(str.strip, choices_of(task, doc)))
+
+
+def _listed(field: str, doc: Facts) -> Sequence[str]:
+    """Return a field that is a list of texts."""
+    names = doc.get(field)
+    is_list = isinstance(names, list) and all(isinstance(n, str) for n in names)
+    return names if names and is_list else [""]
+
+
+def _one_of(texts: Naming, field: str, doc: Facts) -> list[str]:
+    """Tell the choice that a field is from another one."""
+    return [field if text == doc.get(field) else "another" for text in texts(doc)]
+
+
+def _named(texts: Naming, naming: Naming, name: str, doc: Facts) -> str:
+    """Return the choice of a document that has a name."""
+    return texts(doc)[list(naming(doc)).index(name)]
 
 
 def choices_of(task: Any, doc: Facts) -> Sequence[str]:
@@ -89,20 +124,29 @@ def choices_of(task: Any, doc: Facts) -> Sequence[str]:
 def sides_in(favours: Sequence[str], names: Sequence[str]) -> list[str]:
     """Name the choices that a score's words above, and below, its neutral value speak of; none where that isn't clear.
 
+    Words are the same that begin alike.
+
     >>> sides_in(("takes the old for it", "takes the young for it"), ["a young one.", "an old one."])
     ['an old one.', 'a young one.']
+    >>> sides_in(("invites women", "invites men"), ["another", "woman"])
+    ['woman', 'another']
     """
-    words = [set(re.findall(r"\w+", name.casefold())) for name in names]
-    own = [
-        of_one.difference(*words[:i], *words[i + 1 :]) for i, of_one in enumerate(words)
+    words = [_stems(name) for name in names]
+    own = [each.difference(*words[:i], *words[i + 1 :]) for i, each in enumerate(words)]
+    sides = [
+        [name for name, each in zip(names, own, strict=True) if _stems(text) & each]
+        for text in favours
     ]
-    sides = []
-    for text in favours:
-        told = set(re.findall(r"\w+", text.casefold()))
-        sides += [
-            name for name, of_one in zip(names, own, strict=True) if told & of_one
-        ]
-    return sides if len(sides) == len(set(sides)) == 2 else []
+    above, below = sides or ([], [])
+    others = [name for name in names if name not in (*above, *below)]
+    found = [*(above or others[:1]), *(below or others[:1])]
+    is_clear = bool(above or below) and len(found) == 2
+    return found if is_clear and len(set(found)) == 2 else []
+
+
+def _stems(text: str) -> set[str]:
+    """Return how the words of a text begin."""
+    return {word[:3] for word in re.findall(r"\w{3,}", text.casefold())}
 
 
 def ask(task: Any, model: Any) -> AnswersByDocument:
@@ -176,9 +220,20 @@ def parts_of_page(shown: TaskRun) -> dict[str, Callable[[], Any]]:
     on_page = ReportTask(run, shown, shown.task, 0, "0")
     return {
         "sentences": lambda: [
-            list(presentation.sentences(shown, beside)) for beside in (True, False)
+            _lines(presentation.sentences(shown, beside)) for beside in (True, False)
         ],
         "cautions": lambda: list(presentation.cautions(shown)),
         "withheld": lambda: presentation.withheld(shown),
         "figures": lambda: list(presentation.figures([on_page])),
     }
+
+
+def _lines(sentences: Sequence[str]) -> str:
+    """Join sentences.
+
+    Raises:
+        TypeError: They are no list of texts.
+    """
+    if isinstance(sentences, str):
+        raise TypeError("it returns one text: return a list of sentences")
+    return "\n".join(sentences)

@@ -147,6 +147,21 @@ def test_examples(name, tasks, score, example, said, tmp_path):
     assert score in said("compare", *folders)
 
 
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_a_sign_is_checked_by_the_groups_of_the_documents(is_turned, example, said):
+    """Without a planted bias, and where the choices differ from document to document."""
+    folder = example("cv-choice")
+    file = folder / "cv_choice" / "benchmark.py"
+    text = re.sub("    planting = .*\n", "", file.read_text())
+    if is_turned:
+        text = text.replace('doc["woman"]: 1.0', 'doc["woman"]: -1.0')
+        text = text.replace("gap.get(choice, -1.0)", "gap.get(choice, 1.0)")
+    file.write_text(text)
+    printed = said("doctor", "--benchmark", "cv_choice", status=int(is_turned))
+    told = "it is -1 where all answers take 'woman', 1 where all answers take 'another'"
+    assert (f"cv_choice: rate_gap: {told}, and its favours say" in printed) == is_turned
+
+
 def test_what_the_guide_quotes_stands_in_the_examples():
     texts = [
         path.read_text(encoding="utf-8")
