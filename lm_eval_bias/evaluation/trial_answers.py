@@ -77,7 +77,7 @@ def opposites(
         namings.append(partial(_listed, field))
         namings.append(partial(_one_of, texts, field))
     namings.append(lambda doc: [f"choice {n}" for n in range(1, len(texts(doc)) + 1)])
-    found = {}
+    found: dict[str, Choose] = {}
     for naming in namings:
         names = [naming(doc) for doc in docs]
         kinds = {tuple(sorted(each)) for each in names}
