@@ -28,6 +28,7 @@ from lm_eval_bias.custom_metrics.intervals import (
 from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
     Bounds,
+    Contribution,
     Documents,
     Estimate,
     Record,
@@ -420,7 +421,7 @@ def standard_error(
 def clustered_mean(
     name: str,
     *,
-    value: Callable[[Record], float],
+    value: Contribution,
     cluster: Callable[[Record], object],
     low: float,
     high: float,
@@ -432,13 +433,13 @@ def clustered_mean(
     """Make a score: the mean of a value over all items, which are independent between clusters only.
 
     Formula: sum of the items' values / number of items. Undefined: no items, or a value that is no number -> ``nan``
-    with the reason. Denominator: all items. Standard error: jackknife over clusters, Student's t with the effective
-    number of clusters; ``nan`` with fewer than two clusters. A mean from 0 to ``high`` gets Wilson's interval
-    (:meth:`Clusters.estimate`). The score can be compared between runs.
+    with the reason. Denominator: all items that have a value. Standard error: jackknife over clusters, Student's t with
+    the effective number of clusters; ``nan`` with fewer than two clusters. A mean from 0 to ``high`` gets Wilson's
+    interval (:meth:`Clusters.estimate`). The score can be compared between runs.
 
     Args:
         name: Its name in tables and result files.
-        value: An item's value, in the score's unit.
+        value: An item's value, in the score's unit; ``None`` for one that has no part in the score.
         cluster: What the item shares with those that are no independent evidence: a template, a group of people, ...
         low: Smallest possible value.
         high: Largest possible value.
@@ -458,7 +459,13 @@ def clustered_mean(
     """
 
     def design(records: Documents) -> Clusters:
-        values = [float(value(record)) for record in records]
+        parts = list(map(value, records))
+        values = [float(part) for part in parts if part is not None]
+        records = [
+            record
+            for record, part in zip(records, parts, strict=True)
+            if part is not None
+        ]
         require(records, sum(not math.isfinite(number) for number in values))
         return tabulate(
             [cluster(record) for record in records],

@@ -22,10 +22,16 @@ Bounds = tuple[float, float]
 Contribution = Callable[[Any], float | None]
 NOTHING_VARIED = "nothing varied between the groups of items: no standard error"
 ROUNDING = 1e-12  # errors and differences that are smaller, relative to the values, are rounding
+OUTSIDE = 1e-6  # by which a score may leave its range, or its interval
+LARGEST = 1e100  # of whose square, too, one can speak
 
 
 class Undefined(Exception):
     """Raised where a score has no value, or can't be compared; its text says why."""
+
+
+class ImpossibleEstimate(ValueError):
+    """Raised where a score has a value, an error or an interval that none can have; its text says which."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,32 @@ def t_factor(dof: float, level: float = 0.95) -> float:
     return float(
         special.ndtri(tail) if math.isinf(dof) else special.stdtrit(max(dof, 1.0), tail)
     )
+
+
+def check_estimate(estimate: Any, low: float, high: float) -> None:
+    """Refuse an estimate that no score from ``low`` to ``high`` can have.
+
+    >>> check_estimate(Estimate(1.5, 0.1, 9), 0.0, 1.0)
+    Traceback (most recent call last):
+    lm_eval_bias.custom_metrics.score.ImpossibleEstimate: it is 1.5, outside of its range of 0 to 1
+
+    Raises:
+        ImpossibleEstimate: Its value is out of range or infinite, its error below 0, or an interval turned round.
+    """
+    value = estimate.value
+    stderr = estimate.stderr
+    if abs(value) > LARGEST or abs(stderr) > LARGEST or stderr < 0:
+        text = f"it is {value:g} with the error {stderr:g}"
+        raise ImpossibleEstimate(
+            f"{text}: both must be finite, and the error not below 0"
+        )
+    if value < low - OUTSIDE or value > high + OUTSIDE:
+        text = f"it is {value:g}, outside of its range of {low:g} to {high:g}"
+        raise ImpossibleEstimate(text)
+    for ends in filter(None, (estimate.interval, estimate.fixed_interval)):
+        if not ends[0] <= ends[1]:
+            text = f"it has an interval from {ends[0]:g} to {ends[1]:g}: the lower end comes first"
+            raise ImpossibleEstimate(text)
 
 
 def interval_of(
@@ -306,14 +338,27 @@ class Score(ScoreSpec):
     formula: str = ""
 
     def compute(self, records: Documents) -> Estimate:
-        """Estimate the score from records; ``nan`` with the reason where it is undefined."""
+        """Estimate the score from records; ``nan`` with the reason where it is undefined.
+
+        Raises:
+            ImpossibleEstimate: It is one that the score can't have.
+        """
         try:
             if self.statistic is not None:
-                return self.statistic(records)
-            assert self.design is not None
-            return self.design(records).estimate()
+                estimate = self.statistic(records)
+            else:
+                assert self.design is not None
+                estimate = self.design(records).estimate()
         except Undefined as error:
             return undefined(str(error), len(records))
+        try:
+            if not isinstance(estimate, Estimate):
+                raise ImpossibleEstimate(f"it is {estimate!r}, not an Estimate")
+            high = max(self.high, self.largest or self.high)
+            check_estimate(estimate, self.low, high)
+        except ImpossibleEstimate as error:
+            raise ImpossibleEstimate(f"{self.name}: {error}") from error
+        return estimate
 
     def over(self, view: Callable[[Any], Sequence[Any]], **changes: Any) -> Score:
         """Return the same score of what a view makes of the records.

@@ -28,23 +28,29 @@ from lm_eval_bias.core.page_parts import Cell, Column, Part, Table
 from lm_eval_bias.core.planting import BiasPlan
 from lm_eval_bias.core.questions import Cloze, Contrast, NextSentence
 from lm_eval_bias.core.run_data import Published, PublishedCell, Remark
-from lm_eval_bias.custom_metrics.score import Estimate, Score
+from lm_eval_bias.custom_metrics.score import Design, Estimate, Score, Undefined
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.clusters import clustered_mean
+    from lm_eval_bias.custom_metrics.clusters import (
+        clustered_mean,
+        difference_of,
+        differing_in,
+        share_of,
+        tabulate,
+    )
     from lm_eval_bias.custom_metrics.crossed import crossed_mean
 
 __all__ = [
     "Asking", "Benchmark", "BiasError", "Card", "Cell", "Cloze", "Column", "Command", "Condition", "Contrast", "DATA",
-    "Estimate", "HarnessTasks", "NextSentence", "Options", "Part", "BiasPlan", "Presentation", "Published",
+    "Design", "Estimate", "HarnessTasks", "NextSentence", "Options", "Part", "BiasPlan", "Presentation", "Published",
     "PublishedCell", "REQUIRED", "Remark", "Rewriting", "SAMPLES", "SAMPLES_BY_DEFAULT", "SavedFiles", "Score", "Size",
-    "Table", "clustered_mean", "crossed_mean",
+    "Table", "Undefined", "clustered_mean", "crossed_mean", "difference_of", "differing_in", "share_of", "tabulate",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    if name not in ("clustered_mean", "crossed_mean"):
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from lm_eval_bias.custom_metrics import clusters, crossed
 
-    return clusters.clustered_mean if name == "clustered_mean" else crossed.crossed_mean
+    return getattr(crossed if name == "crossed_mean" else clusters, name)

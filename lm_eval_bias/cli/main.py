@@ -48,6 +48,7 @@ _VERBS = {
         "link": "let plain 'lm_eval --tasks occugender' find the tasks",
         "path": "print the task folder, for lm_eval --include_path",
         "doctor": "check the versions, the link and the data",
+        "new": "write a package with a benchmark of one's own",
     },
 }
 _SHARED = {

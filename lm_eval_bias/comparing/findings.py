@@ -456,9 +456,16 @@ def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
         defined = {score.name: score for score in scores}
         known.update(defined)
         chosen = _chosen(pair, defined, choice)
+        bare = [score.name for score in chosen if score.design is None]
+        if bare and not (reason or choice.scores):
+            chosen = [score for score in chosen if score.design]
+            text = f"{join_some(bare)}: without a design no score can be compared item by item"
+            single.append(_not_compared(pair, text))
         findings += _of_pair(pair, chosen, choice, reason)
         if not choice.scores:
-            single += _of_single_sides(pair, {score.name for score in chosen})
+            single += _of_single_sides(
+                pair, {score.name for score in chosen} | set(bare)
+            )
         pair.forget()
     if refused and not (choice.leave_out and findings):
         first = refused[0]
@@ -468,7 +475,8 @@ def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
         )
     check_scores(choice.scores, known)
     if not findings:
-        raise BiasError("no score to compare")
+        reasons = join_some({str(each): None for each in single}, 3)
+        raise BiasError(f"no score to compare{reasons and f' ({reasons})'}")
     return corrected(findings, choice.correction), refused + single
 
 

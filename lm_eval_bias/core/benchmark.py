@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core import Data, Facts
-from lm_eval_bias.core.errors import BiasError, fault, kind_of
+from lm_eval_bias.core.errors import BiasError, did_you_mean, fault, kind_of
 from lm_eval_bias.core.files import parse_yaml
 
 if TYPE_CHECKING:
@@ -370,21 +370,39 @@ def folder_of(benchmark: Benchmark) -> Path:
     return Path(str(sys.modules[type(benchmark).__module__].__file__)).parent
 
 
+def read_card(benchmark: Benchmark) -> Card | None:
+    """Read ``data/card.yaml`` in the benchmark's folder; ``None`` where there is none.
+
+    Raises:
+        BiasError: It can't be read, or has a key that no card has, or lacks one.
+    """
+    file = folder_of(benchmark) / "data" / "card.yaml"
+    if not file.is_file():
+        return None
+    try:
+        content = parse_yaml(file.read_text(encoding="utf-8"), str(file))
+        for key in content:
+            if key not in Card._fields:
+                known = ", ".join(Card._fields)
+                hint = did_you_mean(key, Card._fields)
+                raise BiasError(
+                    f"{file}: the key {key!r} is unknown.{hint} Known: {known}"
+                )
+        return Card(**content)
+    except (OSError, TypeError, UnicodeError) as error:
+        raise BiasError(f"{file}: {kind_of(error)}") from error
+
+
 @cache
 def card_of(benchmark: Benchmark) -> Card | None:
     """Return what readers of a page must know: ``data/card.yaml`` in the benchmark's folder.
 
     ``None`` where nothing was written, and where that can't be read, which is a fault.
     """
-    file = folder_of(benchmark) / "data" / "card.yaml"
-    if not file.is_file():
-        return None
     try:
-        return Card(**parse_yaml(file.read_text(encoding="utf-8"), str(file)))
-    except (BiasError, OSError, TypeError, UnicodeError) as error:
-        fault(
-            f"the benchmark {benchmark.name}: its card in {file} is left out ({kind_of(error)})"
-        )
+        return read_card(benchmark)
+    except BiasError as error:
+        fault(f"the benchmark {benchmark.name}: its card is left out ({error})")
         return None
 
 

@@ -81,7 +81,7 @@ class Entry:
         smallest: The smallest useful ``--limit``; ``None`` where that isn't known.
         repeats: Samples per prompt that its YAML asks for; ``None`` where it says none.
         filter: Name of the filter of its answers; the harness's own, which takes the first, where its YAML has none.
-        filter_steps: The functions that this filter consists of.
+        filter_steps: What this filter consists of: each step's ``function`` with its arguments, functions by name.
         tags: What it can be named by together with other tasks.
     """
 
@@ -99,7 +99,7 @@ class Entry:
     smallest: int | None = None
     repeats: int | None = None
     filter: str = NO_FILTER
-    filter_steps: tuple[str, ...] = ()
+    filter_steps: tuple[Facts, ...] = ()
     tags: tuple[str, ...] = ()
 
     @property
@@ -149,7 +149,7 @@ def _entry(content: Facts, path: Path | None) -> Entry:
         smallest=size.smallest,
         repeats=content.get("repeats"),
         filter=first_filter["name"],
-        filter_steps=tuple(step["function"] for step in first_filter.get("filter", ())),
+        filter_steps=tuple(first_filter.get("filter", ())),
         tags=tuple(content.get("tag", ())),
     )
 

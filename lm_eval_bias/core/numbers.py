@@ -164,7 +164,7 @@ def reads_as(score: ScoreSpec) -> str:
         if score.unit == "proportion"
         else f"{score.chance:.3g}"
     )
-    return f"{score.direction}; chance is {chance}"
+    return "; ".join(filter(None, (score.direction, f"chance is {chance}")))
 
 
 def count(items: int | None) -> str:

@@ -6,172 +6,233 @@ Every mistake is one line that begins with its place: file, task, document or sc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
-from lm_eval_bias.core import Facts, catalog, registry
+from lm_eval_bias.core import Facts, catalog
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
-    Benchmark,
     folder_of,
-    harness_tasks,
     options_for,
 )
-from lm_eval_bias.core.errors import BiasError, did_you_mean, kind_of
-from lm_eval_bias.core.numbers import grouped
+from lm_eval_bias.core.errors import BiasError, kind_of
 from lm_eval_bias.core.planting import BiasPlan, Dial
-from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.custom_metrics.score import Score
+from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.wording import LARGE_SHARE
+from lm_eval_bias.custom_metrics.score import ImpossibleEstimate, Record, Score
 from lm_eval_bias.data.sources import fetch
+from lm_eval_bias.evaluation import trial_answers
+from lm_eval_bias.evaluation.benchmark_files import BenchmarkFiles
 from lm_eval_bias.harness import internals, linking
+from lm_eval_bias.harness.score_aggregation import in_table
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.runs import sample_logs
-from lm_eval_bias.runs.soundness import ROUNDING, is_close
+from lm_eval_bias.runs import breakdowns, rescoring
+from lm_eval_bias.runs.soundness import is_close
 
-AnswersByDocument = dict[int, list[Any]]  # of a task, by document
 DOCUMENTS = 120  # of a task that are answered
 STRENGTH = 0.4  # of the bias that is planted, either way
 _SHARE = 0.25  # of the planted difference that must come back from so few documents
+_LARGE = 0.2  # the share of its range by which a score has to move for that
+_ADVICE = "plant a bias to have it checked (Benchmark.planting)"
 
 
-class Examination:
+class Examination(BenchmarkFiles):
     """Findings about one benchmark: its mistakes, and what couldn't be checked."""
 
     def __init__(self, name: str) -> None:
         """Examine the benchmark of that name, with its variants."""
-        family = registry.family(name)
-        if family is None:
-            raise BiasError(
-                f"no benchmark named {name!r}.{did_you_mean(name, registry.by_name())}"
-            )
-        self.family = family
-        self.members = {member.name: member for member in (family, *family.variants)}
-        self.mistakes: dict[str, None] = {}
-        self._of_scores: set[tuple[str, str]] = set()
-        self.notes: list[str] = []
-        self.entries: dict[str, catalog.Entry] = {}
-        self.scores: dict[str, dict[str, Score]] = {}  # by task
-        self._read_files()
+        super().__init__(name)
+        self.attempt("its YAMLs", "", self.read_files)
+        self.attempt(catalog.SUITES_FILE, "", self.read_suites)
+        for member in self.members.values():
+            self.attempt(member.name, "", self.read_parts, member)
         for entry in self.entries.values():
             if entry.kind == "task":
-                self._task(entry)
+                self.attempt(str(entry.path), "", self._task, entry)
         for member in self.members.values():
-            self._names(member)
+            self.attempt(member.name, "", self.check_names, member)
 
-    def add(self, place: str, text: str) -> None:
-        """Note a mistake once."""
-        self.mistakes[f"{place}: {text}"] = None
-
-    def of_score(self, task: str, score: str, text: str) -> None:
-        """Note a mistake of a task's score once, not again for its breakdowns."""
-        if (task, text) not in self._of_scores:
-            self._of_scores.add((task, text))
-            self.add(f"{task}: {score}", text)
-
-    def attempt(
-        self, place: str, what: str, function: Callable[..., Any], *arguments: Any
-    ) -> Any:
-        """Call a function of the benchmark; note a mistake and return ``None`` where it fails."""
-        try:
-            return function(*arguments)
-        except Exception as error:  # other people's code can fail in any way
-            problem = kind_of(error)
-            self.add(place, f"{what} failed ({problem})" if what else problem)
-            return None
-
-    def _read_files(self) -> None:
-        for path in sorted(folder_of(self.family).glob("*.yaml")):
-            try:
-                entry = catalog.entry_of(path)
-            except BiasError as error:
-                self.mistakes[str(error)] = None
-                continue
-            there = catalog.packaged().get(entry.name)
-            if there is not None and there.path != path:
-                where = there.path or "the harness"
-                self.add(str(path), f"there is already a task {entry.name}, in {where}")
-            elif entry.benchmark not in self.members:
-                self.add(
-                    str(path),
-                    f"its benchmark is {entry.benchmark}: it must be one of {', '.join(self.members)}",
-                )
-            else:
-                self.entries[entry.name] = entry
-        for entry in self.entries.values():
-            self._are_known(str(entry.path), "its task", entry.members, self.entries)
-        if not self.entries:
-            self.add(
-                str(folder_of(self.family)),
-                "there is no task YAML beside the benchmark's module",
-            )
-
-    def _are_known(
-        self, place: str, what: str, names: Iterable[str], known: Iterable[str]
-    ) -> None:
-        for name in names:
-            if name not in known:
-                self.add(
-                    place, f"{what} {name!r} is unknown.{did_you_mean(name, known)}"
-                )
-
-    def _names(self, member: Benchmark) -> None:
-        """Check the names of scores and tasks in a benchmark's tables."""
-        unspecific = self.attempt(member.name, "scores()", member.scores) or ()
-        known = {score.name for score in unspecific}
-        for task, scores in self.scores.items():
-            if self.entries[task].benchmark == member.name:
-                known |= scores.keys()
-        if known:
-            for names in (member.main, member.presentation.beside_main):
-                self._are_known(f"{member.name}.main", "the score", names, known)
-        tasks = {*self.entries, *harness_tasks(member)}
-        file = catalog.SUITES_FILE
-        listed = catalog.suite_definitions(self.family)
-        for names in listed.pop("primary", {}).values():
-            self._are_known(f"{file}: primary", "the score", names, known)
-        for suite, part in listed.items():
-            self._are_known(
-                f"{file}: {suite}", "the task", part.get("tasks", ()), tasks
-            )
-
-    def _task(self, entry: catalog.Entry) -> None:
-        """Check a task as far as it can be built and run."""
-        benchmark = self.members[entry.benchmark]
+    def _built(self, entry: catalog.Entry) -> Any:
+        """Build a task, and its requests for the first documents; ``None`` where that can't be done."""
         name = entry.name
         try:
-            if options_for(benchmark, REQUIRED):
+            if options_for(entry.definition, REQUIRED):
                 raise BiasError("it needs a file of the user's")
             if entry.data:
                 fetch([entry.data])
         except BiasError as error:
             self.notes.append(f"{name}: not run ({error})")
-            return
+            return None
         folders = {str(folder_of(self.family))}.intersection(linking.missing_folders())
         manager = internals.task_manager(sorted(folders))
         loaded = self.attempt(str(entry.path), "", manager.load, [name])
         if loaded is None:
-            return
+            return None
         task = loaded["tasks"][name]
-        docs = task.eval_docs
-        if entry.items not in (None, len(docs)):
-            self.add(
-                str(entry.path),
-                f"n_items is {entry.items}, but there are {len(docs)} documents",
-            )
         self.scores[name] = {score.name: score for score in task.scores}
-        build = partial(task.build_all_requests, rank=0, world_size=1, limit=DOCUMENTS)
-        self.attempt(name, "asking its documents", build)
-        places = {request.doc_id for request in task.instances or ()}
-        if not places or not self._answered(task, "random answers", ChanceLM()):
+        self._ask_for(task, DOCUMENTS)
+        return task
+
+    def _ask_for(self, task: Any, limit: int | None) -> None:
+        """Make a task's requests for its first documents."""
+        build = partial(task.build_all_requests, rank=0, world_size=1, limit=limit)
+        self.attempt(task.config.task, "asking its documents", build)
+
+    def _task(self, entry: catalog.Entry) -> None:
+        """Check a task as far as it can be built and run."""
+        task = self._built(entry)
+        if task is None:
             return
-        self.attempt(name, "rescoring random answers", self._rescored, task)
-        if benchmark.planting:
-            asked = [docs[place] for place in sorted(places)]
-            writes = entry.asks == ("generate_until",)
-            self._planted(task, benchmark.planting, asked, writes)
+        self._documents(entry, task)
+        self.check_parts(task)
+        docs = [
+            task.eval_docs[i] for i in sorted({r.doc_id for r in task.instances or ()})
+        ]
+        values = docs and self._answered(task, "random answers", ChanceLM())
+        if not values:
+            return
+        self.attempt(
+            entry.name, "rescoring random answers", self._rescored, task, entry
+        )
+        self._presented(entry, task, values)
+        planting = task.benchmark.planting
+        writes = entry.asks == ("generate_until",)
+        if writes:
+            silent = trial_answers.ChoosingLM(lambda doc: "")
+            self._answered(task, "empty answers", silent)
+        elif not task.benchmark.asking(docs[0]).questions:
+            self._without_numbers(task)
+        if planting:
+            self._planted(task, planting, docs, writes)
+        else:
+            self._opposite(task, docs)
+        self._main_scores(task, len(docs))
+
+    def _documents(self, entry: catalog.Entry, task: Any) -> None:
+        """Check the documents: how many, their names, fields, choices and prompts."""
+        docs = task.eval_docs
+        path = str(entry.path)
+        if entry.items not in (None, len(docs)):
+            text = f"n_items is {entry.items}, but there are {len(docs)} documents"
+            self.add(path, text)
+        for doc in docs:
+            self.fields[entry.benchmark] |= dict.fromkeys(doc)
+        keys = Counter(map(task.benchmark.key, docs))
+        key, count = keys.most_common(1)[0]
+        if count > 1:
+            text = f"{count} documents are {', '.join(key)}: give each an id of its own (or Benchmark.key)"
+            self.add(entry.name, text)
+        choices = [trial_answers.choices_of(task, doc) for doc in docs[:DOCUMENTS]]
+        alike = sum(len(set(of_one)) < len(of_one) for of_one in choices)
+        if alike > LARGE_SHARE * len(choices):
+            text = f"{alike} of {len(choices)} documents have a choice twice: no answer tells such choices apart"
+            self.add(entry.name, text)
+        different = task.config.metadata["inputs"].get("different_prompts")
+        if different == 1 < len(docs):
+            self.add(
+                path, "all documents ask the same: does doc_to_text name their field?"
+            )
+
+    def _answered(self, task: Any, what: str, model: Any) -> dict[str, Value]:
+        """Check the scores of a model's answers to a task; return them, or nothing where one fails."""
+        place = f"{task.config.task}: {what}"
+        self.given = self.attempt(place, "the requests", trial_answers.ask, task, model)
+        records = self.attempt(
+            place, "record()", trial_answers.records, task, self.given or {}
+        )
+        values = {}
+        for score in task.scores if records else ():
+            value = self._scored(task, score, records, what)
+            if value is not None:
+                values[score.name] = value
+        return values if len(values) == len(task.scores) else {}
+
+    def _scored(
+        self, task: Any, score: Score, records: Sequence[Record], what: str
+    ) -> Value | None:
+        """Compute a score of some records; note what is wrong with it."""
+        place = task.config.task, score.name
+        parts: list[float] = []
+        try:
+            for part in map(score.contribution, records):
+                parts += [] if part is None else [part]
+            value = Value.of(score, score.compute(records))
+            if score.name in task.total.functions and place not in self.values:
+                for text in trial_answers.doubts(score, records, value):
+                    self.of_score(*place, text)
+        except ImpossibleEstimate as error:
+            self.add(task.config.task, f"{error} (of {what})")
+            return None
+        except Exception as error:  # other people's code can fail in any way
+            text = f"the score of {what} failed ({kind_of(error)})"
+            outside = [part for part in parts if not score.low <= part <= score.high]
+            if outside:
+                text += f": a document adds {outside[0]:g}, outside of its range of {score.low:g} to {score.high:g}"
+            self.of_score(*place, text)
+            return None
+        self.values[place].append(value)
+        self.parts[place] += parts
+        return value
+
+    def _without_numbers(self, task: Any) -> None:
+        """Check that main scores have no value where the model gives no numbers."""
+        what = "answers without numbers"
+        values = self._answered(task, what, trial_answers.NumberlessLM())
+        for score in in_table(task.scores, task.benchmark.main):
+            value = values.get(score.name, Value(score.name, math.nan)).value
+            if not math.isnan(value):
+                text = f"it is {value:g} of {what}: record() must keep nan"
+                self.of_score(task.config.task, score.name, text)
+
+    def _rescored(self, task: Any, entry: catalog.Entry) -> None:
+        """Check that ``rescore`` gives what the harness's aggregation does, and breaks it down by all facets."""
+        for place, answers in self.given.items():
+            task.process_results(task.eval_docs[place], answers)
+        estimates = task.total.estimates()
+        logged = list(trial_answers.logged(task, self.given, entry.filter))
+        writes = entry.asks == ("generate_until",)
+        for as_logged in (True, False) if writes else (True,):
+            reading = rescoring.AnswerReading(as_logged=as_logged)
+            records = list(reading.records(iter(logged)))
+            (again,) = rescoring.scored(iter(records), reading).values()
+            for name in self.scores[entry.name]:
+                absent = Value(name, math.nan)
+                value = estimates[name].value
+                rescored = again.scores.get(name, absent).value
+                if not is_close(value, rescored):
+                    text = f"run gives {value:.6g}, rescore {rescored:.6g}"
+                    self.add(f"{entry.name}: {name}", text)
+                    return  # others differ for the same reason
+        for facet, of in task.benchmark.facets.items():
+            if callable(of):
+                breakdowns.by_facets(records, [(facet,)])
+
+    def _presented(
+        self, entry: catalog.Entry, task: Any, values: Mapping[str, Value]
+    ) -> None:
+        """Check that everything people read of a task's scores can be made, with their values and without any."""
+        count = len(self.given)
+        shown = TaskRun(
+            entry.name,
+            task.benchmark,
+            entry.language,
+            "",
+            count,
+            count,
+            task.config.metadata,
+            values,
+        )
+        absent = {
+            name: replace(value, value=math.nan, stderr=math.nan, interval=None)
+            for name, value in values.items()
+        }
+        for of_task in (shown, replace(shown, scores=absent)):
+            for part, make in trial_answers.parts_of_page(of_task).items():
+                self.attempt(f"{entry.name}: presentation.{part}", "", make)
 
     def _planted(
         self,
@@ -186,7 +247,7 @@ class Examination:
         measured = []
         for strength in (STRENGTH, -STRENGTH):
             model = DialLM(strength, noise=0.0)
-            measured.append(self._answered(task, "planted answers", model))
+            measured.append(self._read(task, "planted answers", model))
             dial = Dial(strength, noise=0.0, writes=writes)
             values = self.attempt(
                 name, "planting.expected()", planting.expected, docs, dial
@@ -197,7 +258,7 @@ class Examination:
                 continue
             promised = expected[0][score.name] - expected[1][score.name]
             given = measured[0][score.name] - measured[1][score.name]
-            is_large = abs(promised) > 0.1 * (score.high - score.low)
+            is_large = abs(promised) > _LARGE * (score.high - score.low)
             if is_large and given * promised < _SHARE * promised**2:
                 self.of_score(
                     name,
@@ -205,84 +266,72 @@ class Examination:
                     f"a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}",
                 )
 
-    def _answered(self, task: Any, what: str, model: Any) -> dict[str, float]:
-        """Check the scores of a model's answers to a task; return the values, or nothing where one fails."""
+    def _read(self, task: Any, what: str, model: Any) -> dict[str, float]:
+        """Return the values of answers that say something: not nearly all may count as unanswered."""
+        values = self._answered(task, what, model)
+        found = {name: value.value for name, value in values.items()}
+        share = found.get("unanswered", 0.0)
+        if share > 1 - LARGE_SHARE:
+            text = f"it is {share:.2g} of {what}, which do answer: check how texts are read"
+            self.of_score(task.config.task, "unanswered", text)
+        return found
+
+    def _opposite(self, task: Any, docs: Sequence[Facts]) -> None:
+        """Check by opposite answers which way scores point, where no bias is planted."""
         name = task.config.task
-        place = f"{name}: {what}"
-        answers = self.attempt(place, "the requests", _answers, task, model)
-        records = self.attempt(place, "record()", _records, task, answers or {})
-        values = {}
-        for score in task.scores if records else ():
-            try:
-                for record in records:
-                    score.contribution(record)
-                value = Value.of(score, score.compute(records))
-            except Exception as error:  # other people's code can fail in any way
-                self.of_score(
-                    name, score.name, f"the score of {what} failed ({kind_of(error)})"
-                )
-                continue
-            values[score.name] = value.value
-            highest = max(score.high, score.largest or score.high) + ROUNDING
-            if value.value < score.low - ROUNDING or value.value > highest:
-                self.of_score(
-                    name,
-                    score.name,
-                    f"it is {value.value:g}, "
-                    f"outside of its range of {score.low:g} to {score.high:g} "
-                    f"(of {what})",
-                )
-        return values if len(values) == len(task.scores) else {}
+        main = in_table(task.scores, task.benchmark.main)
+        favours = next((score.favours for score in main if score.favours), ())
+        found = {}
+        if not task.benchmark.asking(docs[0]).questions:
+            sides = trial_answers.opposites(task, docs, favours)
+            for side, choose in sides.items():
+                model = trial_answers.ChoosingLM(choose)
+                what = f"answers that take {side!r} of all"
+                found[side] = self._read(task, what, model)
+        if not found or not all(found.values()):
+            text = f"which way its scores point wasn't checked: {_ADVICE}"
+            self.notes.append(f"{name}: {text}")
+            return
+        for score in main:
+            if score.neutral is not None and score.higher_is_better is None:
+                values = {side: of_one[score.name] for side, of_one in found.items()}
+                self._points(name, score, values)
 
-    def _rescored(self, task: Any) -> None:
-        """Check that the harness's aggregation gives what rescoring the sample log would."""
-        records = []
-        for place, given in _given(task).items():
-            doc = task.eval_docs[place]
-            task.process_results(doc, given)
-            doc, saved = internals.as_logged(doc, given)
-            read = list(map(sample_logs.read_answer, saved))
-            records.append(task.benchmark.record(doc, read))
-        rescored = {
-            score.name: score.compute(records).value
-            for score in task.benchmark.scores(records)
-        }
-        estimates = task.total.estimates()
-        for name in self.scores[task.config.task]:
-            value = estimates[name].value
-            again = rescored.get(name, math.nan)
-            if not is_close(value, again):
-                self.add(
-                    f"{task.config.task}: {name}",
-                    f"run gives {value:.6g}, rescore {again:.6g}",
-                )
-                return  # others differ for the same reason
+    def _points(self, task: str, score: Score, values: Mapping[str, float]) -> None:
+        """Hold a score's values of opposite answers against its words for either side; note them without any."""
+        sides = (f"{v:g} where all answers take {side!r}" for side, v in values.items())
+        told = ", ".join(sides)
+        named = trial_answers.sides_in(score.favours or (), list(values))
+        if not named:
+            text = f"{score.name} is {told}: is this the way it points? {_ADVICE}"
+            self.notes.append(f"{task}: {text}")
+        elif values[named[0]] < values[named[1]]:
+            text = f"it is {told}, and its favours say the contrary: turn one of them round"
+            self.of_score(task, score.name, text)
 
+    def _main_scores(self, task: Any, asked: int) -> None:
+        """Check that main scores have values in the scale of their range, and can be compared."""
+        name = task.config.task
+        main = in_table(task.scores, task.benchmark.main)
+        is_part = asked < len(task.eval_docs)
+        if is_part and not all(self._has_value(name, score) for score in main):
+            enough = self.entries[name].smallest or 0
+            self._ask_for(task, enough if enough > asked else None)
+            self._answered(task, "random answers to more documents", ChanceLM())
+        for score in main:
+            values = self.values[name, score.name]
+            if not self._has_value(name, score):
+                text = f"it is nan of all answers that were tried ({values[-1].note})"
+                self.of_score(name, score.name, text)
+            seen = [value.value for value in values] + self.parts[name, score.name]
+            if trial_answers.is_of_other_scale(score, seen):
+                text = f"its values lie from -1 to 1, its range is {score.low:g} to {score.high:g}: multiply by 100?"
+                self.of_score(name, score.name, text)
+            if score.design is None and not score.derived:
+                text = f"{name}: {score.name} has no design: compare leaves it out"
+                self.notes.append(text)
 
-def _answers(task: Any, model: Any) -> AnswersByDocument:
-    """Answer a task's requests by a model; return the filtered answers by document."""
-    asked_of = []
-    for request in task.instances:
-        request.resps, request.filtered_resps = [], {}
-        asked_of += [(request.request_type, request)] * request.repeats
-    for kind, asked in grouped(asked_of).items():
-        for request, answer in zip(asked, getattr(model, kind)(asked), strict=True):
-            request.resps.append(answer)
-    task.apply_filters()
-    return _given(task)
-
-
-def _given(task: Any) -> AnswersByDocument:
-    """Return the filtered answers to a task's requests by document."""
-    requests = sorted(task.instances, key=attrgetter("doc_id", "idx"))
-    return grouped(
-        (request.doc_id, *request.filtered_resps.values()) for request in requests
-    )
-
-
-def _records(task: Any, answers: AnswersByDocument) -> list[Any]:
-    """Make the records of answered documents."""
-    docs = task.eval_docs
-    return [
-        task.benchmark.record(docs[place], given) for place, given in answers.items()
-    ]
+    def _has_value(self, task: str, score: Score) -> bool:
+        """Tell whether a score had a value of some answers."""
+        values = self.values[task, score.name]
+        return any(not math.isnan(value.value) for value in values)

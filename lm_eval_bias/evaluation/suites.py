@@ -11,7 +11,13 @@ from functools import cache
 from typing import NamedTuple
 
 from lm_eval_bias.core import Data, Facts, catalog, registry
-from lm_eval_bias.core.benchmark import REQUIRED, Documents, Size, options_for
+from lm_eval_bias.core.benchmark import (
+    REQUIRED,
+    Benchmark,
+    Documents,
+    Size,
+    options_for,
+)
 from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean, fault
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.evaluation import preflight
@@ -19,6 +25,7 @@ from lm_eval_bias.evaluation.planned import Planned, split_tasks
 
 OWN = {name: part for name, part in catalog.suites().items() if name != "primary"}
 NAMES = tuple(OWN)
+KEYS = ("purpose", "tasks", "without", "leaves_out")  # of a suite
 PURPOSES = {name: fields["purpose"] for name, fields in OWN.items()}
 # a change of seed, rule or number is a new version: its scores are of other items
 VERSION = 7
@@ -96,6 +103,34 @@ class Suite:
         return facts
 
 
+def items_of_part(
+    suite: str, task: str, fields: Facts, docs: Documents
+) -> list[int] | None:
+    """Return the items that a suites file chooses of a task, by the fields of a :class:`Sampling`.
+
+    Raises:
+        BiasError: None are chosen.
+    """
+    part = SuitePart(Sampling(**fields), None, None)
+    return Suite(suite, "", {task: part}).choose(task, docs)
+
+
+def unknown_keys(benchmark: Benchmark) -> Iterator[str]:
+    """Yield the keys of another package's suites file that nothing reads, a line each."""
+    file = catalog.suite_definitions(benchmark)
+    places = [("", file, (*OWN, "primary"))]
+    for suite in OWN:
+        part = file.get(suite) or {}
+        places.append((f"{suite}: ", part, KEYS))
+        for task, fields in (part.get("tasks") or {}).items():
+            places.append((f"{suite}: {task}: ", fields or {}, Sampling._fields))
+    for place, keys, known in places:
+        for key in keys:
+            if key not in known:
+                hint = did_you_mean(key, known)
+                yield f"{place}the key {key!r} is unknown.{hint} Known: {', '.join(known)}"
+
+
 @cache
 def load(name: str) -> Suite:
     """Load the suite of that name, with ``+NAME`` for every benchmark of another package that belongs to it.
@@ -110,6 +145,9 @@ def load(name: str) -> Suite:
             raise BiasError(
                 f"--suite {name}: {given!r} is unknown.{did_you_mean(given, known)} Known: {', '.join(known)}"
             )
+    for other in more:
+        for text in unknown_keys(registry.by_name()[other]):
+            raise BiasError(f"--suite {name}: {catalog.SUITES_FILE}: {text}")
     files = [
         OWN,
         *(catalog.suite_definitions(registry.by_name()[other]) for other in more),
@@ -123,7 +161,7 @@ def load(name: str) -> Suite:
         without += part.get("without", ())
         if base == "full":
             part = file.get("standard") or {}
-        for task, fields in part.get("tasks", {}).items():
+        for task, fields in (part.get("tasks") or {}).items():
             if task in catalog.entries():
                 chosen[task] = fields and Sampling(**fields)
             else:

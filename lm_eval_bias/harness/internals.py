@@ -17,6 +17,7 @@ import io
 import json
 import logging.handlers
 import os
+import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -106,11 +107,15 @@ def model_class(name: str) -> Any:
     return get_model(name)
 
 
-def filter_of(name: str) -> Any:
-    """Make a filter of answers, by its name in YAMLs."""
+def filter_of(step: Facts) -> Any:
+    """Make a filter of answers from its step in a YAML, in which functions are dotted names."""
     from lm_eval.api.registry import get_filter
 
-    return get_filter(name)()
+    arguments = {key: value for key, value in step.items() if key != "function"}
+    own = arguments.get("filter_fn")
+    if own:
+        arguments["filter_fn"] = pkgutil.resolve_name(own)
+    return get_filter(step["function"])(**arguments)
 
 
 def request_key(kind: str, arguments: Sequence[Any]) -> str:

@@ -16,6 +16,7 @@ from lm_eval_bias.core.errors import fault, kind_of
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.custom_metrics.score import (
     Estimate,
+    ImpossibleEstimate,
     Record,
     Score,
     finite,
@@ -92,6 +93,7 @@ class Aggregation:
 
     Attributes:
         records: Of this rank's documents, until they are estimated.
+        documents: How many the task has.
         directions: Whether more of a metric is better; ``None`` for metrics without a better end.
         functions: By metric, what makes its number of the values of all documents.
     """
@@ -111,6 +113,7 @@ class Aggregation:
         self.records: list[Recorded] = []
         self.directions: dict[str, bool | None] = {}
         self.functions: dict[str, Callable[[Sequence[Any]], Result]] = {}
+        self.documents = math.inf
         self._task = task
         self._scores = scores
         self._entries = entries
@@ -140,7 +143,14 @@ class Aggregation:
                 score.name: self._estimate(score, records) for score in self._scores
             }
             self.records = []
+            self._refuse_none(len(records))
         return self._estimates
+
+    def _refuse_none(self, count: int) -> None:
+        """Say where no main score has a value though all documents were asked."""
+        main = [self._estimates[name] for name in self.directions]
+        if count >= self.documents and all(math.isnan(each.value) for each in main):
+            fault(f"{self._task}: no main score has a value: {main[0].reason}")
 
     def _estimate(self, score: Score, recorded: Sequence[Recorded]) -> Estimate:
         """Estimate a score and tell its entry; undefined if a document has no record, or the score fails on them."""
@@ -155,6 +165,8 @@ class Aggregation:
             except Exception as error:
                 # other people's code must not lose the run's answers
                 text = f"the score {score.name} failed ({kind_of(error)})"
+                if isinstance(error, ImpossibleEstimate):
+                    text = str(error)
                 fault(f"{self._task}: {text}")
                 estimate = undefined(text, len(records))
         entry = self._entries[score.name]

@@ -120,18 +120,40 @@ def _faults_of_scores(scores: Sequence[Score]) -> Iterator[str]:
     names = [score.name for score in scores]
     for score in scores:
         place = score.name or "a score without a name"
-        span = f"{score.low:g} to {score.high:g}"
-        neutral = score.low if score.neutral is None else score.neutral
         if "," in score.name:
             yield f"{place}: its name holds a comma, which the harness's files divide names by"
         if names.count(score.name) > 1:
             yield f"{place}: another score of the task has this name, too"
         if score.unit not in UNITS:
             yield f"{place}: its unit is {score.unit!r}: it must be one of {', '.join(UNITS)}"
-        if not score.low <= score.high:
-            yield f"{place}: its range is {span}"
-        if not score.low <= neutral <= score.high:
-            yield f"{place}: its neutral value {neutral} is outside of its range {span}"
+        for fault_of_range in _faults_of_range(score):
+            yield f"{place}: {fault_of_range}"
+
+
+def _faults_of_range(score: Score) -> Iterator[str]:
+    """Yield what a score's range contradicts."""
+    low, high = score.low, score.high
+    span = f"{low:g} to {high:g}"
+    neutral = low if score.neutral is None else score.neutral
+    if not low <= high:
+        yield f"its range is {span}"
+    stated = {"neutral value": neutral, "chance": score.chance, "floor": score.floor}
+    for name, value in stated.items():
+        if value is not None and not low <= value <= high:
+            yield f"its {name} {value} is outside of its range {span}"
+    if score.unit == "proportion" and (low < 0 or high > 1):
+        yield f"its range is {span}, but a proportion goes from 0 to 1: divide, or take another unit"
+    if score.unit == "percent" and high <= 1:
+        yield f"its range is {span}, but its unit is percent: multiply by 100, or take proportion"
+    if score.name == "unanswered" and (low, high) != (0, 1):
+        yield f"its range is {span}, but unanswered is a share from 0 to 1 (unit proportion)"
+    if score.favours and score.neutral is None:
+        yield "it has favours, but no neutral value that they could be above and below of"
+    if score.higher_is_better is not None and low < neutral < high:
+        yield (
+            f"its higher_is_better is {score.higher_is_better}, but its neutral value {neutral} lies within its "
+            f"range {span}: leave higher_is_better out"
+        )
 
 
 class BiasTask(ConfigurableTask):
@@ -179,7 +201,10 @@ class BiasTask(ConfigurableTask):
         self._places: dict[int, int] = {}
         self._failures: set[str] = set()
         with files.recorded() as read:
-            super().__init__(config=settings, **kwargs)
+            try:
+                super().__init__(config=settings, **kwargs)
+            except IndexError as error:
+                raise BiasError(self._why_first_fails(error)) from error
         metadata = self.config.metadata
         metadata["inputs"] = run_inputs.of_task(
             self.benchmark, config or {}, metadata, read
@@ -198,6 +223,22 @@ class BiasTask(ConfigurableTask):
         metadata["distribution"] = registry.distribution(self.benchmark)
         self._add_metrics()
 
+    def _why_first_fails(self, error: IndexError) -> str:
+        """Say what is wrong with the first document, at which the harness looks when it builds a task."""
+        if not hasattr(self, "_splits"):
+            return f"{self.config.task}: custom_dataset failed ({kind_of(error)})"
+        docs = self.eval_docs
+        if not docs:
+            return f"{self.config.task}: its data set is empty"
+        choices = self.doc_to_choice(docs[0])
+        if "" in choices:
+            return f"{self.config.task}: document 0 has an empty choice"
+        number = self.doc_to_target(docs[0])
+        return (
+            f"{self.config.task}: its YAML's doc_to_target is choice {number} of document 0, "
+            f"which has {len(choices)}: they count from 0"
+        )
+
     def _add_metrics(self) -> None:
         self.config.metric_list = []
         entries = {}
@@ -207,6 +248,7 @@ class BiasTask(ConfigurableTask):
             self.config.metric_list.append(entry)
         table = in_table(self.scores, self.benchmark.main)
         self.total = Aggregation(self.config.task, self.scores, table, entries)
+        self.total.documents = len(self.eval_docs)
         self._table = table
         self._aggregations: Data = self.total.functions
         self._directions: Data = self.total.directions

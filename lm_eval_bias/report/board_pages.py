@@ -71,7 +71,7 @@ def distance(cell: RankedScore) -> float:
 
 def reads(score: Value) -> str:
     """Say what a score's range and target are, and which way it reads."""
-    return f"{score_range(score)}, {target_text(score)}; {reads_as(score)}"
+    return joined(f"{score_range(score)}, {target_text(score)}", reads_as(score))
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def _parts_of(
         yield tuple(value if callable(facet) else facet for facet in told), part
 
 
-def _sorted(
+def by_facets(
     records: Iterable[SavedRecord], bys: Sequence[Facets] = ()
 ) -> dict[SavedTask, ByFacets]:
     """Sort a file's records by part, and by what each choice of facets tells; without choices, by every facet."""
@@ -98,9 +98,9 @@ def _sorted(
     for saved in records:
         facets = _facets(saved)
         choices = bys or [(name,) for name in facets]
-        by_facets = parts.setdefault(saved.saved_task, {})
+        of_task = parts.setdefault(saved.saved_task, {})
         for by in choices:
-            of_by = by_facets.setdefault(by, {})
+            of_by = of_task.setdefault(by, {})
             for values, part in _parts_of(
                 saved.saved_task.benchmark, facets, saved.record, by
             ):
@@ -175,8 +175,8 @@ def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
         BiasError: They can't be read.
     """
     computed = []
-    for by_facets in _sorted(answer_files.of_task(task)).values():
-        for by, records in by_facets.items():
+    for of_facets in by_facets(answer_files.of_task(task)).values():
+        for by, records in of_facets.items():
             told = {label: task}
             listed = _of_benchmark(task.definition, by, [(label, records)], (), told)
             telling = [breakdown for breakdown in listed if breakdown.values > 1]
@@ -210,7 +210,7 @@ def breakdowns(
         BiasError: Files can't be read or scored, no benchmark has the facets, or no task the scores.
     """
     reading = reading or AnswerReading()
-    parts = reading.gather(paths, lambda records: _sorted(records, [by]), language)
+    parts = reading.gather(paths, lambda records: by_facets(records, [by]), language)
     groups = grouped(
         ((part.definition, len(records[by]) == 1 or part), (part.task, records[by]))
         for part, records in parts.items()

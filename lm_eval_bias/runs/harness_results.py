@@ -39,17 +39,17 @@ from lm_eval_bias.core.run_record import (
 from lm_eval_bias.custom_metrics.score import (
     Bounds,
     Estimate,
+    ImpossibleEstimate,
     Record,
     Score,
     ScoreSpec,
+    check_estimate,
     undefined,
 )
 from lm_eval_bias.harness import internals
 from lm_eval_bias.runs import answer_files, remarks
 from lm_eval_bias.runs.results_check import check_metadata, checked
 
-ROUNDING = 1e-6  # by which a score may leave its range
-LARGEST = 1e100  # of whose square, too, one can speak
 # the form of what proves weights
 _PROOFS = {"commit": re.compile("[0-9a-f]{40}"), "files": re.compile("[0-9a-f]{64}")}
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
@@ -77,15 +77,11 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
 
     An error of 0, which other people's benchmarks may write, is no certainty: an interval without width is dropped.
 
-    Raises:
-        ValueError: A number that none can be, an error below 0, or an interval whose ends are none.
     """
     ends = _ends(entry.get("interval"))
     fixed = _ends(entry.get("fixed_interval"))
-    if any(abs(number) > LARGEST for number in (value, stderr)) or stderr < 0:
-        raise ValueError(f"{name} has the value {value} and the error {stderr}")
     dof = entry.get("dof")
-    if stderr == 0 and ends and ends[0] >= ends[1]:
+    if stderr == 0 and ends and ends[0] == ends[1]:
         ends = None
     estimate = Estimate(
         value,
@@ -108,10 +104,7 @@ def _ends(ends: Sequence[float | None] | None) -> Bounds | None:
     if not ends:
         return None
     low, high = ends
-    low, high = -math.inf if low is None else low, math.inf if high is None else high
-    if not low <= high:
-        raise ValueError(f"an interval from {low} to {high}")
-    return low, high
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _number(value: Any) -> float:
@@ -140,19 +133,20 @@ def _scores(results: Facts, config: Facts, definition: Benchmark) -> dict[str, V
         else:
             continue
         scores[name] = value_of(name, value, stderr, entry)
-        _check_range(scores[name], definition)
+        _check(scores[name], definition)
     return scores
 
 
-def _check_range(value: Value, definition: Benchmark) -> None:
-    high = value.high + ROUNDING
+def _check(value: Value, definition: Benchmark) -> None:
+    high = value.high
     if value.value > high:  # answers of some model families may push it above
         known: Sequence[Score] = call_plugin((), definition, definition.scores)
         largest = {score.name: score.largest for score in known}
-        high = (largest.get(value.name) or value.high) + ROUNDING
-    if value.value < value.low - ROUNDING or value.value > high:
-        text = f"{value.value:g}, outside of {value.low:g} to {value.high:g}"
-        raise ValueError(f"{value.name} is {text}")
+        high = largest.get(value.name) or high
+    try:
+        check_estimate(value, value.low, high)
+    except ImpossibleEstimate as error:
+        raise ValueError(f"{value.name}: {error}") from error
 
 
 def _from_answers(benchmark: Benchmark, records: Sequence[Record]) -> dict[str, Value]:

@@ -1,8 +1,8 @@
 """The texts in a sample log, read again by today's rules.
 
 A log holds the texts that a model wrote and what was read from them at the time. Rules change, and a log can be edited;
-the texts are what counts. Filters that read by rule alone say so (``reads_again``); the labels of a classifier stay as
-they are logged.
+the texts are what counts. Filters that read by rule alone say so (``reads_again``), and so do functions of the filter
+``custom``; what others read, such as the labels of a classifier, stays as it is logged.
 """
 
 from __future__ import annotations
@@ -23,9 +23,17 @@ def _filters(task: str, name: str) -> list[Any]:
     from lm_eval_bias.harness import internals, registration
 
     registration.register()
-    filters = [internals.filter_of(step) for step in entry.filter_steps]
-    are_rules = all(getattr(step, "reads_again", False) for step in filters)
-    return filters if are_rules else []
+    filters = []
+    for step in entry.filter_steps:
+        try:
+            made = internals.filter_of(step)
+        except (ImportError, AttributeError):  # a function beside the YAML
+            return []
+        own = getattr(made, "filter_fn", made)  # of the harness's filter "custom"
+        if not getattr(own, "reads_again", False):
+            return []
+        filters.append(made)
+    return filters
 
 
 def read_again(sample: SavedSample) -> SavedSample:

@@ -214,7 +214,7 @@ def rescore(
         BiasError: As :meth:`AnswerReading.gather`; a file can't be scored.
     """
     reading = reading or AnswerReading()
-    take = partial(_scored, reading=reading)
+    take = partial(scored, reading=reading)
     return list(reading.gather(paths, take, language).values())
 
 
@@ -251,10 +251,14 @@ def _owner(rewriting: Rewriting) -> str:
     )
 
 
-def _scored(
+def scored(
     saved: Iterator[SavedRecord], reading: AnswerReading
 ) -> dict[SavedTask, Rescored]:
-    """Score a file's parts."""
+    """Score a file's parts.
+
+    Raises:
+        BiasError: A document or its scores fail.
+    """
     parts = grouped((one.saved_task, one.record) for one in saved)
     rescored = {}
     for part, records in parts.items():

@@ -141,10 +141,10 @@ def test_any_file_is_read_or_refused(place, wrong, tmp_path_factory):
 SCORE = ("configs", "stereoset_en", "metric_list", 0)
 VALUE = ("results", "stereoset_en", "lms,none")
 IMPOSSIBLE = [
-    (VALUE, float("inf"), "lms"), (VALUE, True, "True"), (VALUE, 100.5, "outside of 0 to 100"),
-    (VALUE, -3, "outside of 0 to 100"), (VALUE, "high", "high"),
+    (VALUE, float("inf"), "lms"), (VALUE, True, "True"), (VALUE, 100.5, "outside of its range of 0 to 100"),
+    (VALUE, -3, "outside of its range of 0 to 100"), (VALUE, "high", "high"),
     (("results", "stereoset_en", "lms_stderr,none"), -1.0, "error -1"),
-    ((*SCORE, "interval"), [60.0, 40.0], "60.0 to 40.0"), ((*SCORE, "interval"), [float("nan"), 1], "interval"),
+    ((*SCORE, "interval"), [60.0, 40.0], "60 to 40"), ((*SCORE, "interval"), [float("nan"), 1], "interval"),
     ((*SCORE, "n"), -1, "metric_list/0/n"), ((*SCORE, "n"), True, "metric_list/0/n"),
     ((*SCORE, "dof"), float("inf"), "dof"),
     (("configs", "stereoset_en", "metadata", "suite"), "quick", "metadata/suite"),

@@ -316,3 +316,14 @@ def test_an_end_of_the_range_that_hangs_on_one_cluster_has_no_interval():
         paired(form, replace(form, totals=form.totals[:, [2, 3, 0, 1]])).interval
         is None
     )
+
+
+def test_a_record_without_a_value_has_no_part_in_a_mean():
+    score = clustered_mean(
+        "m", value=lambda r: r["x"], cluster=lambda r: r["c"], low=0.0, high=1.0
+    )
+    records = [{"x": float(i % 3 == 0), "c": i % 5} for i in range(20)]
+    more = [*records, {"x": None, "c": 7}]
+    assert score.compute(more) == score.compute(records)
+    assert score.contribution(more[-1]) is None
+    assert score.compute([{"x": None, "c": 7}]).reason == "no items"

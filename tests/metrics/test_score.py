@@ -100,8 +100,8 @@ def test_an_empty_part_says_why():
         == "no prompts of c"
     )
     assert undefined("nothing", 3).n == 3
-    assert said.compute([*RECORDS, {"v": 7.0, "group": "c"}]) == Estimate(7.0, 0.5, 1)
-    assert said.design([{"v": 7.0, "group": "c"}]) == "1 records"
+    assert said.compute([*RECORDS, {"v": 3.0, "group": "c"}]) == Estimate(3.0, 0.5, 1)
+    assert said.design([{"v": 3.0, "group": "c"}]) == "1 records"
     # a part of what can't be resampled can't either
     assert replace(WHOLE, design=None).within("b", "", {"group": "b"}).design is None
 

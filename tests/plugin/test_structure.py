@@ -293,3 +293,46 @@ def test_one_reader_of_yaml():
                     "safe_load",
                     "load_all",
                 ), name
+
+
+SEARCHED = (
+    "lm_eval_bias",
+    "custom_metrics",
+    "docs",
+    "tests",
+)  # and the files beside them
+WRITTEN = {".py", ".md", ".yaml", ".yml", ".json", ".csv", ".txt"}
+
+
+def texts_outside_of_tasks():
+    """What stands in the files that a new benchmark may have to be added to, by path; not what has been."""
+    paths = [path for folder in SEARCHED for path in (ROOT / folder).rglob("*")]
+    paths += [*ROOT.glob("*.*"), *(ROOT / "results").glob("*.*")]
+    for path in paths:
+        if path.suffix in WRITTEN and path.name != "CHANGELOG.md":
+            text = path.read_text(encoding="utf-8", errors="replace")
+            yield path.relative_to(ROOT).as_posix(), text.casefold()
+
+
+def test_a_new_benchmark_costs_what_contributing_says():
+    """A file that names all benchmarks is a list that a new one has a line in."""
+    named = {
+        benchmark.name: {benchmark.name, benchmark.title.split()[0].casefold()}
+        for benchmark in registry.benchmarks()
+        if (ROOT / "tasks" / benchmark.name / "sources.json").exists()
+    }
+    assert len(named) >= 8
+    lists = {
+        path
+        for path, text in texts_outside_of_tasks()
+        if all(any(word in text for word in words) for words in named.values())
+    }
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    _, section = contributing.split("It costs its own files", 1)
+    table = section[: section.index("\n## ")]
+    said = set(re.findall(r"`([\w./]+/[\w./]+|\w+\.\w+)`", table))
+    assert lists <= said, lists - said
+    missing = {path for path in said if not (ROOT / path).exists()}
+    assert all("NAME" in path for path in missing), missing
+    in_product = {path for path in lists if path.startswith("lm_eval_bias/")}
+    assert in_product == {"lm_eval_bias/suites.yaml"}

@@ -12,6 +12,7 @@ import pytest
 from lm_eval_bias.core import catalog, errors, registry
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import linking, registration
+from lm_eval_bias.runs import logged_texts
 
 
 def forget(*packages: str) -> None:
@@ -32,6 +33,7 @@ def forget(*packages: str) -> None:
         registration.declared,
         suites.load,
         linking.found_by_harness,
+        logged_texts._filters,
     ):
         cached.cache_clear()
 

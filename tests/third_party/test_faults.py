@@ -157,6 +157,42 @@ def test_a_run_says_which_package_and_code_made_it(run, tmp_path):
     assert "the benchmark's code" not in notes["occugender_implicit"]
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (scores_with("statistic=lambda r: Estimate(1.2, 0.3, 24, interval=(1.88, 0.636))"),
+         "old_share: it has an interval from 1.88 to 0.636: the lower end comes first"),
+        (scores_with("statistic=lambda r: Estimate(123.0, 3.0, 24)"),
+         "old_share: it is 123, outside of its range of 0 to 100"),
+        ("record = AgeStereotypes.record\n"
+         "AgeStereotypes.record = lambda s, d, a: {**record(s, d, a), 'old': math.nan}\n",
+         "no main score has a value: "),
+    ],
+)  # fmt: skip
+def test_a_run_publishes_nothing_that_no_score_can_be(change, says, package, tmp_path):
+    package(more=f"{FAIL}from lm_eval_bias.authoring import Estimate\n{change}")
+    arguments = ["--tasks", "age_pairs", "--model", "bias-chance", "--log_samples"]
+    found = command("run", *arguments, "--output_path", str(tmp_path))
+    assert found.status == 2
+    assert f"lm-eval-bias: warning: age_pairs: {says}" in found.err
+    assert results_of(tmp_path)["results"]["age_pairs"]["old_share,none"] == "N/A"
+    if says.startswith("old_share"):
+        rescored = command("rescore", str(tmp_path))
+        assert rescored.status == 2
+        assert says in rescored.err
+
+
+def test_a_suite_refuses_a_key_that_nothing_reads(package):
+    package("_suites_yaml", "quick:\n  tasks:", "quick:\n  taks:")
+    suite = ["--suite", "quick+age_stereotypes", "--model", "bias-chance"]
+    found = command("run", *suite)
+    assert found.status == 2
+    assert (
+        "_suites_yaml: quick: the key 'taks' is unknown. Did you mean tasks?"
+        in found.err
+    )
+
+
 def test_a_suite_says_which_of_its_tasks_is_none(package):
     package("_suites_yaml", "    age_pairs: {", "    age_pair: {")
     found = command(

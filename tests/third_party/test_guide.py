@@ -2,13 +2,14 @@
 
 import json
 import re
+import shutil
 
 import pytest
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics.score import Score
 from tests.support import doc_pages as pages
-from tests.support.commands import command
+from tests.support.commands import command, refused
 from tests.support.packages import forget, install
 from tests.support.places import ROOT
 
@@ -26,32 +27,83 @@ COMMANDS = [
 ]
 
 
-@pytest.fixture
-def built(tmp_path, monkeypatch):
-    """The guide's folder, as if it were installed by its own pyproject.toml."""
+def installed_from(folder, monkeypatch):
+    """Install a package by its own pyproject.toml; its folder is the current one then."""
     tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no TOML reader")
-    for name, text in FILES.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    points = tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"][
-        registry.GROUP
-    ]
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    points = project["entry-points"][registry.GROUP]
+    monkeypatch.chdir(folder)
+    install(monkeypatch, folder, registry.GROUP, points)
+    return points
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch, said):
+    """The guide's folder, written by its first command."""
     monkeypatch.chdir(tmp_path)
-    install(monkeypatch, tmp_path, registry.GROUP, points)
-    yield tmp_path
+    said(*COMMANDS[0])
+    folder = tmp_path / "left-handed"
+    points = installed_from(folder, monkeypatch)
+    yield folder
     monkeypatch.undo()
     forget(*points)
 
 
+@pytest.fixture
+def example(tmp_path, monkeypatch):
+    """Installs a copy of a package of ``docs/examples``."""
+    installed = []
+
+    def make(name):
+        folder = tmp_path / name
+        compiled = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "docs" / "examples" / name, folder, ignore=compiled)
+        installed.extend(installed_from(folder, monkeypatch))
+        return folder
+
+    yield make
+    monkeypatch.undo()
+    forget(*installed)
+
+
+def test_new_writes_what_the_page_shows(built):
+    written = {
+        path.relative_to(built).as_posix(): path.read_text()
+        for path in built.rglob("*.*")
+        if path.is_file() and "dist-info" not in str(path)
+    }
+    assert written == FILES
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("left_handed", "there is already a package or benchmark of this name"),
+        ("json", "there is already a package or benchmark of this name"),
+        ("class", "no name for a package"),
+        ("Left-handed", "no name for a package"),
+    ],
+)
+def test_new_refuses_a_name(name, says, built, tmp_path):
+    assert says in refused(tmp_path, "new", name)
+
+
+def test_new_leaves_a_folder_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "left-handed").mkdir()
+    assert "left-handed: there is already" in refused(tmp_path, "new", "left_handed")
+
+
 def test_guide(built, said):
-    assert len(FILES) == 4
-    output = {" ".join(one): said(*one) for one in COMMANDS}
+    output = {" ".join(one): said(*one) for one in COMMANDS[1:]}
     assert (
         " ".join(one[0] for one in COMMANDS)
-        == "doctor ls run rescore report leaderboard run compare"
+        == "new doctor ls run rescore rescore report leaderboard run compare"
     )
-    assert output["doctor --benchmark left_handed"].startswith("ok ")
+    assert (
+        output["doctor --benchmark left_handed"]
+        == "ok       left_handed: no mistake found; tasks that were run: 1\n"
+    )
     assert "left_share" in output["ls left_handed"]
     assert "left_share" in output["compare out other"]
     (score,) = (
@@ -65,6 +117,63 @@ def test_guide(built, said):
         rf"{score['value']:.1f}.*\[{score['interval'][0]:.1f}, {score['interval'][1]:.1f}\]",
         page,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks", "score"),
+    [
+        ("italian-bbq", "italian_bbq", "diff_bias_amb"),
+        ("cv-choice", "cv_choice,cv_choice_gen", "rate_gap"),
+    ],
+)
+def test_examples(name, tasks, score, example, said, tmp_path):
+    """Doctor finds nothing, a planted bias comes back, and everything people read can be made."""
+    benchmark = tasks.partition(",")[0]
+    example(name)
+    number = tasks.count(",") + 1
+    assert (
+        said("doctor", "--benchmark", benchmark)
+        == f"ok       {benchmark}: no mistake found; tasks that were run: {number}\n"
+    )
+    folders = [tmp_path / sign for sign in ("against", "along")]
+    for folder, strength in zip(folders, (-0.5, 0.5), strict=True):
+        model = ["--model", "bias-dial", "--model_args", f"strength={strength},noise=0"]
+        said("run", "--tasks", tasks, *model, "--log_samples", "--output_path", folder)
+        scored = json.loads(said("rescore", folder, "--json"))
+        assert len(scored) == number
+        for entry in scored:
+            assert entry["scores"][score]["value"] * strength > 0
+    said("report", *folders, "-o", tmp_path / "page.html")
+    assert score in said("compare", *folders)
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_a_sign_is_checked_by_the_groups_of_the_documents(is_turned, example, said):
+    """Without a planted bias, and where the choices differ from document to document."""
+    folder = example("cv-choice")
+    file = folder / "cv_choice" / "benchmark.py"
+    text = re.sub("    planting = .*\n", "", file.read_text())
+    if is_turned:
+        text = text.replace('doc["woman"]: 1.0', 'doc["woman"]: -1.0')
+        text = text.replace("gap.get(choice, -1.0)", "gap.get(choice, 1.0)")
+    file.write_text(text)
+    printed = said("doctor", "--benchmark", "cv_choice", status=int(is_turned))
+    told = "it is -1 where all answers take 'woman', 1 where all answers take 'another'"
+    assert (f"cv_choice: rate_gap: {told}, and its favours say" in printed) == is_turned
+
+
+def test_what_the_guide_quotes_stands_in_the_examples():
+    texts = [
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "docs" / "examples").rglob("*.*")
+        if path.suffix in (".py", ".yaml")
+    ]
+    quoted = re.findall(
+        r"^```(?:python|yaml)\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL
+    )
+    assert len(quoted) == 9
+    for block in quoted:
+        assert any(block in text for text in texts), block
 
 
 def test_every_part_in_the_guide_is_one_of_the_class():

@@ -16,6 +16,119 @@ ROWS = [
 MISTAKES = {name: parts for name, *parts in ROWS}
 
 
+CHANGED = """
+
+import random
+
+real = AgeStereotypes.scores
+record = AgeStereotypes.record
+
+
+def changed(**fields):
+    def scores(self, docs=()):
+        first, *others = real(self, docs)
+        return [dataclasses.replace(first, **{k: of(first) for k, of in fields.items()}), *others]
+    AgeStereotypes.scores = scores
+
+
+def estimated(**fields):
+    def of(first):
+        return lambda records: dataclasses.replace(first.design(records).estimate(), **fields)
+    changed(statistic=of)
+
+
+def turned(self, doc, answers):
+    made = record(self, doc, answers)
+    return {**made, "old": 100.0 - made["old"]}
+
+"""
+# a mistake that takes more code, and the lines that name it
+LONGER = {
+    "turned round, and no bias is planted": (
+        "AgeStereotypes.planting = None\nAgeStereotypes.record = turned\n",
+        "age_pairs: old_share: it is 0 where all answers take 'old one.', 100 where all answers take 'young one.', "
+        "and its favours say the contrary: turn one of them round",
+    ),
+    "an infinite estimate": (
+        "estimated(value=math.inf)\n",
+        r"age_pairs: old_share: it is inf with the error \S+: both must be finite, and the error not below 0 .*",
+    ),
+    "an error below 0": (
+        "estimated(stderr=-3.0)\n",
+        r"age_pairs: old_share: it is \S+ with the error -3: .*",
+    ),
+    "an interval beside the value": (
+        "estimated(interval=(0.0, 1.0))\n",
+        r"age_pairs: old_share: it is \S+, outside of its own interval from 0 to 1",
+    ),
+    "a number in place of an estimate": (
+        "changed(statistic=lambda first: lambda records: 50.0)\n",
+        r"age_pairs: old_share: it is 50.0, not an Estimate \(of random answers\)",
+    ),
+    "another number is compared": (
+        "estimated(value=12.0, interval=None)\n",
+        r"age_pairs: old_share: its statistic gives 12, its design \S+: compare would test another number",
+    ),
+    "the order counts": (
+        "changed(statistic=lambda first: lambda r: first.design(r[:7]).estimate(), design=lambda first: None)\n"
+        "changed(design=lambda first: None, statistic=lambda first: lambda r: __import__('lm_eval_bias.authoring')"
+        ".authoring.Estimate(r[0]['old'] / 2 + r[5]['old'] / 4 + r[2]['old'] / 8, 3.0, 24))\n",
+        r"age_pairs: old_share: it is \S+, and \S+ of the same documents in another order: .*",
+    ),
+    "no JSON in a result": (
+        "AgeStereotypes.provenance = lambda self, docs: {'when': {1}}\n",
+        r"age_pairs: rescoring random answers failed \(its log: its scores: .*not JSON serializable.*",
+    ),
+    "a facet that fails": (
+        "AgeStereotypes.facets = {'text': lambda record: record['texts']}\n",
+        r"age_pairs: rescoring random answers failed \(.*'texts'.*",
+    ),
+    "drawn at random": (
+        "AgeStereotypes.record = lambda s, d, a: {**record(s, d, a), 'old': random.choice((0.0, 100.0))}\n",
+        r"age_pairs: old_share: run gives \S+, rescore \S+",
+    ),
+}
+
+
+def lines_of(found, status):
+    """The lines of one status, without it."""
+    return [
+        text.removeprefix(status).strip()
+        for text in found.out.splitlines()
+        if text.startswith(status)
+    ]
+
+
+def check(found, line):
+    problems = lines_of(found, "problem")
+    assert found.status == 1
+    assert any(re.fullmatch(rf"(.*/)?{line}", text) for text in problems), problems
+    assert len(problems) <= 12, problems
+
+
+@pytest.mark.parametrize("name", LONGER)
+def test_a_longer_mistake_is_one_line(name, package):
+    more, line = LONGER[name]
+    package(more=CHANGED + more)
+    check(command("doctor", "--benchmark", "age_stereotypes"), line)
+
+
+def test_without_a_planting_it_says_what_opposite_answers_give(package):
+    turned = "AgeStereotypes.planting = None\nchanged(favours=lambda first: None)\n"
+    package(more=CHANGED + turned)
+    found = command("doctor", "--benchmark", "age_stereotypes")
+    assert found.status == 0
+    advice = "plant a bias to have it checked (Benchmark.planting)"
+    told = (
+        "100 where all answers take 'old one.', 0 where all answers take 'young one.'"
+    )
+    assert lines_of(found, "note") == [
+        f"age_pairs: old_share is {told}: is this the way it points? {advice}",
+        f"age_pairs_gen: old_share is {told}: is this the way it points? {advice}",
+        f"age_ratings: which way its scores point wasn't checked: {advice}",
+    ]
+
+
 @pytest.mark.parametrize("name", ["", *MISTAKES])
 def test_a_mistake_is_one_line(name, package):
     *edit, line = MISTAKES.get(name, ("",))
@@ -27,11 +140,4 @@ def test_a_mistake_is_one_line(name, package):
             "ok       age_stereotypes: no mistake found; tasks that were run: 3\n",
         )
         return
-    problems = [
-        text.removeprefix("problem  ")
-        for text in found.out.splitlines()
-        if text.startswith("problem")
-    ]
-    assert found.status == 1
-    assert any(re.fullmatch(rf"(.*/)?{line}", text) for text in problems), problems
-    assert len(problems) <= 7, problems
+    check(found, line)

@@ -1,0 +1,1 @@
+"""Which of two applicants a model invites whose CVs differ in a name alone."""

@@ -1,0 +1,1 @@
+"""BBQ's questions about age in Italian, a few made up as an example."""

@@ -1,0 +1,68 @@
+"""``lm-eval-bias new``: a package with a benchmark that runs, to be changed into one's own."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import keyword
+import re
+import string
+from pathlib import Path
+
+from lm_eval_bias.core import registry
+from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import packaged_text, write_together, writing
+
+# by place: the template, and why the file is there
+FILES = {
+    "pyproject.toml": ("pyproject.toml", "an entry point, by which it is found"),
+    "$name/__init__.py": ("__init__.py", "makes the folder a package"),
+    "$name/benchmark.py": ("benchmark.py", "documents, records, scores, planted bias"),
+    "$name/$name.yaml": ("task.yaml", "a task: how documents are asked"),
+    "$name/data/card.yaml": ("card.yaml", "what readers must know of its numbers"),
+}
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command to a parser."""
+    parser.add_argument(
+        "name",
+        metavar="NAME",
+        help="the benchmark's: small letters, digits and underscores, such as left_handed",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the package into a folder of its name, and say what each file is for.
+
+    Raises:
+        BiasError: The name can't be one, is taken, or the folder can't be written.
+    """
+    name = arguments.name
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        raise BiasError(
+            f"{name}: no name for a package: take small letters, digits and underscores"
+        )
+    if name in registry.by_name() or importlib.util.find_spec(name):
+        raise BiasError(f"{name}: there is already a package or benchmark of this name")
+    project = name.replace("_", "-")
+    folder = Path(project)
+    if folder.exists():
+        raise BiasError(f"{project}: there is already a file or folder of this name")
+    class_name = name.title().replace("_", "")
+    gaps = {"name": name, "project": project, "class_name": class_name}
+    contents = {}
+    lines = []
+    for place, (template, reason) in FILES.items():
+        path = folder / string.Template(place).substitute(gaps)
+        text = packaged_text("lm_eval_bias.cli", "new_package", f"{template}.txt")
+        contents[path] = string.Template(text).substitute(gaps).encode()
+        lines.append(f"{path!s:40} {reason}")
+    with writing(project):
+        write_together(contents)
+    print("\n".join(lines))
+    print(
+        f"\nNext, in {project}/: pip install -e . and lm-eval-bias doctor --benchmark {name}"
+    )
+    return 0
