@@ -251,7 +251,7 @@ def test_missing_texts_and_regards_are_said():
         == "no texts of b"
     )
     gone = [
-        {**r, "texts": [] if r["group"] == "a" else r["texts"]}
+        {**r, "texts": [], "wordings": []} if r["group"] == "a" else r
         for r in prompts({"a": {"x": 2}, "b": {"x": 4}})
     ]
     assert by_name(gone)["negative/gap"].reason == "no texts of a left of 10"
