@@ -30,7 +30,7 @@ from lm_eval_bias.harness import internals, linking
 from lm_eval_bias.harness.score_aggregation import in_table
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.runs import breakdowns, rescoring
+from lm_eval_bias.runs import answer_files, breakdowns, rescoring
 from lm_eval_bias.runs.soundness import is_close
 
 DOCUMENTS = 120  # of a task that are answered
@@ -199,6 +199,9 @@ class Examination(BenchmarkFiles):
             reading = rescoring.AnswerReading(as_logged=as_logged)
             records = list(reading.records(iter(logged)))
             (again,) = rescoring.scored(iter(records), reading).values()
+            problem = next(filter(None, map(answer_files.why_not_kept, records)), "")
+            if problem:
+                self.add(f"{entry.name}: record()", problem)
             for name in self.scores[entry.name]:
                 absent = Value(name, math.nan)
                 value = estimates[name].value

@@ -292,7 +292,8 @@ def _ready(folder: Path, log: bool) -> list[Path]:
         try:
             files.append(answer_files.write(file, logs))
         except Exception as error:  # nothing may lose the scores
-            fault(f"the answers are not saved without their texts ({kind_of(error)})")
+            text = f"the answers are not saved without their texts ({kind_of(error)})"
+            logger.warning("%s", text)
     for one in () if log else logs:
         one.unlink()
     _vouch(results)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,7 +28,7 @@ from lm_eval_bias.core.answers import (
     errors_in,
 )
 from lm_eval_bias.core.benchmark import Benchmark, Condition, facets_of
-from lm_eval_bias.core.errors import BiasError, kind_of
+from lm_eval_bias.core.errors import BiasError, kind_of, one_line
 from lm_eval_bias.core.files import check_plain, write_whole
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
@@ -255,12 +256,30 @@ def _tagged(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(_tagged, value))
     if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError("a name in it is no text")
         return {key: _tagged(entry) for key, entry in value.items()}
     return value
 
 
 def _text(value: Any) -> str:
-    return json.dumps(_tagged(value), ensure_ascii=False, default=lambda n: n.item())
+    return json.dumps(_tagged(value), ensure_ascii=False, default=_number)
+
+
+def _number(value: Any) -> Any:
+    """Turn NumPy's numbers into Python's; whatever else JSON lacks is a TypeError."""
+    if not hasattr(value, "item"):
+        raise TypeError(f"JSON has no {type(value).__name__}")
+    return value.item()
+
+
+def why_not_kept(saved: SavedRecord) -> str:
+    """Say why a record can't be kept in a file of answers; empty where it can."""
+    try:
+        _text([saved.key, saved.facets, saved.record])
+    except (TypeError, ValueError) as error:
+        return f"{kind_of(error)}: records are texts, numbers, lists, tuples, and mappings with texts as names"
+    return ""
 
 
 def _without_texts(answer: Any) -> Any:
@@ -311,8 +330,16 @@ def write(results: Path, logs: Iterable[Path]) -> Path:
                 "origin": _origin(saved.definition, log),
                 "provenance": saved.definition.provenance([samples[0].doc]),
             }
+            try:
+                rows = list(map(_row, samples))
+            except TypeError as error:
+                text = (
+                    f"{saved.task}: its answers are in its log alone: {one_line(error)}"
+                )
+                print(f"lm-eval-bias: {text}", file=sys.stderr)
+                continue
             parts.append(facts)
-            tables.append(pyarrow.Table.from_pylist(list(map(_row, samples))))
+            tables.append(pyarrow.Table.from_pylist(rows))
     if not parts:
         raise BiasError(f"{results}: no sample log of a task of this package beside it")
     about = {"format": FORMAT, "lm_eval_bias": __version__, "parts": parts}

@@ -49,6 +49,10 @@ LONGER = {
         "age_pairs: old_share: it is 0 where all answers take 'old one.', 100 where all answers take 'young one.', "
         "and its favours say the contrary: turn one of them round",
     ),
+    "a record that can't be kept": (
+        "AgeStereotypes.record = lambda self, doc, answers: {**record(self, doc, answers), 'seen': {1}}\n",
+        r"age_pairs: record\(\): TypeError: JSON has no set: records are texts, numbers, lists, .*",
+    ),
     "an infinite estimate": (
         "estimated(value=math.inf)\n",
         r"age_pairs: old_share: it is inf with the error \S+: both must be finite, and the error not below 0 .*",
