@@ -86,7 +86,7 @@ class Aggregation:
 
     Attributes:
         records: Of this rank's documents, until they are estimated.
-        documents: How many the task has.
+        documents: How many the task has, of which main scores must have a value; infinite where they needn't.
         directions: Whether more of a metric is better; ``None`` for metrics without a better end.
         functions: By metric, what makes its number of the values of all documents.
     """
@@ -140,7 +140,7 @@ class Aggregation:
         return self._estimates
 
     def _refuse_none(self, count: int) -> None:
-        """Say where no main score has a value though all documents were asked."""
+        """Note a fault where no main score has a value though all documents were asked."""
         main = [self._estimates[name] for name in self.directions]
         if count >= self.documents and all(math.isnan(each.value) for each in main):
             fault(f"{self._task}: no main score has a value: {main[0].reason}")
