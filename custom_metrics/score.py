@@ -30,7 +30,7 @@ class Undefined(Exception):
     """Raised where a score has no value, or can't be compared; its text says why."""
 
 
-class ImpossibleEstimate(ValueError):
+class ImpossibleEstimate(Undefined):
     """Raised where a score has a value, an error or an interval that none can have; its text says which."""
 
 
@@ -338,19 +338,23 @@ class Score(ScoreSpec):
     formula: str = ""
 
     def compute(self, records: Documents) -> Estimate:
-        """Estimate the score from records; ``nan`` with the reason where it is undefined.
-
-        Raises:
-            ImpossibleEstimate: It is one that the score can't have.
-        """
+        """Estimate the score from records; ``nan`` with the reason where it is undefined."""
         try:
-            if self.statistic is not None:
-                estimate = self.statistic(records)
-            else:
-                assert self.design is not None
-                estimate = self.design(records).estimate()
+            return self.estimated(records)
         except Undefined as error:
             return undefined(str(error), len(records))
+
+    def estimated(self, records: Documents) -> Estimate:
+        """Estimate the score from records.
+
+        Raises:
+            Undefined: It has no value; an ImpossibleEstimate where it has one that it can't have.
+        """
+        if self.statistic is not None:
+            estimate = self.statistic(records)
+        else:
+            assert self.design is not None
+            estimate = self.design(records).estimate()
         try:
             if not isinstance(estimate, Estimate):
                 raise ImpossibleEstimate(f"it is {estimate!r}, not an Estimate")

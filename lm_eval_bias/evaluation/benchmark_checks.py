@@ -160,7 +160,7 @@ class Examination(BenchmarkFiles):
         try:
             for part in map(score.contribution, records):
                 parts += [] if part is None else [part]
-            value = Value.of(score, score.compute(records))
+            value = Value.of(score, trial_answers.estimated(score, records))
             if score.name in task.total.functions and place not in self.values:
                 for text in trial_answers.doubts(score, records, value):
                     self.of_score(*place, text)

@@ -17,9 +17,12 @@ from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import (
     OUTSIDE,
+    Estimate,
+    ImpossibleEstimate,
     Record,
     Score,
     Undefined,
+    undefined,
 )
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
@@ -187,6 +190,20 @@ def logged(
         _, written = internals.as_logged(doc, texts[place])
         read = list(map(sample_logs.read_answer, saved))
         yield SavedSample(part, doc, read, {"doc_id": place, "resps": written})
+
+
+def estimated(score: Score, made: Sequence[Record]) -> Estimate:
+    """Estimate a score, nan where it is undefined.
+
+    Raises:
+        ImpossibleEstimate: It has a value that it can't have.
+    """
+    try:
+        return score.estimated(made)
+    except ImpossibleEstimate:
+        raise
+    except Undefined as error:
+        return undefined(str(error), len(made))
 
 
 def doubts(score: Score, made: Sequence[Record], estimate: Value) -> Iterator[str]:

@@ -19,6 +19,7 @@ from lm_eval_bias.custom_metrics.score import (
     ImpossibleEstimate,
     Record,
     Score,
+    Undefined,
     finite,
     undefined,
 )
@@ -93,7 +94,8 @@ class Aggregation:
 
     Attributes:
         records: Of this rank's documents, until they are estimated.
-        documents: How many the task has.
+        documents: How many the task has, where its benchmark is another package's: then a main score without a value,
+            or with one that it can't have, is a fault. Of ours it is the model's: 0.
         directions: Whether more of a metric is better; ``None`` for metrics without a better end.
         functions: By metric, what makes its number of the values of all documents.
     """
@@ -113,7 +115,7 @@ class Aggregation:
         self.records: list[Recorded] = []
         self.directions: dict[str, bool | None] = {}
         self.functions: dict[str, Callable[[Sequence[Any]], Result]] = {}
-        self.documents = math.inf
+        self.documents = 0
         self._task = task
         self._scores = scores
         self._entries = entries
@@ -147,9 +149,9 @@ class Aggregation:
         return self._estimates
 
     def _refuse_none(self, count: int) -> None:
-        """Say where no main score has a value though all documents were asked."""
+        """Note a fault where no main score has a value though all documents were asked."""
         main = [self._estimates[name] for name in self.directions]
-        if count >= self.documents and all(math.isnan(each.value) for each in main):
+        if count >= self.documents > 0 and all(math.isnan(each.value) for each in main):
             fault(f"{self._task}: no main score has a value: {main[0].reason}")
 
     def _estimate(self, score: Score, recorded: Sequence[Recorded]) -> Estimate:
@@ -161,12 +163,14 @@ class Aggregation:
             estimate = undefined(f"{failed[0]}{more}", len(records))
         else:
             try:
-                estimate = score.compute(records)
+                estimate = score.estimated(records)
+            except Undefined as error:
+                estimate = undefined(str(error), len(records))
+                if self.documents and isinstance(error, ImpossibleEstimate):
+                    fault(f"{self._task}: {error}")
             except Exception as error:
                 # other people's code must not lose the run's answers
                 text = f"the score {score.name} failed ({kind_of(error)})"
-                if isinstance(error, ImpossibleEstimate):
-                    text = str(error)
                 fault(f"{self._task}: {text}")
                 estimate = undefined(text, len(records))
         entry = self._entries[score.name]

@@ -248,7 +248,8 @@ class BiasTask(ConfigurableTask):
             self.config.metric_list.append(entry)
         table = in_table(self.scores, self.benchmark.main)
         self.total = Aggregation(self.config.task, self.scores, table, entries)
-        self.total.documents = len(self.eval_docs)
+        if not registry.is_own(self.benchmark):
+            self.total.documents = len(self.eval_docs)
         self._table = table
         self._aggregations: Data = self.total.functions
         self._directions: Data = self.total.directions
