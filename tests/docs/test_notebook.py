@@ -3,11 +3,10 @@
 import ast
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
 
+from tests.support.papers import compile_paper
 from tests.support.places import ROOT
 
 NOTEBOOK = json.loads((ROOT / "docs" / "from_run_to_paper.ipynb").read_text("utf-8"))
@@ -78,16 +77,4 @@ def test_what_it_writes_is_a_paper(ran):
     assert names["figures"]
     for name in names["figures"]:
         assert (folder / "figures" / name).is_file()
-    if not shutil.which("pdflatex") or not shutil.which("bibtex"):
-        pytest.skip(
-            "no pdflatex or bibtex (apt-get install texlive-latex-extra lmodern)"
-        )
-    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    for command in (latex, ["bibtex", "paper"], latex, latex):
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, encoding="latin-1", check=False
-        )
-        assert done.returncode == 0, done.stdout[-2000:]
-    assert "undefined" not in done.stdout
-    found = re.findall(r"Overfull \\.box \(([\d.]+)pt", done.stdout)
-    assert [points for points in found if float(points) > 2] == []
+    compile_paper(folder)

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 
 import pytest
 
@@ -15,6 +14,7 @@ from lm_eval_bias.runs import measurement
 from tests.support import stand_ins
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.made_runs import HOSTILE, hostile_run, run_of, write
+from tests.support.papers import compile_paper
 from tests.support.places import ROOT
 
 KEY = re.compile(r"^@\w+\{([\w-]+),$", re.MULTILINE)
@@ -189,10 +189,6 @@ def test_formulas_are_read(tmp_path):
 
 
 def test_it_compiles_with_its_bibliography(out, tmp_path, said):
-    if not shutil.which("pdflatex") or not shutil.which("bibtex"):
-        pytest.skip(
-            "no pdflatex or bibtex (apt-get install texlive-latex-extra lmodern)"
-        )
     said("methods", out, "-o", tmp_path / "methods.tex")
     said("cite", out, "-o", tmp_path / "runs.bib")
     (tmp_path / "paper.tex").write_text(r"""\documentclass[a4paper,twocolumn]{article}
@@ -206,15 +202,7 @@ def test_it_compiles_with_its_bibliography(out, tmp_path, said):
 \bibliography{runs}
 \end{document}
 """)
-    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    for command in (latex, ["bibtex", "paper"], latex, latex):
-        done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, encoding="latin-1", check=False
-        )
-        assert done.returncode == 0, done.stdout[-2000:]
-    assert "undefined" not in done.stdout
-    found = re.findall(r"Overfull \\.box \(([\d.]+)pt", done.stdout)
-    assert [points for points in found if float(points) > 2] == []
+    compile_paper(tmp_path)
 
 
 def test_equations_stand_on_their_page():
