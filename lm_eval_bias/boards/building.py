@@ -33,7 +33,7 @@ from lm_eval_bias.custom_metrics.score import (
     stderr_of,
     undefined,
 )
-from lm_eval_bias.runs import measurement, remarks
+from lm_eval_bias.runs import answer_files, measurement, remarks
 from lm_eval_bias.runs.soundness import ROUNDING
 
 RUN = "run"
@@ -246,11 +246,12 @@ def _designs(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Des
         with suppress(BiasError):
             records = list(side.records.values())
     names = {column.name for column in columns}
-    designs = {}
-    for score in task.definition.scores(records):
-        if score.name in names and score.design is not None:
-            with suppress(Undefined):
-                designs[score.name] = score.design(records)
+    designs: dict[str, Design] = {}
+    with suppress(BiasError), answer_files.scored(task):
+        for score in task.definition.scores(records):
+            if score.name in names and score.design is not None:
+                with suppress(Undefined):
+                    designs[score.name] = score.design(records)
     return designs
 
 

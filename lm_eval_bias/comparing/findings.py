@@ -34,6 +34,7 @@ from lm_eval_bias.custom_metrics.score import (
     joined,
     t_factor,
 )
+from lm_eval_bias.runs import answer_files
 
 BETTER, WORSE, NOT_SHOWN = "better", "worse", "not shown"
 
@@ -452,7 +453,8 @@ def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
                 break
             continue
         known_by = (pair.base.known or pair.other.known) if reason else pair.records[0]
-        scores = pair.base.task.definition.scores(known_by)
+        with answer_files.scored(pair.base.task):
+            scores = pair.base.task.definition.scores(known_by)
         defined = {score.name: score for score in scores}
         known.update(defined)
         chosen = _chosen(pair, defined, choice)
@@ -461,7 +463,8 @@ def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
             chosen = [score for score in chosen if score.design]
             text = f"{join_some(bare)}: without a design no score can be compared item by item"
             single.append(_not_compared(pair, text))
-        findings += _of_pair(pair, chosen, choice, reason)
+        with answer_files.scored(pair.base.task), answer_files.scored(pair.other.task):
+            findings += _of_pair(pair, chosen, choice, reason)
         if not choice.scores:
             single += _of_single_sides(
                 pair, {score.name for score in chosen} | set(bare)

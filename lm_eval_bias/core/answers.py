@@ -264,9 +264,21 @@ DAMAGE = (
 def errors_in(part: SavedTask, at: str) -> Iterator[None]:
     """Prefix errors with the file and the place they come from."""
     try:
-        yield
+        with damage_in(part, at):
+            yield
+    except OtherVersion:
+        raise
     except BiasError as error:
         raise BiasError(f"{part.path}: {error}") from error
+
+
+@contextlib.contextmanager
+def damage_in(part: SavedTask, at: str) -> Iterator[None]:
+    """Turn what reading damaged answers raises into one line with the file and the place."""
+    try:
+        yield
+    except BiasError:
+        raise
     except DAMAGE as error:
         problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
         raise OtherVersion(

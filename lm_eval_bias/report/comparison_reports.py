@@ -265,11 +265,11 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
     goal = difference(wanted, unit, "")
     times = finding.growth(wanted)
     told = f"{times:.2g} times the {finding.definition.clusters} for {goal}"
-    if finding.difference.clusters:
+    if finding.difference.clusters and math.isfinite(times):
         told += f", {_two_digits(times * finding.difference.clusters)}"
     if times <= 1:
         told = f"enough for {goal}"
-    elif math.isinf(times):
+    elif not math.isfinite(times):
         told = f"no number of {finding.definition.clusters} for {goal}"
     return [*first, *found, f"{told}; {_available(finding)}"]
 

@@ -7,6 +7,7 @@ prompts, which are their authors', and many times as fast as from a log.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import sys
@@ -25,6 +26,7 @@ from lm_eval_bias.core.answers import (
     SavedRecord,
     SavedSample,
     SavedTask,
+    damage_in,
     errors_in,
 )
 from lm_eval_bias.core.benchmark import Benchmark, Condition, facets_of
@@ -91,6 +93,14 @@ def conditions_of(benchmark: Benchmark) -> list[Condition]:
     """List the conditions that a benchmark's tasks can be compared by."""
     extensions = benchmark.family.extensions
     return [added for added in extensions if isinstance(added, Condition)]
+
+
+@contextlib.contextmanager
+def scored(task: TaskRun) -> Iterator[None]:
+    """Raise a BiasError where a task's records can't be scored: whoever wrote the file can have written anything."""
+    path = task.answers or task.samples or Path(task.record.file or task.task)
+    with damage_in(SavedTask(path, task.task, "", task.definition), "its answers"):
+        yield
 
 
 def of_task(task: TaskRun) -> Iterator[SavedRecord]:

@@ -7,7 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.answers import NotConcerned, SavedRecord, SavedTask
+from lm_eval_bias.core.answers import (
+    NotConcerned,
+    SavedRecord,
+    SavedTask,
+    damage_in,
+)
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark, Split
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import grouped
@@ -101,10 +106,11 @@ def by_facets(
         of_task = parts.setdefault(saved.saved_task, {})
         for by in choices:
             of_by = of_task.setdefault(by, {})
-            for values, part in _parts_of(
-                saved.saved_task.benchmark, facets, saved.record, by
-            ):
-                of_by.setdefault(values, []).append(part)
+            with damage_in(saved.saved_task, f"document {saved.number}"):
+                for values, part in _parts_of(
+                    saved.saved_task.benchmark, facets, saved.record, by
+                ):
+                    of_by.setdefault(values, []).append(part)
     return parts
 
 
@@ -178,7 +184,9 @@ def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
     for of_facets in by_facets(answer_files.of_task(task)).values():
         for by, records in of_facets.items():
             told = {label: task}
-            listed = _of_benchmark(task.definition, by, [(label, records)], (), told)
+            of_by = [(label, records)]
+            with answer_files.scored(task):
+                listed = _of_benchmark(task.definition, by, of_by, (), told)
             telling = [breakdown for breakdown in listed if breakdown.values > 1]
             if telling:
                 computed.append(telling)
@@ -223,8 +231,10 @@ def breakdowns(
         if part.path in found and part.task in found[part.path].tasks
     }
     computed = []
+    saved = {part.definition: part for part in parts}
     for (benchmark, _), tasks in groups.items():
-        computed += _of_benchmark(benchmark, by, tasks, names, runs)
+        with damage_in(saved[benchmark], "its scores"):
+            computed += _of_benchmark(benchmark, by, tasks, names, runs)
     check_scores(names, {breakdown.score.name for breakdown in computed})
     # what compares the values of a facet has no value of one
     with_values = [breakdown for breakdown in computed if breakdown.values]

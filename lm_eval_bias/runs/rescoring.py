@@ -233,7 +233,8 @@ def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value],
     if task.samples:  # whose texts can be read again
         saved = reading.records(sample_logs.first_filter(task.samples))
     records = [one.record for one in saved]
-    values = values_of(task.definition.scores(records), records)
+    with answer_files.scored(task):
+        values = values_of(task.definition.scores(records), records)
     return values, reading.otherwise.total()
 
 

@@ -132,7 +132,7 @@ def mixed(text: str, sentence: str) -> str:
     """Return a text with the words of its sentence in another order, the same wherever it is asked for.
 
     >>> mixed("“I like tea,” he said", "I like tea")
-    '“tea I like,” he said'
+    '“tea like I,” he said'
     """
     words = (sentence.rstrip(".!?…") or text).split()
     order = sorted(range(len(words)), key=lambda place: uniform(text, place))

@@ -61,15 +61,15 @@ def occupations(result: ReportTask) -> list[Occupation]:
     """
     if result.records is None:
         raise BiasError("there are no saved answers (run with --log_samples)")
+    pairs = []
     try:
-        records = [saved.record for saved in result.records()]
+        for saved in result.records():
+            record = saved.record
+            if math.isfinite(record["F"]) and math.isfinite(record["share"]):
+                occupation = record["item"], float(record["share"])
+                pairs.append((occupation, 100 * float(record["F"])))
     except DAMAGE as error:
         raise BiasError(f"its answers are damaged ({error})") from error
-    pairs = []
-    for record in records:
-        if math.isfinite(record["F"]) and math.isfinite(record["share"]):
-            occupation = record["item"], float(record["share"])
-            pairs.append((occupation, 100 * float(record["F"])))
     items = [
         Occupation(name, real, statistics.fmean(values))
         for (name, real), values in grouped(pairs).items()

@@ -59,7 +59,7 @@ def test_rescore_gives_exactly_the_runs_numbers_whatever_the_order_of_documents(
     assert_rescored_equals(
         rescored(capsys, run_folder), numbers(results_of(run_folder))
     )
-    for path in run_folder.rglob("samples_*.jsonl"):
+    for path in [*run_folder.rglob("samples_*.jsonl"), *run_folder.rglob("answers_*")]:
         path.unlink()
     assert main(["rescore", str(run_folder)]) == 2
     assert "--log_samples" in capsys.readouterr().err

@@ -186,5 +186,5 @@ def test_a_run_through_everything(server, tiny_mirror, tmp_path, monkeypatch, sa
         assert "were cut before they said an answer" in text
         assert "raise max_gen_toks=" in text
         assert "were blocked by a filter" in text
-    assert "the same scores as its sample log" in gate
+    assert "the same scores as its saved answers" in gate
     assert "differs from" not in gate

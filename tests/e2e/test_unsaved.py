@@ -56,7 +56,8 @@ def test_a_run_whose_files_are_cut_off_ends_in_status_2(finished, tmp_path, caps
         in printed.err.splitlines()[-1]
     )
     assert "In words" in printed.out
-    assert names(tmp_path / "log") == ["results", "samples_occugender_implicit"]
+    kept = ["answers", "results", "samples_occugender_implicit"]
+    assert names(tmp_path / "log") == kept
     with disk(sizes["results"] // 2):
         assert main([*RUN, str(tmp_path / "results")]) == 2
     assert "3 of 3 files could not be written (File too large)" in error(capsys)

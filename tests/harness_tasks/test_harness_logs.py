@@ -11,6 +11,7 @@ import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import harness_tasks
+from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.numbers import SHARES
 from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.evaluation import suites
@@ -159,7 +160,9 @@ def logged(folder, task):
         (
             "crows_pairs_english",
             "pct_stereotype",
-            lambda doc: f"{doc['id']} / {doc['sent_more']} / {doc['sent_less']}",
+            lambda doc: " / ".join(
+                [str(doc["id"]), of_text(doc["sent_more"]), of_text(doc["sent_less"])]
+            ),
         ),
         ("winogender_all", "gender_gap", lambda doc: doc["occupation"]),
     ],
