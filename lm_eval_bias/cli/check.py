@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.cli.output import Parser, add_choice
 from lm_eval_bias.core import files
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError, kind_of
@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --base: by how much a score may be worse (default 0; 0.05 or 5%% is five points of a score in "
         "percent); the policy's margins go before",
     )
+    add_choice(parser)
     parser.add_argument(
         "--weights",
         metavar="MODEL",
@@ -215,6 +216,7 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
     """Read the policy and the runs, and judge them."""
     from lm_eval_bias.gate import policy_file, regression, verdict
     from lm_eval_bias.report.policy_outputs import JudgedRun
+    from lm_eval_bias.runs.choosing import choose
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
     policy = policy_file.Policy(())
@@ -229,6 +231,9 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             raise BiasError(
                 f"--base {arguments.base}: holds {len(bases)} runs: name one"
             )
+    runs, left_out = choose(runs, arguments.tasks, arguments.language)
+    if bases:
+        bases, _ = choose(bases, arguments.tasks, arguments.language)
     of_base: list[GateFinding] = []
     for base in bases if arguments.strict else ():
         for finding in verdict.recomputed(base, policy, arguments.as_logged):
@@ -236,6 +241,9 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
     for run in runs:
         compared = {name for base in bases for name in base.tasks}
         findings = verdict.check(run, policy, compared)
+        for problem in left_out:
+            if problem.path == run.path:
+                findings.append(verdict.told("", "choice", problem.reason))
         for base in bases:
             margin = arguments.margin or 0.0
             findings += regression.regressions(run, base, margin, policy.margins)

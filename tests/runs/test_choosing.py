@@ -69,3 +69,15 @@ def test_what_is_not_chosen_is_not_corrected_for(said):
 def test_what_no_run_has(capsys, flags, told):
     assert main(["report", str(ONE), "--format", "md", *flags.split()]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_gate_of_some_tasks_says_what_it_left_out(said):
+    flags = ("--tasks", "stereoset_*", "--language", "de")
+    (judged,) = json.loads(said("check", ONE, "--strict", "--json", *flags))["runs"]
+    found = {finding["score"]: finding for finding in judged["findings"]}
+    assert {f["task"] for f in judged["findings"]} == {None, "stereoset_de"}
+    assert "left out, not chosen: occugender_explicit" in found["choice"]["says"]
+    assert all(finding["holds"] for finding in judged["findings"])
+    against = json.loads(said("check", ONE, "--base", TWO, "--json", *flags, status=1))
+    compared = {f["task"] for f in against["runs"][0]["findings"] if f["score"] == "ss"}
+    assert compared == {"stereoset_de"}
