@@ -13,11 +13,8 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import orjson
 
 from lm_eval_bias.core import Data, Facts, __version__, content_hashes, registry
 from lm_eval_bias.core.answers import (
@@ -31,7 +28,7 @@ from lm_eval_bias.core.answers import (
 )
 from lm_eval_bias.core.benchmark import Benchmark, Condition, facets_of
 from lm_eval_bias.core.errors import BiasError, kind_of, one_line
-from lm_eval_bias.core.files import check_plain, write_whole
+from lm_eval_bias.core.files import check_plain, parse_json, write_whole
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.harness.run_inputs import code_hash
@@ -63,8 +60,7 @@ def matches(path: Path) -> bool:
 
 def logs_beside(answers: Path) -> list[Path]:
     """List the sample logs of a file's run."""
-    date = answers.stem.removeprefix("answers_")
-    return sample_logs.beside(answers.with_name(f"results_{date}.json"))
+    return sample_logs.beside(sample_logs.results_beside(answers))
 
 
 def recorded(sample: SavedSample) -> SavedRecord:
@@ -232,12 +228,9 @@ def facts(part: SavedTask) -> Facts:
     return {}
 
 
-_code = cache(code_hash)
-
-
 def _origin(benchmark: Benchmark, log: Path) -> Data:
     """Tell what makes records: the code, and a log, of which its length tells most changes."""
-    return {"code": _code(benchmark), "log": log.stat().st_size}
+    return {"code": code_hash(benchmark), "log": log.stat().st_size}
 
 
 def _column(cells: list[Any]) -> list[Any]:
@@ -249,10 +242,7 @@ def _column(cells: list[Any]) -> list[Any]:
     text = f"[{','.join(cells)}]"
     if f'"{_TUPLE}"' in text:
         return list(json.loads(text, object_hook=_untagged))
-    try:
-        return list(orjson.loads(text))  # several times as fast as json
-    except orjson.JSONDecodeError:
-        return list(json.loads(text))  # takes NaN and Infinity, too
+    return list(parse_json(text))
 
 
 def _untagged(entry: Data) -> Any:

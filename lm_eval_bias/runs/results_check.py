@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from lm_eval_bias.core import Facts, redaction
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import packaged_text, schema_validator
+from lm_eval_bias.core.files import schema_validator
 
 
 @cache
@@ -18,7 +17,7 @@ def _accepts(part: str) -> Callable[[Any], bool]:
     """Return what tells fast whether the content, or a part of it, fits the schema."""
     import jsonschema_rs
 
-    schema = json.loads(packaged_text("lm_eval_bias.runs", "results_schema.json"))
+    schema = schema_validator("lm_eval_bias.runs", "results_schema.json").schema
     if part:
         schema = {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]}
     accepts: Callable[[Any], bool] = jsonschema_rs.validator_for(schema).is_valid

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from lm_eval_bias.core import Data, Facts, catalog, content_hashes, registry
 from lm_eval_bias.core.answers import (
@@ -24,7 +21,7 @@ from lm_eval_bias.core.answers import (
 from lm_eval_bias.core.benchmark import HarnessTasks
 from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import check_plain, read_json
+from lm_eval_bias.core.files import check_plain, parse_json, read_json
 from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.runs.results_check import checked
 
@@ -90,10 +87,7 @@ def lines(path: Path) -> Iterator[tuple[str, Data]]:
 
 def _sample(text: bytes, place: str) -> Data:
     try:
-        try:
-            sample = orjson.loads(text)  # several times as fast as json
-        except orjson.JSONDecodeError:
-            sample = json.loads(text)  # takes NaN, too
+        sample = parse_json(text)
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "msg", "not UTF-8, no number, or nested too deeply")
         raise BiasError(
