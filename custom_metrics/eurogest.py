@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 from statistics import fmean
 from typing import Any
 
@@ -176,7 +176,7 @@ _SCORES = (
 
 _ORDERED = clustered_mean(
     "ordered_share",
-    value=itemgetter("ordered"),
+    value=methodcaller("get", "ordered"),  # nothing where it wasn't asked for
     cluster=itemgetter("sentence"),
     kind="sentences",
     floor=0.5,
@@ -223,6 +223,6 @@ def scores(records: Documents = ()) -> list[Score]:
             ``share``, ``log_odds`` and ``mean_log_odds`` (d by sums and by means over tokens, nats) and ``tokens`` (of
             both texts).
     """
-    # of documents that ask for it, or of their records
-    asks = any("ordered" in one or "mixed" in one for one in records)
+    # of documents that ask for it, or of their records; without any, what there can be
+    asks = not records or any("ordered" in one or "mixed" in one for one in records)
     return [*_SCORES, *([_ORDERED] if asks else []), *map(_of_stereotype, NAMES)]

@@ -53,15 +53,17 @@ def run(arguments: argparse.Namespace) -> int:
     class_name = name.title().replace("_", "")
     gaps = {"name": name, "project": project, "class_name": class_name}
     contents = {}
-    lines = []
+    reasons = {}
     for place, (template, reason) in FILES.items():
         path = folder / string.Template(place).substitute(gaps)
         text = packaged_text("lm_eval_bias.cli", "new_package", f"{template}.txt")
         contents[path] = string.Template(text).substitute(gaps).encode()
-        lines.append(f"{path!s:40} {reason}")
+        reasons[str(path)] = reason
     with writing(project):
         write_together(contents)
-    print("\n".join(lines))
+    width = max(map(len, reasons))
+    for path_text, reason in reasons.items():
+        print(f"{path_text:{width}}  {reason}")
     print(
         f"\nNext, in {project}/: pip install -e . and lm-eval-bias doctor --benchmark {name}"
     )
