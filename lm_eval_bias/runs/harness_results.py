@@ -179,7 +179,7 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
         definition = described.definition
         language = described.language
         records: list[Record] = []
-        if samples or answers:
+        if samples or answers and answer_files.has(answers, task):
             # its results don't say what was asked: the documents in its log do
             try:
                 answered = list(

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import math
+import shutil
 
 import pytest
 
@@ -15,7 +16,7 @@ from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.numbers import SHARES
 from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.evaluation import suites
-from lm_eval_bias.runs import run_discovery, sample_logs
+from lm_eval_bias.runs import answer_files, run_discovery, sample_logs
 from tests.support import harness_runs, made_documents
 
 KINDS = ("age", "race_color")
@@ -292,3 +293,16 @@ def test_a_template_of_bbq_is_one_within_its_category(runs):
     names = set(frame[frame.task == "bbq"].template)
     docs = [sample.doc for sample in sample_logs.first_filter(run.tasks["bbq"].samples)]
     assert names == {f"{doc['category']}/{doc['question_index']}" for doc in docs}
+
+
+def test_a_task_whose_answers_were_not_kept_leaves_the_others(runs, tmp_path):
+    folder = shutil.copytree(runs[0][0], tmp_path / "out")
+    (results,) = folder.rglob("results_*.json")
+    answer_files.write(results, folder.rglob("samples_bbq_2*"))
+    for log in folder.rglob("samples_*"):
+        log.unlink()
+    tasks = leb.load(folder)[0].tasks
+    assert set(BBQ) <= set(tasks)
+    with_logs = leb.load(runs[0][0])[0].tasks
+    assert repr(tasks["bbq"].scores) == repr(with_logs["bbq"].scores)
+    assert "--log_samples" in tasks["bbq_ambig"].scores["s_amb"].note
