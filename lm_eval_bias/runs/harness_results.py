@@ -22,7 +22,7 @@ from lm_eval_bias.core import (
     registry,
     what_counts,
 )
-from lm_eval_bias.core.answers import DAMAGE, NotOurs
+from lm_eval_bias.core.answers import DAMAGE, NotOurs, SavedRecord
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, call_plugin
 from lm_eval_bias.core.printed import visible_line
@@ -157,6 +157,14 @@ def _from_answers(benchmark: Benchmark, records: Sequence[Record]) -> dict[str, 
     return values_of(benchmark.scores(records), records)
 
 
+def _inputs(name: str, answered: Sequence[SavedRecord], config: Facts) -> Data:
+    """Tell what one of the harness's tasks asked: its results don't, the documents in its log do."""
+    inputs: Data = {name: content_hashes.of_all(one.doc_hash for one in answered)}
+    if config.get("num_fewshot"):
+        inputs["num_fewshot"] = config["num_fewshot"]
+    return inputs
+
+
 def _if_file(path: Path) -> Path | None:
     return path if path.is_file() else None
 
@@ -178,9 +186,8 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     if described:
         definition = described.definition
         language = described.language
-        records: list[Record] = []
+        answered = []
         if samples or answers and answer_files.has(answers, task):
-            # its results don't say what was asked: the documents in its log do
             try:
                 answered = list(
                     answer_files.records(task, definition, samples, answers)
@@ -188,13 +195,9 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
             except NotOurs as error:
                 print(f"lm-eval-bias: skipped: {error}", file=sys.stderr)
                 return None
-            records = [one.record for one in answered]
-            hashes = [one.doc_hash for one in answered]
             name = "scored" if number < original else "documents"
-            metadata["inputs"] = {name: content_hashes.of_all(hashes)}
-            if config.get("num_fewshot"):
-                metadata["inputs"]["num_fewshot"] = config["num_fewshot"]
-        scores = _from_answers(definition, records)
+            metadata["inputs"] = _inputs(name, answered, config)
+        scores = _from_answers(definition, [one.record for one in answered])
     else:
         definition = registry.of_run(metadata["benchmark"])
         language = metadata.get("language") or ""

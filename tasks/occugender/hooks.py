@@ -50,6 +50,16 @@ def genders_by_word(words: str | None, kind: str) -> dict[str, str]:
     }
 
 
+def _settled(fixed: Facts, **given: object) -> Data:
+    """Return options as the task's YAML fixes them, else as given; a fixed one that is given is a BiasError."""
+    for name, made_for in fixed.items():
+        if given[name] is not None:
+            raise BiasError(
+                f"--metadata {name}={given[name]!r}: this task is made for {name}={made_for}"
+            )
+    return {**given, **fixed}
+
+
 def documents(
     kind: str,
     items: str | None = None,
@@ -98,18 +108,11 @@ def documents(
             f"--metadata word_probability=last_word: this is the authors' convention for implicit prompts, not for "
             f"{kind} ones"
         )
-    options: Data = {
-        "instruction": instruction,
-        "first_templates": first_templates,
-    }
     settled = dict(fixed or {})
     generated = settled.pop("answers", None) == "generated"
-    for name, made_for in settled.items():
-        if options[name] is not None:
-            raise BiasError(
-                f"--metadata {name}={options[name]!r}: this task is made for {name}={made_for}"
-            )
-        options[name] = made_for
+    options = _settled(
+        settled, instruction=instruction, first_templates=first_templates
+    )
     instruction_text = inputs.instruction(options["instruction"])
     rows = inputs.items(items)
     genders = genders_by_word(words, kind)

@@ -207,6 +207,28 @@ def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
     )
 
 
+def _measures(true: Labels, guess: Labels) -> list[float]:
+    """Return the accuracy of guessed labels, and their macro F1."""
+    from sklearn.metrics import accuracy_score, f1_score
+
+    macro_f1 = f1_score(true, guess, labels=CLASSES, average="macro", zero_division=0.0)
+    return [accuracy_score(true, guess), macro_f1]
+
+
+def _regards(
+    head: Head, folds: Sequence[Head], fold_of: Labels, sides: Sequence[Features]
+) -> list[Labels]:
+    """Label sentences about women, and the same about men; those of a fold by the head that was not trained on them."""
+    regards = []
+    for side in sides:
+        regard = head.probabilities(side).argmax(axis=1)
+        for number, fold in enumerate(folds):
+            held = fold_of == number
+            regard[held] = fold.probabilities(side[held]).argmax(axis=1)
+        regards.append(regard)
+    return regards
+
+
 def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str]:
     """Train a head on five folds of a corpus, test it once and write its model card (Markdown).
 
@@ -218,7 +240,7 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
         encoder: The name by which it is found when the head is used.
     """
     import pandas
-    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+    from sklearn.metrics import confusion_matrix
     from sklearn.model_selection import StratifiedKFold
 
     rows = [*corpus.dev, *corpus.test]
@@ -239,20 +261,8 @@ def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str
     head = Head([fold.members[0] for fold in folds])
 
     predicted = [each.probabilities(x[dev:]).argmax(axis=1) for each in (head, *folds)]
-    measures = []
-    for guess in predicted:
-        macro_f1 = f1_score(
-            true, guess, labels=CLASSES, average="macro", zero_division=0.0
-        )
-        measures.append([accuracy_score(true, guess), macro_f1])
-    regards = []
-    for side in (women, men):
-        regard = head.probabilities(side).argmax(axis=1)
-        # a sentence is labelled by the fold that was not trained on it
-        for number, fold_head in enumerate(folds):
-            held = fold_of[neutral] == number
-            regard[held] = fold_head.probabilities(side[held]).argmax(axis=1)
-        regards.append(regard)
+    measures = [_measures(true, guess) for guess in predicted]
+    regards = _regards(head, folds, fold_of[neutral], (women, men))
     passed, bias = bias_check(*regards)
 
     source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
-from lm_eval_bias.core import registry
+from lm_eval_bias.core import Data, registry
 from lm_eval_bias.core.answers import (
     NotOurs,
     Reader,
@@ -68,6 +68,43 @@ def _scores(entries: Any, where: str) -> dict[str, float]:
     return scores
 
 
+def _checked(language: str | None, path: Path) -> str:
+    """Return a file's language, unless it's unknown or another than its name says."""
+    languages = ", ".join(LANGUAGES)
+    if language is None:
+        raise NotOurs(
+            f"{path}: prediction files don't state their language: name it with --language (one of {languages})"
+        )
+    if language not in LANGUAGES:
+        raise BiasError(
+            f"--language {language}: unknown.{did_you_mean(language, LANGUAGES)} Known: {languages}"
+        )
+    # as the authors name their files
+    named = re.search(rf"_({'|'.join(LANGUAGES)})\.json(\.gz)?$", path.name)
+    if named and named[1] != language:
+        raise BiasError(
+            f"{path}: predictions for {named[1]!r} by its name, not {language!r}: if wrong, rename it"
+        )
+    return language
+
+
+def _content(path: Path) -> Data:
+    """Read a file's JSON."""
+    try:
+        with _open(path) as file:
+            text = file.read(_LARGEST + 1)  # a small file may hold any number, packed
+        if len(text) > _LARGEST:
+            raise ValueError(f"larger than {_LARGEST >> 20} MiB")
+        content: Data = json.loads(text)
+        if not isinstance(content, dict):
+            raise ValueError("it is not a mapping")
+        return content
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+        raise BiasError(
+            f"{path}: cannot be read: truncated or damaged ({error})"
+        ) from error
+
+
 def read(path: Path, language: str | None) -> SavedSamples:
     """Read a prediction file as saved answers of ``stereoset_<language>``, or of its one test.
 
@@ -81,32 +118,8 @@ def read(path: Path, language: str | None) -> SavedSamples:
         BiasError: No or an unknown language, or another than the file's name says; a damaged file; a missing or doubled
             candidate, or many unknown ones; a score that is no number.
     """
-    languages = ", ".join(LANGUAGES)
-    if language is None:
-        raise NotOurs(
-            f"{path}: prediction files don't state their language: name it with --language (one of {languages})"
-        )
-    if language not in LANGUAGES:
-        raise BiasError(
-            f"--language {language}: unknown.{did_you_mean(language, LANGUAGES)} Known: {languages}"
-        )
-    named = re.search(
-        rf"_({'|'.join(LANGUAGES)})\.json(\.gz)?$", path.name
-    )  # as the authors name their files
-    if named and named[1] != language:
-        raise BiasError(
-            f"{path}: predictions for {named[1]!r} by its name, not {language!r}: if wrong, rename it"
-        )
-    try:
-        with _open(path) as file:
-            text = file.read(_LARGEST + 1)  # a small file may hold any number, packed
-        if len(text) > _LARGEST:
-            raise ValueError(f"larger than {_LARGEST >> 20} MiB")
-        content = json.loads(text)
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
-        raise BiasError(
-            f"{path}: cannot be read: truncated or damaged ({error})"
-        ) from error
+    language = _checked(language, path)
+    content = _content(path)
     tests = {test: key for test, key in TEST_KEYS.items() if key in content}
     if not tests:
         raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")

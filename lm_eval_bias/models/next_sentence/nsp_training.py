@@ -12,7 +12,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +232,34 @@ def drawn(curve: pandas.DataFrame) -> str:
     return svg.getvalue()
 
 
+def _trainer(
+    settings: TrainingSettings,
+    classifier: _Classifier,
+    pairs: Mapping[str, Pairs],
+    checkpoints: Path,
+) -> _PairTrainer:
+    try:
+        family = "t5" if classifier.config.prefix else classifier.config.family
+        arguments = _arguments(settings, family, checkpoints)
+        trainer = _PairTrainer(
+            model=classifier.network,
+            args=arguments,
+            data_collator=classifier.collate,
+            train_dataset=pairs["train"],
+            eval_dataset=pairs["held_out"],
+            compute_metrics=lambda outcome: {
+                "accuracy": float(np.mean(_right(outcome)))
+            },
+            optimizers=(classifier.optimizer(arguments, settings.head_rate), None),
+            callbacks=[transformers.EarlyStoppingCallback(settings.patience, _GAIN)],
+        )
+    except (TypeError, ValueError, ImportError, RuntimeError) as error:
+        # such as report_to=wandb without wandb
+        raise BiasError(f"--trainer: {one_line(error)[:300]}") from error
+    trainer.classifier = classifier
+    return trainer
+
+
 def train(settings: TrainingSettings, output: Path) -> Data:
     """Train a model and save it in a new folder for ``--model hf-nsp``; the same call resumes a stopped training.
 
@@ -259,25 +287,7 @@ def train(settings: TrainingSettings, output: Path) -> Data:
         (work / "pairs" / sentence_pairs.ABOUT).read_text(encoding="utf-8")
     )
     pairs = {part: Pairs(work / "pairs", part) for part in sentence_pairs.PARTS}
-    try:
-        family = "t5" if classifier.config.prefix else classifier.config.family
-        arguments = _arguments(settings, family, checkpoints)
-        trainer = _PairTrainer(
-            model=classifier.network,
-            args=arguments,
-            data_collator=classifier.collate,
-            train_dataset=pairs["train"],
-            eval_dataset=pairs["held_out"],
-            compute_metrics=lambda outcome: {
-                "accuracy": float(np.mean(_right(outcome)))
-            },
-            optimizers=(classifier.optimizer(arguments, settings.head_rate), None),
-            callbacks=[transformers.EarlyStoppingCallback(settings.patience, _GAIN)],
-        )
-        trainer.classifier = classifier
-    except (TypeError, ValueError, ImportError, RuntimeError) as error:
-        # such as report_to=wandb without wandb
-        raise BiasError(f"--trainer: {one_line(error)[:300]}") from error
+    trainer = _trainer(settings, classifier, pairs, checkpoints)
     # the state is written last: a checkpoint without it was cut off
     states = checkpoints.glob("checkpoint-*/trainer_state.json")
     last = max(states, key=os.path.getmtime, default=None)

@@ -6,7 +6,7 @@ import argparse
 import gzip
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from lm_eval_bias.core import Data
@@ -123,9 +123,14 @@ def collect(
                         f"candidate {name} was scored by several runs: name one of them"
                     )
                 scores[name] = score
+    return _in_released_order(scores, languages[0])
+
+
+def _in_released_order(scores: Mapping[str, float], language: str) -> Predictions:
+    """List scores by test and candidate, as the authors' files have them."""
     predictions: Predictions = {}
-    for test in ("intra", "inter"):  # as the authors' files have them
-        items = read(languages[0], test)
+    for test in ("intra", "inter"):
+        items = read(language, test)
         listed = []
         for item in items:
             for candidate in item["candidates"]:
