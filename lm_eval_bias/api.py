@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from lm_eval_bias.core import printed, registry
+from lm_eval_bias.core.answers import HOW_TO_SAVE
 from lm_eval_bias.core.benchmark import Benchmark, Card
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean, printable
 from lm_eval_bias.core.run_data import Problem, Run
@@ -483,7 +484,7 @@ def rescore(
     """Every score again from saved samples, without a model: as :func:`scores`, with the sample's file as ``run``.
 
     Args:
-        *paths: Run folders with sample logs (``--log_samples``), such files, or predictions made elsewhere.
+        *paths: Run folders, answers or sample logs in them, or predictions made elsewhere.
         language: Of files that don't say it themselves.
         as_logged: Keep what was read from texts when the run was made; else they are read by today's rules.
         **rewritings: The flags of ``rescore`` that are about one benchmark's answers, such as ``words="pronouns"``.
@@ -574,7 +575,7 @@ def breakdown(
     files = [(task.samples or task.answers, task.task) for task in tasks]
     saved = [(str(file), task) for file, task in files if file]
     if not saved:
-        raise BiasError("these runs have no saved answers: run with --log_samples")
+        raise BiasError(f"these runs have no saved answers: {HOW_TO_SAVE}")
     facets = _names(by)
     paths = list(dict.fromkeys(path for path, _ in saved))
     computed = breakdowns.breakdowns(paths, facets, _names(scores), wanted=saved)
@@ -595,7 +596,7 @@ def compare(
 
     These are the rows of ``compare --format csv``.
 
-    Pairs of runs need the same items and sample logs (``--log_samples``).
+    Pairs of runs need the same items, and their saved answers.
 
     ======================================== =========================================================================
     ``family``                               ``primary``: tested in the first family of scores; ``other``; or ``not

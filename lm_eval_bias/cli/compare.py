@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "runs",
         nargs="+",
         metavar="RUN",
-        help="result folders (--output_path) with sample logs (--log_samples), or NAME=PATH with a name for the model",
+        help="run folders (--output_path) with the answers saved there, or NAME=PATH with a name for the model",
     )
     parser.add_argument(
         "--by",

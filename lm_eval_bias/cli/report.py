@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="RUN",
-        help="run folders or results_*.json (run with --log_samples to get all figures), or NAME=PATH with a name for "
-        "the model",
+        help="run folders or results_*.json (--log_samples lets it show prompts and texts), or NAME=PATH with a name "
+        "for the model",
     )
     parser.add_argument(
         "--figures",

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="PATH",
-        help="run folders, sample logs (--log_samples) or prediction files",
+        help="run folders (--output_path), answers or sample logs in them, or prediction files",
     )
     parser.add_argument(
         "--language",

@@ -33,6 +33,7 @@ _ENDS = {
 }
 # characters of an answer that are looked at: of a longer one the first and the last half
 LONGEST_READ = 8_000
+HOW_TO_SAVE = "lm-eval-bias run saves them, plain lm_eval with --log_samples"
 _BEHIND = "\x1e"  # between a text and why it ended, on its way from a model and in the file of --use_cache
 
 

@@ -137,7 +137,7 @@ def moving_items(item: ReportTask) -> Table | None:
         return None
     if item.task.samples is None:
         raise BiasError(
-            "no sample log (run with --log_samples and give the run's folder)"
+            "no sample log, which has the texts (run with --log_samples and give the run's folder)"
         )
     benchmark: Benchmark = item.task.definition
     try:

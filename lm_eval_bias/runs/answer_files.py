@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core import Data, Facts, __version__, content_hashes, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
+    HOW_TO_SAVE,
     NotOurs,
     SavedRecord,
     SavedSample,
@@ -134,9 +135,7 @@ def records(
     elif samples:
         yield from map(recorded, sample_logs.first_filter(samples))
     else:
-        raise BiasError(
-            f"{task} has no saved answers: lm-eval-bias run writes them, plain lm_eval with --log_samples"
-        )
+        raise BiasError(f"{task} has no saved answers: {HOW_TO_SAVE}")
 
 
 def _check_part(part: Facts) -> None:

@@ -22,7 +22,7 @@ from lm_eval_bias.core import (
     registry,
     what_counts,
 )
-from lm_eval_bias.core.answers import DAMAGE, NotOurs, SavedRecord
+from lm_eval_bias.core.answers import DAMAGE, HOW_TO_SAVE, NotOurs, SavedRecord
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, call_plugin
 from lm_eval_bias.core.printed import visible_line
@@ -152,7 +152,7 @@ def _check(value: Value, definition: Benchmark) -> None:
 def _from_answers(benchmark: Benchmark, records: Sequence[Record]) -> dict[str, Value]:
     """Compute our scores for one of the harness's tasks from its saved answers."""
     if not records:
-        absent = undefined("no sample log: run it again with --log_samples")
+        absent = undefined(f"no saved answers: {HOW_TO_SAVE}")
         return {score.name: Value.of(score, absent) for score in benchmark.scores()}
     return values_of(benchmark.scores(records), records)
 

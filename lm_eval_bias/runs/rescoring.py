@@ -20,6 +20,7 @@ from typing import Any, TypeVar, cast
 
 from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
+    HOW_TO_SAVE,
     NotConcerned,
     NotOurs,
     OtherVersion,
@@ -320,7 +321,7 @@ def _files(
             formats = "; ".join(reader.name for reader in readers)
             raise BiasError(
                 f"{name}: no file that can be rescored (known: {formats}); "
-                "run again with --log_samples, and name the run's folder"
+                f"name a run's folder: {HOW_TO_SAVE}"
             )
     return files
 

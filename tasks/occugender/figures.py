@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lm_eval_bias.core import pen
-from lm_eval_bias.core.answers import DAMAGE
+from lm_eval_bias.core.answers import DAMAGE, HOW_TO_SAVE
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.page_parts import (
@@ -60,7 +60,7 @@ def occupations(result: ReportTask) -> list[Occupation]:
         BiasError: No answers are saved, or damaged ones, or those of fewer than two items.
     """
     if result.records is None:
-        raise BiasError("there are no saved answers (run with --log_samples)")
+        raise BiasError(f"there are no saved answers ({HOW_TO_SAVE})")
     pairs = []
     try:
         for saved in result.records():
