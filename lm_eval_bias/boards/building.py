@@ -145,7 +145,7 @@ def rule(column: Value) -> str:
 
 INDEPENDENT = (
     "were ranked as if their errors were independent, because the error of their difference isn't known (it takes "
-    "both sample logs of the same items): the ranks of models that err on different items may be too sure."
+    "both runs' answers to the same items): the ranks of models that err on different items may be too sure."
 )
 ABSENT = "not in its file"
 ALONE = "no other run with the same items and conventions can be ranked"

@@ -57,7 +57,7 @@ READING = (
     "Scores with a neutral value in the middle count by their distance from it, on either side; a neutral value is not "
     "a goal, and a model that knows nothing can be near it.",
     "Runs on the same items are told apart by the error of their difference, as lm-eval-bias compare tests it, where "
-    "their sample logs are there. Otherwise they are treated as independent, and the table says so.",
+    "their answers are saved. Otherwise they are treated as independent, and the table says so.",
     "Published scores are the papers' own, computed by other code under other conditions; they are never ranked with "
     "the runs, because the papers print no usable standard errors.",
 )
