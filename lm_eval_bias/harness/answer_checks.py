@@ -10,17 +10,21 @@ import math
 import operator
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from lm_eval_bias.core import Facts, answers
+from lm_eval_bias.core import Data, Facts, answers
 
-LogLikelihoods = Iterable[
-    tuple[Hashable, Any, float]
-]  # context, continuation, value in nats
+if TYPE_CHECKING:
+    from lm_eval.models.api_models import JsonChatStr, TemplateAPI
+
+    Prompt: TypeAlias = "str | list[int] | JsonChatStr"
+Continuation = TypeVar("Continuation", str, tuple[int, ...])
 _MOST = 1.1  # of probabilities: half precision rounds a half by as much as 6%, in every forward anew
 
 
-def check(client: Any, reply: Any, prompts: Sequence[Any], generate: bool) -> None:
+def check(
+    client: TemplateAPI, reply: object, prompts: Sequence[Prompt], generate: bool
+) -> None:
     """Refuse a reply that can't be one to these prompts; make plain texts of those in it, with why they ended.
 
     Args:
@@ -32,14 +36,15 @@ def check(client: Any, reply: Any, prompts: Sequence[Any], generate: bool) -> No
     Raises:
         ValueError: There isn't an answer to each prompt, or one of them is none.
     """
-    choices: Any = reply.get("choices") if isinstance(reply, dict) else None
+    told: Data = reply if isinstance(reply, dict) else {}
+    choices: Any = told.get("choices")
     is_list = isinstance(choices, list)
     if not is_list or not all(isinstance(choice, dict) for choice in choices):
         raise ValueError(f"a reply without answers ('choices'): {reply!r:.200}")
-    for part in (reply, *choices):
+    for part in (told, *choices):
         if part.get("error") or part.get("finish_reason") == "error":
             raise ValueError(
-                f"an error along with the answers: {reply.get('error') or choices!r:.200}"
+                f"an error along with the answers: {told.get('error') or choices!r:.200}"
             )
     numbers = [choice.get("index") for choice in choices]
     if sorted(map(repr, numbers)) != sorted(map(repr, range(len(prompts)))):
@@ -51,7 +56,9 @@ def check(client: Any, reply: Any, prompts: Sequence[Any], generate: bool) -> No
     check_answers(client, choices, prompts)
 
 
-def _check_texts(client: Any, choices: Sequence[Any], prompts: Sequence[Any]) -> None:
+def _check_texts(
+    client: TemplateAPI, choices: Sequence[Data], prompts: Sequence[Prompt]
+) -> None:
     """Refuse what is no text; a refusal becomes one, and parts are joined."""
     for choice, prompt in zip(choices, prompts, strict=True):
         finish = str(choice.get("finish_reason") or "")
@@ -67,11 +74,9 @@ def _check_texts(client: Any, choices: Sequence[Any], prompts: Sequence[Any]) ->
         if not text and message.get("refusal"):
             text = str(message["refusal"])
             finish = "refusal"
-        is_list = isinstance(prompt, list)
-        if is_list and all(isinstance(token, int) for token in prompt):
+        if isinstance(prompt, list) and all(isinstance(token, int) for token in prompt):
             (prompt,) = client.decode_batch([prompt])
-        is_text = isinstance(prompt, str) and prompt.strip()
-        if is_text and text.startswith(prompt):
+        if isinstance(prompt, str) and prompt.strip() and text.startswith(prompt):
             raise ValueError(
                 f"a text that repeats its prompt ({prompt[:60]!r}); the server must not echo it"
             )
@@ -79,9 +84,9 @@ def _check_texts(client: Any, choices: Sequence[Any], prompts: Sequence[Any]) ->
 
 
 def _check_logprobs(
-    client: Any, choices: Sequence[Any], prompts: Sequence[Any]
+    client: TemplateAPI, choices: Sequence[Data], prompts: Sequence[Prompt]
 ) -> None:
-    by_token: dict[int, str] = {}
+    by_token: dict[object, str] = {}
     for choice, ids in zip(choices, prompts, strict=True):
         logprobs = choice.get("logprobs") or {}
         values = logprobs.get("token_logprobs") or []
@@ -105,7 +110,7 @@ def _check_logprobs(
         )
 
 
-def _check_tokens(client: Any, served: Sequence[Any], ids: Sequence[int]) -> None:
+def _check_tokens(client: TemplateAPI, served: Sequence[object], ids: Prompt) -> None:
     """Refuse tokens other than those that were sent; only plain words are compared.
 
     Servers write spaces in their own ways.
@@ -124,7 +129,7 @@ def _check_tokens(client: Any, served: Sequence[Any], ids: Sequence[int]) -> Non
             )
 
 
-def _check_logprob(value: Any, likeliest: Facts) -> None:
+def _check_logprob(value: object, likeliest: Facts) -> None:
     """Refuse what is no log-probability, or one that is larger than those of the likeliest tokens."""
     # -9999 stands for minus infinity
     if not isinstance(value, int | float) or not -9999 < value <= 1e-3:
@@ -138,7 +143,7 @@ def _check_logprob(value: Any, likeliest: Facts) -> None:
         )
 
 
-def _joined(content: Any) -> str:
+def _joined(content: object) -> str:
     """Join the parts of a message; those that aren't text are thoughts before it.
 
     >>> _joined([{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "B"}])
@@ -162,13 +167,13 @@ def _joined(content: Any) -> str:
     return f"<think>{thoughts}{end}{text}" if thoughts else text
 
 
-def largest_sum(probabilities: Mapping[Any, float]) -> float:
+def largest_sum(probabilities: Mapping[Continuation, float]) -> float:
     """Return the largest sum of probabilities over continuations none of which begins another.
 
     Continuations are texts or tuples of token ids.
     """
     # each continuation with the larger of its probability and the sum of those that it begins
-    sums: list[tuple[Any, float]] = []
+    sums: list[tuple[Continuation, float]] = []
     # in this order those that it begins stand right before it
     for continuation in sorted(probabilities, reverse=True):
         longer = 0.0
@@ -178,7 +183,7 @@ def largest_sum(probabilities: Mapping[Any, float]) -> float:
     return sum(value for _, value in sums)
 
 
-def _folded(text: Any) -> Any:
+def _folded(text: Continuation) -> Continuation:
     """Fold case, accents and spaces of a text, which a tokenizer may not tell apart; leave ids as they are."""
     if not isinstance(text, str):
         return text
@@ -187,13 +192,16 @@ def _folded(text: Any) -> Any:
     return " ".join("".join(letters).split())
 
 
-def impossible_likelihoods(found: LogLikelihoods) -> str:
+def impossible_likelihoods(
+    found: Iterable[tuple[Hashable, Continuation, float]],
+) -> str:
     """Say why log-likelihoods are those of no distribution; empty where they may be.
 
-    Contexts and continuations are texts or tuples of token ids. Of continuations none of which begins another, at most
-    one can follow a context: their probabilities sum to at most 1.
+    Each has its context, its continuation and its value in nats. Contexts and continuations are texts or tuples of
+    token ids. Of continuations none of which begins another, at most one can follow a context: their probabilities sum
+    to at most 1.
     """
-    groups: dict[Hashable, dict[Any, float]] = {}
+    groups: dict[Hashable, dict[Continuation, float]] = {}
     for context, continuation, value in found:
         if value > math.log(_MOST):
             return f"a log-likelihood of {value:.6g}, above 0: a probability of more than 1"

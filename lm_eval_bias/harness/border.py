@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Container, Iterable
-from typing import Any
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import internals
+from lm_eval_bias.harness.internals import Ids, Pair
+
+if TYPE_CHECKING:
+    from lm_eval.api.model import LM, TemplateLM
+    from torch import Tensor
+    from transformers import PreTrainedTokenizerBase
+
+    from lm_eval_bias.harness.internals import Requests
+
 
 logger = logging.getLogger("lm_eval.bias")
 SAMPLE = "hello world"
@@ -26,7 +35,7 @@ _RECURRENT = (
 
 
 def check_tokenizer(
-    model: Any, given: Container[str] = (), prompt: str = ""
+    model: LM, given: Container[str] = (), prompt: str = ""
 ) -> list[str]:
     """Look at what a model that scores tokens is really given, and set right what can be set right.
 
@@ -50,12 +59,12 @@ def check_tokenizer(
     return said
 
 
-def said(model: Any) -> list[str]:
+def said(model: LM) -> list[str]:
     """Return the sentences about a model that was looked at."""
     return list(vars(model).get(_SAID, ()))
 
 
-def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
+def _tokens(model: LM, given: Container[str], prompt: str) -> list[str]:
     """Look at the tokenizer of a causal model; refuse one that has nothing for a text to begin with."""
     is_causal = (
         internals.derives_from(type(model), "TemplateLM")
@@ -80,7 +89,7 @@ def _tokens(model: Any, given: Container[str], prompt: str) -> list[str]:
     ]
 
 
-def find_cut(model: Any, requests: Iterable[Any]) -> None:
+def find_cut(model: LM, requests: Requests) -> None:
     """Mark requests whose beginnings a causal model doesn't read, since they are longer than its window.
 
     They get an attribute ``cut``: how many tokens they have, and how many of these are read.
@@ -102,7 +111,7 @@ def find_cut(model: Any, requests: Iterable[Any]) -> None:
             request.cut = length, room
 
 
-def added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
+def added(encode: Callable[[str], Ids], tokenizer: PreTrainedTokenizerBase) -> Pair:
     """Return the tokens that an encoding adds in front of a text and behind it."""
     encoded = encode("a")
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
@@ -112,7 +121,7 @@ def added(encode: Any, tokenizer: Any) -> tuple[list[int], list[int]]:
     return encoded[:place], encoded[place + len(bare) :]
 
 
-def _end(model: Any, tokenizer: Any) -> list[str]:
+def _end(model: TemplateLM, tokenizer: PreTrainedTokenizerBase) -> list[str]:
     """Leave the end token behind every text out of requests: continuations would be scored behind it.
 
     Questions about sentences (StereoSet) keep it, as their authors' code does.
@@ -121,19 +130,19 @@ def _end(model: Any, tokenizer: Any) -> list[str]:
     if not behind:
         return []
     pair = getattr(model, internals.ENCODE_PAIR)
-    texts: Any = internals.attribute(model, "tok_batch_encode")
+    texts = internals.attribute(model, "tok_batch_encode")
 
-    def without(ids: Any) -> Any:
+    def without(ids: Ids) -> Ids:
         return ids[: -len(behind)] if list(ids[-len(behind) :]) == behind else ids
 
-    def encode_pair(context: str, continuation: str) -> Any:
+    def encode_pair(context: str, continuation: str) -> Pair:
         encode = model.tok_encode
         with internals.shadowed(
             model, "tok_encode", lambda *args, **more: without(encode(*args, **more))
         ):
             return pair(context, continuation)
 
-    def encode_texts(*args: Any, **more: Any) -> Any:
+    def encode_texts(*args: object, **more: object) -> tuple[Tensor, Tensor]:
         ids, mask = texts(*args, **more)  # padded in front
         if all(row[-len(behind) :] == behind for row in ids.tolist()):
             return ids[:, : -len(behind)], mask[:, : -len(behind)]
@@ -147,7 +156,12 @@ def _end(model: Any, tokenizer: Any) -> list[str]:
     ]
 
 
-def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> list[str]:
+def _start(
+    model: TemplateLM,
+    tokenizer: PreTrainedTokenizerBase,
+    given: Container[str],
+    prompt: str,
+) -> list[str]:
     """Let texts begin as the tokenizer and its configuration have it."""
     bos = getattr(tokenizer, "bos_token", None)
     if "add_bos_token" in given or (bos and prompt.startswith(bos)):
@@ -181,7 +195,7 @@ def _start(model: Any, tokenizer: Any, given: Container[str], prompt: str) -> li
     return []
 
 
-def _round_trip(tokenizer: Any) -> list[str]:
+def _round_trip(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     """Report a tokenizer that doesn't give a text back."""
     ids = tokenizer(SAMPLE, add_special_tokens=False)["input_ids"]
     if getattr(tokenizer, "unk_token_id", None) in ids:
@@ -194,7 +208,7 @@ def _round_trip(tokenizer: Any) -> list[str]:
     ]
 
 
-def _of_the_harness(model: Any, given: Container[str]) -> list[str]:
+def _of_the_harness(model: LM, given: Container[str]) -> list[str]:
     """Report what the harness does by itself that moves numbers."""
     config = getattr(internals.attribute(model, "model"), "config", None)
     said = []

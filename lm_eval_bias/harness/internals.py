@@ -29,7 +29,12 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import LARGEST_YAML, parse_yaml, read_text
 
 if TYPE_CHECKING:
+    from lm_eval.api.filter import Filter
     from lm_eval.api.instance import Instance as Instance
+    from lm_eval.api.model import LM, TemplateLM
+    from lm_eval.loggers import EvaluationTracker
+    from lm_eval.models.huggingface import HFLM
+    from lm_eval.tasks import TaskManager
 
     Requests = Sequence[Instance]
     from lm_eval.config.evaluate_config import EvaluatorConfig as EvaluatorConfig
@@ -57,7 +62,7 @@ WRITE_OUT = "lm_eval.evaluator_utils"  # the logger that --write_out writes prom
 NO_DOCUMENTS = "did not find any docs"
 
 
-def as_logged(doc: Any, answers: Any) -> list[Any]:
+def as_logged(doc: object, answers: object) -> list[Any]:
     """Return a document and its filtered answers as a sample log holds them."""
     from lm_eval.utils import sanitize_list
 
@@ -65,7 +70,7 @@ def as_logged(doc: Any, answers: Any) -> list[Any]:
     return logged
 
 
-def as_saved(data: Any) -> Any:
+def as_saved(data: object) -> Any:
     """Return data as a file of the harness holds them: types of libraries become numbers, lists and texts."""
     from lm_eval.utils import handle_non_serializable
 
@@ -73,7 +78,7 @@ def as_saved(data: Any) -> Any:
 
 
 @contextlib.contextmanager
-def shadowed(instance: Any, name: str, value: Any) -> Iterator[None]:
+def shadowed(instance: object, name: str, value: object) -> Iterator[None]:
     """Replace an attribute of one object (instance, class or module) while the context lasts, and of no other."""
     before = dict(vars(instance))
     setattr(instance, name, value)
@@ -95,7 +100,7 @@ def registries() -> Data:
     return {group: getattr(registry, name) for group, name in REGISTRIES.items()}
 
 
-def model_class(name: str) -> Any:
+def model_class(name: str) -> type[LM]:
     """Import the class of a model type.
 
     Raises:
@@ -107,7 +112,7 @@ def model_class(name: str) -> Any:
     return get_model(name)
 
 
-def filter_of(step: Facts) -> Any:
+def filter_of(step: Facts) -> Filter:
     """Make a filter of answers from its step in a YAML, in which functions are dotted names."""
     from lm_eval.api.registry import get_filter
 
@@ -118,7 +123,7 @@ def filter_of(step: Facts) -> Any:
     return get_filter(step["function"])(**arguments)
 
 
-def request_key(kind: str, arguments: Sequence[Any]) -> str:
+def request_key(kind: str, arguments: Sequence[object]) -> str:
     """Return the key of an answer in the file of ``--use_cache``."""
     from lm_eval.api.model import hash_args
 
@@ -126,13 +131,13 @@ def request_key(kind: str, arguments: Sequence[Any]) -> str:
 
 
 def loglikelihood_tokens(
-    model: Any, requests: list[tuple[Any, list[int], list[int]]]
-) -> list[Any]:
+    model: TemplateLM, requests: list[tuple[tuple[str, str], Ids, Ids]]
+) -> list[tuple[float, bool]]:
     """Answer requests that are token ids; the documented method takes only texts."""
     return list(getattr(model, LOGLIKELIHOOD_TOKENS)(requests))
 
 
-def encode_pair(model: Any, context: str, continuation: str) -> Pair:
+def encode_pair(model: TemplateLM, context: str, continuation: str) -> Pair:
     """Encode a context and its continuation as the model's own ``loglikelihood`` does."""
     if not context:
         return [model.prefix_token_id], model.tok_encode(
@@ -141,12 +146,12 @@ def encode_pair(model: Any, context: str, continuation: str) -> Pair:
     return getattr(model, ENCODE_PAIR)(context, continuation)
 
 
-def concurrency(model: Any) -> int:
+def concurrency(model: LM) -> int:
     """Return how many requests a client of a server sends at the same time (``num_concurrent``)."""
     return max(1, getattr(model, "_concurrent", 1))
 
 
-def end_tokens(model: Any) -> set[int]:
+def end_tokens(model: HFLM) -> set[int]:
     """Return the tokens that end a text of the harness's ``hf``: its tokenizer's, and those of its configuration."""
     generation = attribute(model.model, "generation_config")
     configured = getattr(generation, "eos_token_id", None)
@@ -154,7 +159,7 @@ def end_tokens(model: Any) -> set[int]:
     return {model.eot_token_id, *listed} - {None}
 
 
-def attribute(model: Any, name: str, default: Any = None) -> Any:
+def attribute(model: object, name: str, default: object = None) -> Any:
     """Return an attribute of a model; the default where it has none, or its property fails in whatever way."""
     try:
         return getattr(model, name, default)
@@ -162,7 +167,7 @@ def attribute(model: Any, name: str, default: Any = None) -> Any:
         return default
 
 
-def window(model: Any) -> int | None:
+def window(model: LM) -> int | None:
     """Return how many tokens of a context and its continuation a causal model is given; ``None`` if that isn't known.
 
     The harness's ``hf`` doesn't read the last one, and its ``vllm`` writes one more. Some servers get plain texts.
@@ -178,7 +183,7 @@ def window(model: Any) -> int | None:
     return limit + derives_from(kind, "HFLM") - derives_from(kind, "VLLM")
 
 
-def generate_silently(model: Any, requests: Sequence[Any]) -> list[Any]:
+def generate_silently(model: LM, requests: Requests) -> list[str]:
     """Run ``generate_until`` without a progress bar, if the model can."""
     options = {}
     if "disable_tqdm" in inspect.signature(model.generate_until).parameters:
@@ -206,7 +211,7 @@ def key_values(text: str) -> Data:
 
 
 @contextlib.contextmanager
-def no_client_bars(model: Any) -> Iterator[None]:
+def no_client_bars(model: LM) -> Iterator[None]:
     """Hide a server client's progress bars, whatever its ``disable_tqdm`` says."""
     if not is_client(model):
         yield
@@ -218,18 +223,18 @@ def no_client_bars(model: Any) -> Iterator[None]:
         yield
 
 
-def is_client(model: Any) -> bool:
+def is_client(model: LM | type[LM]) -> bool:
     """Tell whether a model, or its class, is a client of a server."""
     return hasattr(model, "_create_payload")
 
 
-def derives_from(kind: Any, *names: str) -> bool:
+def derives_from(kind: type[object], *names: str) -> bool:
     """Tell whether a model class is, or derives from, one of the harness's with these names; imports none."""
     return any(owner.__name__ in names for owner in getattr(kind, "__mro__", ()))
 
 
 def impossible(
-    kind: Any, arguments: Facts, asks: Sequence[str], methods: Sequence[str]
+    kind: type[LM], arguments: Facts, asks: Sequence[str], methods: Sequence[str]
 ) -> BiasError | None:
     """Say why a model class can't answer requests, as far as it tells before it is asked; ``None`` where it can.
 
@@ -258,7 +263,7 @@ def no_loglikelihoods(model: str) -> BiasError:
     )
 
 
-def asker(kind: Any) -> str:
+def asker(kind: type[LM]) -> str:
     """Return the name of the class that asks a model type's requests; chat models have their own."""
     for base in getattr(kind, "__mro__", ()):
         if "loglikelihood" in vars(base):
@@ -297,7 +302,7 @@ def _is_not_of_a_tag(line: logging.LogRecord) -> bool:
 def task_manager(
     include_path: Sequence[str | Path] = (),
     metadata: Facts | None = None,
-) -> Any:
+) -> TaskManager:
     """Build the harness's index of the tasks in some folders, without reading the thousands of its own YAMLs."""
     from lm_eval.tasks import TaskManager
 
@@ -374,8 +379,8 @@ def configuration(flags: Facts) -> EvaluatorConfig:
 
 def name_model(
     results: Data,
-    tracker: Any,
-    model: Any,
+    tracker: EvaluationTracker,
+    model: LM,
     kind: str,
     arguments: Facts,
 ) -> None:

@@ -24,7 +24,12 @@ from lm_eval_bias.core.files import writable
 from lm_eval_bias.harness import answer_checks, internals
 
 if TYPE_CHECKING:
+    from lm_eval.api.model import LM
     from lm_eval.models.api_models import TemplateAPI as Client
+    from requests import Response
+    from sqlitedict import SqliteDict
+
+    from lm_eval_bias.harness.answer_checks import Prompt
 else:
     Client = object  # the harness's need an extra
 
@@ -64,10 +69,10 @@ _MEANINGS = {
     "Timeout": "no reply in time; raise timeout= or send less at a time (--batch_size, num_concurrent=)",
     "ConnectionError": "no connection to the server, or a lost one; check base_url= and its log",
 }
-Method = Callable[..., Any]  # of a model
+Method = Callable[..., Sequence[object]]  # of a model
 
 
-def kept(model: Any, kind: str, arguments: Iterable[Any]) -> list[Any]:
+def kept(model: LM, kind: str, arguments: Iterable[Sequence[object]]) -> list[Any]:
     """Return earlier answers (``--use_cache``) to requests of a kind, ``None`` where there are none."""
     cache = _cache(model)
     if cache is None:
@@ -83,7 +88,7 @@ def counting_kept() -> Iterator[list[str]]:
     read = SqliteDict.__getitem__
     keys = []
 
-    def note(cache: Any, key: str) -> Any:
+    def note(cache: SqliteDict, key: str) -> object:
         answer = read(cache, key)
         if key != SERVED:
             keys.append(key)
@@ -93,28 +98,29 @@ def counting_kept() -> Iterator[list[str]]:
         yield keys
 
 
-def _cache(model: Any) -> Any:
+def _cache(model: LM) -> SqliteDict | None:
     """Return the content of ``--use_cache``'s file; ``None`` without the flag."""
     return getattr(model.cache_hook, "dbdict", None)
 
 
-def commit(model: Any) -> None:
+def commit(model: LM) -> None:
     """Wait until the answers given to the cache hook are on the disk."""
     cache = _cache(model)
     if cache is not None:
         cache.commit()
 
 
-def forget(model: Any, kind: str, arguments: Iterable[Any]) -> None:
+def forget(model: LM, kind: str, arguments: Iterable[Sequence[object]]) -> None:
     """Remove the answers to requests of a kind from ``--use_cache``'s file."""
     cache = _cache(model)
-    for args in () if cache is None else arguments:
-        cache.pop(internals.request_key(kind, args), None)
-    commit(model)
+    if cache is not None:
+        for args in arguments:
+            cache.pop(internals.request_key(kind, args), None)
+        cache.commit()
 
 
 @contextlib.contextmanager
-def asking(model: Any) -> Iterator[bool]:
+def asking(model: LM) -> Iterator[bool]:
     """Save the answers that came while a model is asked, however it ends; within itself it does nothing.
 
     Yields:
@@ -130,7 +136,7 @@ def asking(model: Any) -> Iterator[bool]:
             commit(model)
 
 
-def checked(kind: Any) -> Any:
+def checked(kind: type[LM]) -> type[LM]:
     """Derive a client from one of the harness's for OpenAI's protocol; return other model types as they are."""
     parse = getattr(kind, "parse_generations", None)
     if not getattr(parse, "__module__", "").endswith(".openai_completions"):
@@ -167,7 +173,7 @@ def _named(text: str, payload: Facts) -> list[str]:
     return [name for name in names if re.search(rf"\b{name}\b", text)]
 
 
-def _can_go(name: str, value: Any) -> bool:
+def _can_go(name: str, value: object) -> bool:
     """Tell whether an option can be left out: as given it changes nothing, or models that think have it otherwise."""
     is_plain = name in (*_UNUSUAL, "top_p", "temperature") and value in (0, 1)
     return is_plain or name in ("seed", "max_tokens")
@@ -191,7 +197,7 @@ class _CheckedClient(Client):
         fingerprints: What it calls the model's state.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         """Build the harness's client."""
         super().__init__(*args, **kwargs)
         self.marks = False
@@ -210,19 +216,19 @@ class _CheckedClient(Client):
 
     async def get_batched_requests(
         self,
-        requests: Sequence[Any],
-        cache_keys: Sequence[Any],
+        requests: Sequence[Prompt],
+        cache_keys: Sequence[Sequence[object]],
         *,
         generate: bool = True,
         ctxlens: Sequence[int] = (),
-        **options: Any,
-    ) -> list[list[Any]]:
+        **options: Facts | None,
+    ) -> list[list[object]]:
         """Override: ask for the answers to all prompts, several requests at a time."""
         from lm_eval.models import api_models
 
         kind = "generate_until" if generate else "loglikelihood"
 
-        def ask(start: int) -> list[Any]:
+        def ask(start: int) -> list[object]:
             part = slice(start, start + self._batch_size)
             prompts = requests[part]
             reply = self.model_call(prompts, generate=generate, **options)
@@ -242,7 +248,7 @@ class _CheckedClient(Client):
 
     def model_call(
         self,
-        messages: Sequence[Any],
+        messages: Sequence[Prompt],
         *,
         generate: bool = True,
         gen_kwargs: Facts | None = None,
@@ -283,7 +289,7 @@ class _CheckedClient(Client):
 
     def _send(
         self,
-        messages: Sequence[Any],
+        messages: Sequence[Prompt],
         generate: bool,
         gen_kwargs: Facts | None,
         is_last: bool,
@@ -327,7 +333,7 @@ class _CheckedClient(Client):
         is_passing = other.status_code in _BUSY or other.status_code >= 500
         raise _RefusedError(other if is_passing else response, payload)
 
-    def _post(self, payload: Facts) -> Any:
+    def _post(self, payload: Facts) -> Response:
         """Send a request, and return the response."""
         import requests
 
@@ -339,7 +345,7 @@ class _CheckedClient(Client):
             timeout=self.timeout,
         )
 
-    def _create_payload(self, *messages: Any, **options: Any) -> Data:
+    def _create_payload(self, *messages: object, **options: Any) -> Data:
         """Override: ask for the whole distribution where ``top_k=0`` does, and leave out what the server refuses.
 
         llama.cpp's server cuts the distribution at ``min_p=0.05`` unless it is told not to; OpenAI's API refuses an
@@ -375,8 +381,8 @@ class _CheckedClient(Client):
 
     def _without_answers(
         self,
-        response: Any,
-        messages: Sequence[Any],
+        response: Response,
+        messages: Sequence[Prompt],
         generate: bool,
         gen_kwargs: Facts | None,
     ) -> Data:
@@ -430,12 +436,12 @@ class _CheckedClient(Client):
             )
 
 
-def notes(model: Any) -> list[str]:
+def notes(model: LM) -> list[str]:
     """Say what a server was asked otherwise than the task does, and as which model it answered, if as another."""
     return list(getattr(model, "notes", ()))
 
 
-def told(model: Any) -> Data:
+def told(model: LM) -> Data:
     """Return what a server was asked for beside prompts, and what it calls its model and that one's states.
 
     That is ``sent`` and ``served``; what a server says proves nothing. Of other models nothing.

@@ -34,7 +34,7 @@ from lm_eval_bias.core.questions import (
     WITH_LENGTH,
     WITH_LENGTH_IF_KNOWN,
 )
-from lm_eval_bias.custom_metrics.score import Record, Score, finite
+from lm_eval_bias.custom_metrics.score import Answers, Record, Score, finite
 from lm_eval_bias.harness import distributed, internals, registration, run_inputs
 from lm_eval_bias.harness.score_aggregation import (
     Aggregation,
@@ -59,7 +59,8 @@ UNITS = (
 # A text ends where the model ends it: a stop string can stand within thoughts, and would cut off the answer. 128 tokens
 # kept every answer of a model that doesn't think (docs/chat_models.md); one that thinks needs more.
 WRITTEN = {"until": [], "max_gen_toks": 128}
-Doc = dict[str, Any]
+Doc = Data
+ChatTemplate = Callable[..., str]
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
 
 
@@ -75,7 +76,7 @@ class Documents(list[Doc]):
         return dict.fromkeys(self[0] if self else ())
 
 
-def _by_name(value: Any) -> Any:
+def _by_name(value: object) -> object:
     """Replace functions in a value by their names: their addresses would differ in every run."""
     if isinstance(value, dict):
         return {key: _by_name(entry) for key, entry in value.items()}
@@ -86,7 +87,7 @@ def _by_name(value: Any) -> Any:
     return value
 
 
-def _lets_begin(chat_template: Callable[..., Any], prefix: str) -> bool:
+def _lets_begin(chat_template: ChatTemplate, prefix: str) -> bool:
     """Tell whether a chat template makes a text that ends with the beginning of an answer."""
     turns = [
         {"role": "user", "content": "Hello."},
@@ -159,7 +160,7 @@ def _faults_of_range(score: Score) -> Iterator[str]:
 class BiasTask(ConfigurableTask):
     """A harness task whose metrics are the scores of the benchmark that its ``metadata`` names."""
 
-    def __init__(self, config: Data | None = None, **kwargs: Any) -> None:
+    def __init__(self, config: Data | None = None, **kwargs: object) -> None:
         """Build the task from its YAML's keys.
 
         Raises:
@@ -269,7 +270,7 @@ class BiasTask(ConfigurableTask):
         """Return whether more of a metric is better; ``None`` for metrics without a better end."""
         return self._directions
 
-    def download(self, dataset_kwargs: Data | None = None, **kwargs: Any) -> None:
+    def download(self, dataset_kwargs: Data | None = None, **kwargs: object) -> None:
         """Build the documents from the YAML's ``custom_dataset`` and the metadata."""
         build = self.config.custom_dataset
         if not callable(build):
@@ -297,13 +298,15 @@ class BiasTask(ConfigurableTask):
         }
         return datasets.DatasetDict(made)
 
-    def test_docs(self) -> Any:
+    def test_docs(self) -> Sequence[Doc]:
         """Override: return the documents as a list."""
         docs = self._splits[self.config.test_split]
         process = self.config.process_docs
         return docs if process is None else process(docs)
 
-    def doc_to_target(self, doc: Doc, doc_to_target: Any = None) -> Any:
+    def doc_to_target(
+        self, doc: Doc, doc_to_target: object = None
+    ) -> int | str | list[int]:
         """Override: return an empty template as it is; the harness would compile it for every document."""
         template = self.config.doc_to_target if doc_to_target is None else doc_to_target
         if template == "" and self.prompt is None:
@@ -372,7 +375,7 @@ class BiasTask(ConfigurableTask):
         kind, tasks = internals.evaluation()
         methods = list({request.request_type for request in self._instances})
         problem = kind and internals.impossible(kind, {}, self.asks, methods)
-        if problem:
+        if kind and problem:
             refused = {self.config.task: None}
             for name, task in tasks.items():
                 is_ours = isinstance(task, BiasTask)
@@ -387,7 +390,7 @@ class BiasTask(ConfigurableTask):
         kind = "generate_until" if writes else "loglikelihood"
         return self.config.metadata.get("asks") or [kind]
 
-    def _choose_beginning(self, chat_template: Callable[..., Any] | None) -> None:
+    def _choose_beginning(self, chat_template: ChatTemplate | None) -> None:
         """Choose how to ask for texts with a given beginning (``gen_prefix``), and record it.
 
         In a conversation the beginning is put into the assistant's turn. Where the template changes it, or a server
@@ -409,14 +412,16 @@ class BiasTask(ConfigurableTask):
                 place = "by instruction"
         self.config.metadata[BEGINNING] = place
 
-    def fewshot_context(self, doc: Doc, *args: Any, **kwargs: Any) -> Any:
+    def fewshot_context(self, doc: Doc, *args: object, **kwargs: object) -> object:
         """Override: where an answer can't be begun, let its document ask for the beginning."""
         if self.config.metadata.get(BEGINNING) == "by instruction":
             doc = dict(self.benchmark.asking(doc).begins_by_instruction or doc)
             kwargs["gen_prefix"] = None
         return super().fewshot_context(doc, *args, **kwargs)
 
-    def _record_inputs(self, limit: Any, samples: Any, chat_template: bool) -> None:
+    def _record_inputs(
+        self, limit: float | None, samples: Sequence[int] | None, chat_template: bool
+    ) -> None:
         """Record which documents are run, what is asked of them, and whether a chat template is put around that."""
         docs = self.eval_docs
         inputs = self.config.metadata["inputs"]
@@ -433,7 +438,7 @@ class BiasTask(ConfigurableTask):
         if chat_template:
             inputs["chat_template"] = True
 
-    def _asked(self, doc: Doc) -> list[Any]:
+    def _asked(self, doc: Doc) -> list[object]:
         """Return the request texts of a document, without generation arguments (these are in the result file)."""
         requests = self.construct_requests(doc, self.doc_to_text(doc))
         if not isinstance(requests, list):
@@ -475,7 +480,9 @@ class BiasTask(ConfigurableTask):
             facts = {"documents": count, "longest": length, "read": read}
             self.config.metadata["cut_prompts"] = facts
 
-    def _kinds_of_ranks(self, limit: Any, samples: Any) -> list[str]:
+    def _kinds_of_ranks(
+        self, limit: float | None, samples: Sequence[int] | None
+    ) -> list[str]:
         """List the kinds of questions, in the order in which every rank has to ask them.
 
         The harness waits for all ranks after each kind that a rank has, and needs a document on each.
@@ -500,9 +507,12 @@ class BiasTask(ConfigurableTask):
 
     def dump_config(self) -> Data:
         """Override: dump functions by name."""
-        return _by_name(self.config.to_dict(keep_callable=True))
+        config = self.config.to_dict(keep_callable=True)
+        return {key: _by_name(value) for key, value in config.items()}
 
-    def construct_requests(self, doc: Doc, ctx: Any, **kwargs: Any) -> Any:
+    def construct_requests(
+        self, doc: Doc, ctx: object, **kwargs: object
+    ) -> Instance | list[Instance]:
         """Override: make requests of the document's questions, if its benchmark asks any."""
         asking = self.benchmark.asking(doc)
         if asking.questions:
@@ -522,7 +532,7 @@ class BiasTask(ConfigurableTask):
             requests.request_type = GENERATED
         return requests
 
-    def process_results(self, doc: Doc, results: Sequence[Any]) -> Data:
+    def process_results(self, doc: Doc, results: Answers) -> Data:
         """Record a document, and return its contribution to each metric for the log: ``None`` where it has none.
 
         Between ranks one of them carries the record.
