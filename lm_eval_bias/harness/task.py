@@ -304,9 +304,7 @@ class BiasTask(ConfigurableTask):
         process = self.config.process_docs
         return docs if process is None else process(docs)
 
-    def doc_to_target(
-        self, doc: Doc, doc_to_target: object = None
-    ) -> int | str | list[int]:
+    def doc_to_target(self, doc: Doc, doc_to_target: object = None) -> object:
         """Override: return an empty template as it is; the harness would compile it for every document."""
         template = self.config.doc_to_target if doc_to_target is None else doc_to_target
         if template == "" and self.prompt is None:
