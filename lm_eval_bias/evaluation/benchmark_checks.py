@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Facts, catalog
 from lm_eval_bias.core.benchmark import (
@@ -32,6 +32,10 @@ from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.runs import answer_files, breakdowns, rescoring
 from lm_eval_bias.runs.soundness import is_close
+
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.task import BiasTask
+
 
 DOCUMENTS = 120  # of a task that are answered
 STRENGTH = 0.4  # of the bias that is planted, either way
@@ -56,7 +60,7 @@ class Examination(BenchmarkFiles):
         for member in self.members.values():
             self.attempt(member.name, "", self.check_names, member)
 
-    def _built(self, entry: catalog.Entry) -> Any:
+    def _built(self, entry: catalog.Entry) -> BiasTask | None:
         """Build a task, and its requests for the first documents; ``None`` where that can't be done."""
         name = entry.name
         try:
@@ -77,7 +81,7 @@ class Examination(BenchmarkFiles):
         self._ask_for(task, DOCUMENTS)
         return task
 
-    def _ask_for(self, task: Any, limit: int | None) -> None:
+    def _ask_for(self, task: BiasTask, limit: int | None) -> None:
         """Make a task's requests for its first documents."""
         build = partial(task.build_all_requests, rank=0, world_size=1, limit=limit)
         self.attempt(task.config.task, "asking its documents", build)
@@ -112,7 +116,7 @@ class Examination(BenchmarkFiles):
             self._opposite(task, docs)
         self._main_scores(task, len(docs))
 
-    def _documents(self, entry: catalog.Entry, task: Any) -> None:
+    def _documents(self, entry: catalog.Entry, task: BiasTask) -> None:
         """Check the documents: how many, their names, fields, choices and prompts."""
         docs = task.eval_docs
         path = str(entry.path)
@@ -137,22 +141,23 @@ class Examination(BenchmarkFiles):
                 path, "all documents ask the same: does doc_to_text name their field?"
             )
 
-    def _answered(self, task: Any, what: str, model: Any) -> dict[str, Value]:
+    def _answered(self, task: BiasTask, what: str, model: ChanceLM) -> dict[str, Value]:
         """Check the scores of a model's answers to a task; return them, or nothing where one fails."""
         place = f"{task.config.task}: {what}"
-        self.given = self.attempt(place, "the requests", trial_answers.ask, task, model)
+        given = self.attempt(place, "the requests", trial_answers.ask, task, model)
+        self.given = given or {}
         records = self.attempt(
-            place, "record()", trial_answers.records, task, self.given or {}
+            place, "record()", trial_answers.records, task, self.given
         )
         values = {}
         for score in task.scores if records else ():
-            value = self._scored(task, score, records, what)
+            value = self._scored(task, score, records or [], what)
             if value is not None:
                 values[score.name] = value
         return values if len(values) == len(task.scores) else {}
 
     def _scored(
-        self, task: Any, score: Score, records: Sequence[Record], what: str
+        self, task: BiasTask, score: Score, records: Sequence[Record], what: str
     ) -> Value | None:
         """Compute a score of some records; note what is wrong with it."""
         place = task.config.task, score.name
@@ -178,7 +183,7 @@ class Examination(BenchmarkFiles):
         self.parts[place] += parts
         return value
 
-    def _without_numbers(self, task: Any) -> None:
+    def _without_numbers(self, task: BiasTask) -> None:
         """Check that main scores have no value where the model gives no numbers."""
         what = "answers without numbers"
         values = self._answered(task, what, trial_answers.NumberlessLM())
@@ -188,7 +193,7 @@ class Examination(BenchmarkFiles):
                 text = f"it is {value:g} of {what}: record() must keep nan"
                 self.of_score(task.config.task, score.name, text)
 
-    def _rescored(self, task: Any, entry: catalog.Entry) -> None:
+    def _rescored(self, task: BiasTask, entry: catalog.Entry) -> None:
         """Check that ``rescore`` gives what the harness's aggregation does, and breaks it down by all facets."""
         for place, answers in self.given.items():
             task.process_results(task.eval_docs[place], answers)
@@ -215,7 +220,7 @@ class Examination(BenchmarkFiles):
                 breakdowns.by_facets(records, [(facet,)])
 
     def _presented(
-        self, entry: catalog.Entry, task: Any, values: Mapping[str, Value]
+        self, entry: catalog.Entry, task: BiasTask, values: Mapping[str, Value]
     ) -> None:
         """Check that everything people read of a task's scores can be made, with their values and without any."""
         count = len(self.given)
@@ -239,7 +244,7 @@ class Examination(BenchmarkFiles):
 
     def _planted(
         self,
-        task: Any,
+        task: BiasTask,
         planting: BiasPlan,
         docs: Sequence[Facts],
         writes: bool,
@@ -269,7 +274,7 @@ class Examination(BenchmarkFiles):
                     f"a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}",
                 )
 
-    def _read(self, task: Any, what: str, model: Any) -> dict[str, float]:
+    def _read(self, task: BiasTask, what: str, model: ChanceLM) -> dict[str, float]:
         """Return the values of answers that say something: not nearly all may count as unanswered."""
         values = self._answered(task, what, model)
         found = {name: value.value for name, value in values.items()}
@@ -279,7 +284,7 @@ class Examination(BenchmarkFiles):
             self.of_score(task.config.task, "unanswered", text)
         return found
 
-    def _opposite(self, task: Any, docs: Sequence[Facts]) -> None:
+    def _opposite(self, task: BiasTask, docs: Sequence[Facts]) -> None:
         """Check by opposite answers which way scores point, where no bias is planted."""
         name = task.config.task
         main = in_table(task.scores, task.benchmark.main)
@@ -312,7 +317,7 @@ class Examination(BenchmarkFiles):
             text = f"it is {told}, and its favours say the contrary: turn one of them round"
             self.of_score(task, score.name, text)
 
-    def _main_scores(self, task: Any, asked: int) -> None:
+    def _main_scores(self, task: BiasTask, asked: int) -> None:
         """Check that main scores have values in the scale of their range, and can be compared."""
         name = task.config.task
         main = in_table(task.scores, task.benchmark.main)

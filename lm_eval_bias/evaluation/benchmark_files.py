@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import Benchmark, folder_of, harness_tasks, read_card
@@ -14,7 +14,12 @@ from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import Score
 from lm_eval_bias.evaluation import suites
 
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.task import BiasTask
+
+
 LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-\w+)*")
+T = TypeVar("T")
 
 
 class BenchmarkFiles:
@@ -53,8 +58,8 @@ class BenchmarkFiles:
             self.add(f"{task}: {score}", text)
 
     def attempt(
-        self, place: str, what: str, function: Callable[..., Any], *arguments: Any
-    ) -> Any:
+        self, place: str, what: str, function: Callable[..., T], *arguments: object
+    ) -> T | None:
         """Call a function of the benchmark; note a mistake and return ``None`` where it fails."""
         try:
             return function(*arguments)
@@ -148,7 +153,7 @@ class BenchmarkFiles:
                 f"{file}: {suite}", "the task", part.get("tasks") or (), tasks
             )
 
-    def check_parts(self, task: Any) -> None:
+    def check_parts(self, task: BiasTask) -> None:
         """Check the choice of a task's items in the suites' file of another package."""
         name = task.config.task
         definitions = catalog.suite_definitions(self.family)

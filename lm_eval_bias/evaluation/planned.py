@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Data, catalog, registry
 from lm_eval_bias.core.catalog import Entry
@@ -15,7 +15,9 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean, import_failure, on
 from lm_eval_bias.harness import internals, linking
 
 if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import EvaluatorConfig
+    from lm_eval.api.model import LM
+
+    from lm_eval_bias.harness.internals import EvaluatorConfig, Group, Task, TaskManager
 
 logger = logging.getLogger("lm_eval.bias")
 Entries = Mapping[str, Entry]
@@ -40,16 +42,16 @@ class Planned:
     entries: Entries
     device: str | None = None
     ours: list[Entry] = field(default_factory=list)
-    manager: Any = None
+    manager: TaskManager = None
     tasks: Data = field(default_factory=dict)
-    model: Any = None
+    model: LM = None
 
     @property
     def asks(self) -> list[str]:
         """The kinds of requests of our tasks."""
         return request_kinds(self.ours)
 
-    def model_class(self) -> Any:
+    def model_class(self) -> type[LM]:
         """Import the class of the model type.
 
         Raises:
@@ -130,7 +132,7 @@ class Planned:
                 matched.pop(member, None)  # it comes with its group
         return list(matched)
 
-    def _built(self, name: str) -> Any:
+    def _built(self, name: str) -> Task | Group:
         """Build a task or group here, so that bad metadata or a bad YAML shows before a model is loaded."""
         try:
             loaded = self.manager.load([name])
@@ -176,7 +178,7 @@ def request_kinds(entries: Iterable[Entry]) -> list[str]:
     return sorted({kind for entry in entries for kind in entry.asks})
 
 
-def tasks_of(tasks_and_groups: Iterable[Any]) -> Data:
+def tasks_of(tasks_and_groups: Iterable[Task | Group]) -> Data:
     """Return tasks and those of groups by name."""
     tasks: Data = {}
     for top in tasks_and_groups:

@@ -7,12 +7,12 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import Data, catalog, redaction
+from lm_eval_bias.core import Data, Facts, catalog, redaction
 from lm_eval_bias.core.errors import BiasError, fault, kind_of, one_line
 from lm_eval_bias.core.files import UNFINISHED, why, write_whole, writing
 from lm_eval_bias.core.numbers import plain
@@ -32,7 +32,7 @@ from lm_eval_bias.runs import answer_files, provenance, sample_logs
 from lm_eval_bias.scoring import questions
 
 if TYPE_CHECKING:
-    from lm_eval_bias.harness.internals import EvaluatorConfig
+    from lm_eval_bias.harness.internals import EvaluationTracker, EvaluatorConfig
 
 logger = logging.getLogger("lm_eval.bias")
 
@@ -49,7 +49,7 @@ class Order:
         command: The command as it was given, without keys and tokens; empty where there was none.
     """
 
-    flags: Mapping[str, Any]
+    flags: Facts
     suite: str | None = None
     language: str | None = None
     name: str | None = None
@@ -240,7 +240,7 @@ def _saved(
 
 
 def save(
-    tracker: Any, results: Results, samples: Samples, log: bool = True
+    tracker: EvaluationTracker, results: Results, samples: Samples, log: bool = True
 ) -> tuple[Path | None, list[Exception]]:
     """Let the harness save a run in a folder of its own, and move the whole files to their place, the results last.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import SavedSample, SavedTask
@@ -17,6 +17,7 @@ from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.score import (
     OUTSIDE,
+    Answers,
     Estimate,
     ImpossibleEstimate,
     Record,
@@ -29,7 +30,14 @@ from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import sample_logs
 from lm_eval_bias.runs.soundness import is_close
 
-AnswersByDocument = Mapping[int, list[Any]]  # of a task, by document
+if TYPE_CHECKING:
+    from lm_eval.api.model import LM
+
+    from lm_eval_bias.harness.internals import Instance, Requests
+    from lm_eval_bias.harness.task import BiasTask
+
+
+AnswersByDocument = Mapping[int, Answers]  # of a task, by document
 Choose = Callable[[Facts], str]
 Naming = Callable[[Facts], Sequence[str]]  # of each choice of a document, a name
 WIDE = 100.0  # a range from which on values within ±1 are a mistake of scale
@@ -43,7 +51,7 @@ class ChoosingLM(ChanceLM):
         super().__init__()
         self._choose = choose
 
-    def loglikelihood(self, requests: Any) -> list[tuple[float, bool]]:
+    def loglikelihood(self, requests: Requests) -> list[tuple[float, bool]]:
         """Give nearly all of the probability to the choice."""
         return [
             (
@@ -53,7 +61,7 @@ class ChoosingLM(ChanceLM):
             for request in requests
         ]
 
-    def generate_until(self, requests: Any) -> list[str]:
+    def generate_until(self, requests: Requests) -> list[str]:
         """Write the choice."""
         return [self._choose(request.doc) for request in requests]
 
@@ -61,13 +69,13 @@ class ChoosingLM(ChanceLM):
 class NumberlessLM(ChanceLM):
     """A model whose log-likelihoods are no numbers, as those of a broken one."""
 
-    def loglikelihood(self, requests: Any) -> list[tuple[float, bool]]:
+    def loglikelihood(self, requests: Requests) -> list[tuple[float, bool]]:
         """Give nan for each request."""
         return [(math.nan, False)] * len(requests)
 
 
 def opposites(
-    task: Any, docs: Sequence[Facts], favours: Sequence[str]
+    task: BiasTask, docs: Sequence[Facts], favours: Sequence[str]
 ) -> dict[str, Choose]:
     """Return two ways to choose that are opposite, by name; none where a task's documents have no choices.
 
@@ -95,7 +103,7 @@ def opposites(
     return found
 
 
-def _texts(task: Any, doc: Facts) -> list[str]:
+def _texts(task: BiasTask, doc: Facts) -> list[str]:
     return list(map(str.strip, choices_of(task, doc)))
 
 
@@ -116,7 +124,7 @@ def _named(texts: Naming, naming: Naming, name: str, doc: Facts) -> str:
     return texts(doc)[list(naming(doc)).index(name)]
 
 
-def choices_of(task: Any, doc: Facts) -> Sequence[str]:
+def choices_of(task: BiasTask, doc: Facts) -> Sequence[str]:
     """List a document's choices, which a task of written answers may have in its documents."""
     if task.config.doc_to_choice is not None:
         found: Sequence[str] = task.doc_to_choice(doc)
@@ -152,7 +160,7 @@ def _stems(text: str) -> set[str]:
     return {word[:3] for word in re.findall(r"\w{3,}", text.casefold())}
 
 
-def ask(task: Any, model: Any) -> AnswersByDocument:
+def ask(task: BiasTask, model: LM) -> AnswersByDocument:
     """Answer a task's requests by a model, document by document; return the filtered answers."""
     for requests in grouped((each.doc_id, each) for each in task.instances).values():
         asked_of = []
@@ -166,12 +174,14 @@ def ask(task: Any, model: Any) -> AnswersByDocument:
     return _by_document(task, lambda request: request.filtered_resps.values())
 
 
-def _by_document(task: Any, values: Callable[[Any], Any]) -> AnswersByDocument:
+def _by_document(
+    task: BiasTask, values: Callable[[Instance], Iterable[object]]
+) -> AnswersByDocument:
     requests = sorted(task.instances, key=attrgetter("doc_id", "idx"))
     return grouped((request.doc_id, *values(request)) for request in requests)
 
 
-def records(task: Any, answers: AnswersByDocument) -> list[Record]:
+def records(task: BiasTask, answers: AnswersByDocument) -> list[Record]:
     """Make the records of answered documents."""
     docs = task.eval_docs
     return [
@@ -180,7 +190,7 @@ def records(task: Any, answers: AnswersByDocument) -> list[Record]:
 
 
 def logged(
-    task: Any, given: AnswersByDocument, filter_name: str
+    task: BiasTask, given: AnswersByDocument, filter_name: str
 ) -> Iterator[SavedSample]:
     """Yield answered documents as they are read from a run's sample log."""
     part = SavedTask(Path("its log"), task.config.task, filter_name, task.benchmark)
@@ -230,7 +240,7 @@ def is_of_other_scale(score: Score, values: Sequence[float]) -> bool:
     return score.high - score.low >= WIDE and 0 < max(sizes, default=0) <= 1
 
 
-def parts_of_page(shown: TaskRun) -> dict[str, Callable[[], Any]]:
+def parts_of_page(shown: TaskRun) -> dict[str, Callable[[], object]]:
     """Return what makes the parts of a page that a benchmark brings, by name."""
     presentation = shown.definition.presentation
     run = Run("bias-chance", Path(), {shown.task: shown})

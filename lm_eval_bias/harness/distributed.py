@@ -6,9 +6,17 @@ import itertools
 import operator
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lm_eval_bias.core.errors import BiasError
+
+if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
+
+    from lm_eval_bias.custom_metrics.score import Answers
+
+
+T = TypeVar("T")
 
 
 def first() -> bool:
@@ -19,7 +27,7 @@ def first() -> bool:
 
 
 def filter_together(
-    instances: list[Any], world_size: int, apply: Callable[[list[Any]], None]
+    instances: list[Instance], world_size: int, apply: Callable[[list[Instance]], None]
 ) -> None:
     """Filter the answers of all ranks on the first one, in the order of the documents, as one process would.
 
@@ -48,7 +56,7 @@ def filter_together(
         instance.filtered_resps = filtered
 
 
-def gathered(value: Any, world_size: int) -> list[Any]:
+def gathered(value: T, world_size: int) -> list[T]:
     """Return a value of every rank, on every rank; this one's alone where they can't be told each other's."""
     import torch.distributed as group
 
@@ -68,8 +76,8 @@ def _are_connected(world_size: int) -> bool:
 
 
 def _filtered(
-    ranks: list[list[Any]], apply: Callable[[list[Any]], None]
-) -> tuple[list[list[Any]], str]:
+    ranks: list[list[Instance]], apply: Callable[[list[Instance]], None]
+) -> tuple[list[list[Answers]], str]:
     """Filter on the first rank; return each rank's answers, and what went wrong."""
     instances = itertools.chain.from_iterable(ranks)
     try:

@@ -30,14 +30,16 @@ from lm_eval_bias.core.files import LARGEST_YAML, parse_yaml, read_text
 
 if TYPE_CHECKING:
     from lm_eval.api.filter import Filter
+    from lm_eval.api.group import Group as Group
     from lm_eval.api.instance import Instance as Instance
     from lm_eval.api.model import LM, TemplateLM
-    from lm_eval.loggers import EvaluationTracker
+    from lm_eval.api.task import Task as Task
+    from lm_eval.config.evaluate_config import EvaluatorConfig as EvaluatorConfig
+    from lm_eval.loggers import EvaluationTracker as EvaluationTracker
     from lm_eval.models.huggingface import HFLM
-    from lm_eval.tasks import TaskManager
+    from lm_eval.tasks import TaskManager as TaskManager
 
     Requests = Sequence[Instance]
-    from lm_eval.config.evaluate_config import EvaluatorConfig as EvaluatorConfig
 
 Ids = list[int]  # of tokens
 Pair = tuple[Ids, Ids]  # a context and a continuation
@@ -304,7 +306,7 @@ def task_manager(
     metadata: Facts | None = None,
 ) -> TaskManager:
     """Build the harness's index of the tasks in some folders, without reading the thousands of its own YAMLs."""
-    from lm_eval.tasks import TaskManager
+    from lm_eval.tasks import TaskManager as TaskManager
 
     paths = list(map(str, include_path))
     logging.getLogger("lm_eval.tasks._index").addFilter(_is_not_of_a_tag)

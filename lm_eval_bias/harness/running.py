@@ -13,8 +13,8 @@ import sqlite3
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from lm_eval_bias.core import Data, redaction
 from lm_eval_bias.core.answers import finish_reasons
@@ -25,12 +25,18 @@ from lm_eval_bias.harness import distributed, internals, servers
 from lm_eval_bias.harness.score_aggregation import BareCarrier, in_results
 
 if TYPE_CHECKING:
+    from lm_eval.api.model import LM
+    from lm_eval.loggers import EvaluationTracker, TrackioLogger, WandbLogger
+    from lm_eval.tasks import TaskManager
+
     from lm_eval_bias.core.run_data import Value
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
+    Service: TypeAlias = "WandbLogger | TrackioLogger"
+
 logger = logging.getLogger("lm_eval.bias")
-Results = dict[str, Any]  # as simple_evaluate returns them
-Samples = dict[str, list[dict[str, Any]]]  # by task
+Results = Data  # as simple_evaluate returns them
+Samples = dict[str, list[Data]]  # by task
 # methods of a backend in which it may fail
 _BACKEND = {
     "loglikelihood",
@@ -43,7 +49,7 @@ _BACKEND = {
 }
 
 
-def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
+def loggers(config: EvaluatorConfig) -> tuple[EvaluationTracker, list[Service]]:
     """Make the tracker that saves results, and the services that they are sent to.
 
     Raises:
@@ -71,7 +77,7 @@ def loggers(config: EvaluatorConfig) -> tuple[Any, list[Any]]:
     return tracker, services
 
 
-def send(services: list[Any], results: Results, samples: Samples | None) -> None:
+def send(services: list[Service], results: Results, samples: Samples | None) -> None:
     """Send results to dashboards; a failure must not lose the run."""
     for service in services:
         try:
@@ -95,7 +101,7 @@ class HarnessRun:
         model: As the harness builds it; ``None`` before it is loaded.
     """
 
-    def __init__(self, config: EvaluatorConfig, manager: Any) -> None:
+    def __init__(self, config: EvaluatorConfig, manager: TaskManager) -> None:
         """Make what results are saved and sent by.
 
         Args:
@@ -108,9 +114,9 @@ class HarnessRun:
         self._config = config
         self._manager = manager
         self.tracker, self.services = loggers(config)
-        self.model: Any = None
+        self.model: LM = None
 
-    def load(self) -> Any:
+    def load(self) -> LM:
         """Build the model as ``simple_evaluate`` does, and return it.
 
         Raises:
@@ -247,7 +253,7 @@ def _in_range_of_json(results: Results) -> None:
                 scores[key] = in_results(value)
 
 
-def _too_few_rows(model: Any) -> str:
+def _too_few_rows(model: LM) -> str:
     """Say that a tokenizer has more tokens than its model has embeddings; empty where it doesn't."""
     with contextlib.suppress(AttributeError, NotImplementedError):
         rows = model.model.get_input_embeddings().weight.shape[0]
@@ -260,7 +266,11 @@ def _too_few_rows(model: Any) -> str:
 
 
 def arguments(
-    config: EvaluatorConfig, function: Any, model: Any, manager: Any, tracker: Any
+    config: EvaluatorConfig,
+    function: Callable[..., Results],
+    model: LM,
+    manager: TaskManager,
+    tracker: EvaluationTracker,
 ) -> Data:
     """Collect the arguments of ``simple_evaluate`` from the configuration, as the harness's own ``run`` does."""
     caching = ("cache_requests", "rewrite_requests_cache", "delete_requests_cache")
@@ -312,7 +322,10 @@ def samples_in_order(
 
 
 def save(
-    tracker: Any, results: Results, samples: Samples | None, push: bool = True
+    tracker: EvaluationTracker,
+    results: Results,
+    samples: Samples | None,
+    push: bool = True,
 ) -> list[Exception]:
     """Write and push results, and samples if there are any; return the errors, none of which stops it.
 

@@ -9,7 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import fault, kind_of
@@ -114,7 +114,7 @@ class Aggregation:
         """
         self.records: list[Recorded] = []
         self.directions: dict[str, bool | None] = {}
-        self.functions: dict[str, Callable[[Sequence[Any]], Result]] = {}
+        self.functions: dict[str, Callable[[Sequence[object]], Result]] = {}
         self.documents = 0
         self._task = task
         self._scores = scores
@@ -127,11 +127,11 @@ class Aggregation:
                 error = f"{score.name}_stderr"
                 self.functions[error] = partial(self._number, score.name, "stderr")
 
-    def _number(self, score: str, which: str, values: Sequence[Any]) -> Result:
+    def _number(self, score: str, which: str, values: Sequence[object]) -> Result:
         """Return a score or its standard error; :data:`UNDEFINED` where there is none."""
         return in_results(getattr(self.estimates(values)[score], which))
 
-    def estimates(self, values: Sequence[Any] = ()) -> dict[str, Estimate]:
+    def estimates(self, values: Sequence[object] = ()) -> dict[str, Estimate]:
         """Estimate all scores of the documents that were recorded since the last time.
 
         Args:
