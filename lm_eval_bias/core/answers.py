@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import writable
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Answers, Record
 
 # what a written answer is read as where it gives none
 REFUSED = "[refused]"
@@ -68,12 +68,12 @@ def apart(text: str) -> Text:
     return Text(written, finish) if mark else Text(text)
 
 
-def finish_of(text: Any) -> str:
+def finish_of(text: object) -> str:
     """Return why a text ended; empty where that isn't known."""
     return getattr(text, "finish", "")
 
 
-def ended(text: Any) -> str:
+def ended(text: object) -> str:
     """Return how a text ended: :data:`CUT`, :data:`BLOCKED` or :data:`FAILED`; empty for others."""
     return _ENDS.get(finish_of(text).lower(), "")
 
@@ -97,7 +97,7 @@ def reading(text: str, read: Callable[[str, bool], str]) -> str:
     return ENDLESS if is_cut and found in UNANSWERED else found
 
 
-def endings(prompts: Iterable[tuple[Sequence[Any], Any]]) -> dict[str, int]:
+def endings(prompts: Iterable[tuple[Sequence[str], object]]) -> dict[str, int]:
     """Count how the texts of a task ended.
 
     Args:
@@ -124,7 +124,7 @@ def endings(prompts: Iterable[tuple[Sequence[Any], Any]]) -> dict[str, int]:
     return dict(counts)
 
 
-def finish_reasons(texts: Sequence[Sequence[Any]]) -> list[list[str]]:
+def finish_reasons(texts: Sequence[Sequence[object]]) -> list[list[str]]:
     """Return why each text of some requests ended; nothing where no text tells it."""
     reasons = [list(map(finish_of, of_one)) for of_one in texts]
     return reasons if any(map(any, reasons)) else []
@@ -139,7 +139,7 @@ def texts_of(logged: Facts) -> list[list[Any]]:
     return [list(map(Text, *pair)) for pair in pairs]
 
 
-def written(texts: Any, answers: Sequence[Any]) -> list[tuple[str, str]]:
+def written(texts: Any, answers: Answers) -> list[tuple[str, str]]:
     """Return the texts that a model wrote for a document, each with what it was read as; none where it wrote none.
 
     Args:
@@ -214,7 +214,7 @@ class SavedSample(NamedTuple):
 
     saved_task: SavedTask
     doc: Data
-    answers: list[Any]
+    answers: Answers
     logged: Facts = {}
 
     @property

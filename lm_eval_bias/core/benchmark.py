@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.planting import BiasPlan
     from lm_eval_bias.core.questions import Question
     from lm_eval_bias.core.run_data import Published, Remark, TaskRun
-    from lm_eval_bias.custom_metrics.score import Record, Score
+    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 Document = Mapping[str, Any]
 Documents = Sequence[Document]
@@ -126,8 +126,8 @@ class Rewriting(NamedTuple):
     metavar: str
     help: str
     change: Callable[
-        [Documents, Sequence[Sequence[Any]], str],
-        tuple[Documents, Sequence[Sequence[Any]]],
+        [Documents, Sequence[Answers], str],
+        tuple[Documents, Sequence[Answers]],
     ]
 
 
@@ -288,7 +288,7 @@ class Benchmark(ABC):
             variant.family = self
 
     @abstractmethod
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Document, answers: Answers) -> Record:
         """Return what the scores need to know of a document and the model's answers to its requests.
 
         Args:
@@ -356,7 +356,7 @@ class UnknownBenchmark(Benchmark):
         super().__init__()
         self.name = name
 
-    def record(self, doc: Document, answers: Sequence[Any]) -> Record:
+    def record(self, doc: Document, answers: Answers) -> Record:
         """Refuse: its answers can't be read."""
         raise BiasError(f"no benchmark named {self.name!r} is known to this version")
 

@@ -7,9 +7,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from lm_eval_bias.core import Facts
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.catalog import Loader
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import list_files, parse_yaml
@@ -28,7 +27,7 @@ _PLACE = "file"
 _HASH = "sha256"
 
 
-def of_document(doc: Mapping[str, Any], requests: Sequence[Any] = ()) -> str:
+def of_document(doc: Mapping[str, object], requests: Sequence[object] = ()) -> str:
     """SHA-256 of all that a document and its requests hold.
 
     Where it names a file beside that file's SHA-256, only the latter counts: the same file may lie anywhere.
@@ -46,7 +45,7 @@ def of_document(doc: Mapping[str, Any], requests: Sequence[Any] = ()) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _without_place(value: Any) -> Any:
+def _without_place(value: object) -> object:
     if isinstance(value, Mapping) and _PLACE in value and _HASH in value:
         return {key: entry for key, entry in value.items() if key != _PLACE}
     return value
@@ -120,7 +119,7 @@ def _content(path: Path) -> bytes:
 
 
 def of_checkpoint(
-    folder: Path, only: str | None = None, known: dict[str, Any] | None = None
+    folder: Path, only: str | None = None, known: Data | None = None
 ) -> dict[str, str]:
     """SHA-256 of a local checkpoint's files, or of ``only`` one.
 
@@ -150,7 +149,7 @@ def of_checkpoint(
     return digests
 
 
-def of_files(hashes: Mapping[str, Any]) -> str:
+def of_files(hashes: Mapping[str, str]) -> str:
     """Combine many files' hashes into one: the first 16 digits of ``sha256sum FILES... | sha256sum``, files by name.
 
     >>> of_files({"b": "0" * 64, "a": "1" * 64})
@@ -160,7 +159,7 @@ def of_files(hashes: Mapping[str, Any]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
 
-def flat(facts: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+def flat(facts: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
     """Yield all values of nested facts that there are, as text, with the names that lead to them.
 
     >>> dict(flat({"logs": {"a": 1, "b": None}, "dtype": "float32"}))

@@ -74,7 +74,7 @@ def call_plugin(
     default: T,
     benchmark: Any,
     method: Callable[..., T],
-    *arguments: Any,
+    *arguments: object,
 ) -> T:
     """Call a plugin's method. If it raises, record a fault and return `default`."""
     try:

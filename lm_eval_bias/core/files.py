@@ -14,12 +14,17 @@ import shutil
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lm_eval_bias.core.errors import BiasError, one_line
+
+if TYPE_CHECKING:
+    import yaml
+    from jsonschema import Draft202012Validator
+
 
 T = TypeVar("T")
 
@@ -78,7 +83,7 @@ def packaged_yaml(package: str, *parts: str) -> Any:
 
 
 @functools.cache
-def schema_validator(package: str, name: str) -> Any:
+def schema_validator(package: str, name: str) -> Draft202012Validator:
     """Make the validator of a JSON Schema that comes with a package; numbers are finite there."""
     import jsonschema
 
@@ -147,7 +152,7 @@ def recorded() -> Iterator[dict[str, str]]:
         _RECORDS.pop()
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) < len(pairs):
         first = next(
@@ -192,7 +197,9 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)  # takes NaN, too
 
 
-def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
+def parse_yaml(
+    text: str, name: str, loader: Callable[[str], yaml.SafeLoader] | None = None
+) -> Any:
     """Parse a YAML text, whose name stands in errors; ``None`` where it is empty.
 
     Raises:
@@ -224,7 +231,7 @@ def parse_yaml(text: str, name: str, loader: Any = None) -> Any:
         raise BiasError(f"{name}{line}: not valid YAML ({problem})") from error
 
 
-def _count_nodes(node: Any, known: dict[int, int], most: int) -> int:
+def _count_nodes(node: yaml.Node, known: dict[int, int], most: int) -> int:
     """Count the nodes of a YAML text with what its aliases repeat.
 
     Args:
@@ -432,7 +439,7 @@ def check_place(
         )
 
 
-def writable(data: Any) -> Any:
+def writable(data: object) -> Any:
     r"""Return data, or a text, that UTF-8 can hold: half a character, as a server may send one, is written out.
 
     >>> writable({"a": ["\ud800"]}), writable("ü")
@@ -447,7 +454,7 @@ def writable(data: Any) -> Any:
         return _written_out(data)
 
 
-def _written_out(data: Any) -> Any:
+def _written_out(data: object) -> Any:
     if isinstance(data, str):
         return data.encode("utf-8", "backslashreplace").decode()
     if isinstance(data, Mapping):

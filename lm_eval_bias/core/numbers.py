@@ -229,7 +229,7 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return groups
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Convert data for JSON and CSV: ``None`` where there is no finite number, lists for tuples.
 
     >>> plain({"interval": (0.5, float("inf")), "value": float("nan")})

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.custom_metrics.score import Answers
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def uniform(*parts: object) -> float:
     return (int.from_bytes(digest[:8], "big") + 0.5) / 2.0**64
 
 
-def choices(doc: Mapping[str, Any]) -> Sequence[str]:
+def choices(doc: Facts) -> Sequence[str]:
     """List a document's choices, or letters where it has none."""
     return doc.get("choices") or "ABC"
 
@@ -95,6 +97,6 @@ class BiasPlan(NamedTuple):
         random_texts: The texts among which ``bias-chance`` chooses.
     """
 
-    answers: Callable[[Any, Dial], Sequence[Any]]
+    answers: Callable[[Any, Dial], Answers]
     expected: Callable[[Sequence[Any], Dial], Mapping[str, float]]
-    random_texts: Callable[[Any], Sequence[str]] = choices
+    random_texts: Callable[[Facts], Sequence[str]] = choices

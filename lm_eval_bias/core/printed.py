@@ -7,7 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TextIO
 
 from lm_eval_bias.core import redaction
 from lm_eval_bias.core.errors import BiasError
@@ -54,9 +54,9 @@ class Door:
     13
     """
 
-    def __init__(self, stream: Any, bars: bool = False) -> None:
+    def __init__(self, stream: TextIO, bars: bool = False) -> None:
         """Stand before a stream, on which progress bars may return to their lines."""
-        self.behind: Any = stream
+        self.behind: TextIO = stream
         self._bars = bars
         self._line = ""  # as far as it is written
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.errors import BiasError
 
 CLOZE = "cloze"
@@ -47,7 +47,7 @@ class Question:
     kind: str
 
     @property
-    def arguments(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[object, ...]:
         """What a harness instance carries: the fields but for the kind, in their order."""
         return tuple(value for name, value in vars(self).items() if name != "kind")
 
@@ -106,7 +106,7 @@ class Contrast(Question):
     kind: str = CONTRAST
 
 
-def choose(metadata: Mapping[str, Any]) -> dict[str, str]:
+def choose(metadata: Facts) -> dict[str, str]:
     """All options with the given ones checked.
 
     Raises:

@@ -47,7 +47,7 @@ def _names_secret(name: str) -> bool:
     return bool(_NAME.search(plain)) and not _OF_TEXTS.search(plain)
 
 
-def _is_secret(name: str, value: Any) -> bool:
+def _is_secret(name: str, value: object) -> bool:
     if not name or not _names_secret(name):
         return False
     if value is None or isinstance(value, bool) or str(value) in ("True", "False", ""):
@@ -56,7 +56,7 @@ def _is_secret(name: str, value: Any) -> bool:
     return not is_number
 
 
-def address(text: str, found: list[Any] | None = None) -> str:
+def address(text: str, found: list[object] | None = None) -> str:
     """Put stars in place of all up to an address's last @, and of all behind its first question mark.
 
     >>> address("https://me:p@ss@host:8000/v1?sig=secret&version=2"), address("me:secret@host/v1")
@@ -92,7 +92,7 @@ def _parts(text: str) -> list[str]:
     return text.split(",") if quoted or depth else parts
 
 
-def _text(text: str, found: list[Any], is_address: bool, is_flag: bool) -> str:
+def _text(text: str, found: list[object], is_address: bool, is_flag: bool) -> str:
     """Hide what is secret in a text: addresses, pairs, JSON, a dictionary as Python writes it."""
     if text[:1] in ("{", "["):
         for read, write in ((json.loads, json.dumps), (ast.literal_eval, repr)):
@@ -112,7 +112,7 @@ def _text(text: str, found: list[Any], is_address: bool, is_flag: bool) -> str:
     return _ADDRESS_IN_TEXT.sub(lambda match: address(match[0], found), text)
 
 
-def _pair(text: str, found: list[Any], is_flag: bool) -> str:
+def _pair(text: str, found: list[object], is_flag: bool) -> str:
     name, mark, value = text.partition("=")
     if mark:
         return f"{name}={_hidden(name.strip(), value, found)}"
@@ -122,7 +122,9 @@ def _pair(text: str, found: list[Any], is_flag: bool) -> str:
     return text
 
 
-def _hidden(name: str, value: Any, found: list[Any], is_flag: bool = False) -> Any:
+def _hidden(
+    name: str, value: object, found: list[object], is_flag: bool = False
+) -> Any:
     """Return a value with stars in it; ``found`` gets what they stand for."""
     if _is_secret(name, value):
         found.append(value)
@@ -139,7 +141,7 @@ def _hidden(name: str, value: Any, found: list[Any], is_flag: bool = False) -> A
     return value
 
 
-def arguments(value: Any) -> Any:
+def arguments(value: object) -> Any:
     """Arguments of a model, or whatever holds some, with stars in place of keys, tokens and headers.
 
     >>> arguments({"model": "m", "auth_token": "secret", "tokenizer": "gpt2", "header": {"X-Key": "secret"}})
@@ -156,7 +158,7 @@ def of_results(content: Mapping[str, Any]) -> dict[str, Any]:
     return {**content, **{part: _hidden(part, content[part], []) for part in parts}}
 
 
-def parsed(given: Any) -> dict[str, Any]:
+def parsed(given: object) -> dict[str, Any]:
     """Read a model's arguments, which some versions of the harness keep as one text.
 
     >>> parsed("pretrained=gpt2,dtype=float32")
@@ -168,7 +170,7 @@ def parsed(given: Any) -> dict[str, Any]:
     return {name.strip(): value for name, mark, value in pairs if mark} or {"": given}
 
 
-def as_flag(given: Any) -> str:
+def as_flag(given: object) -> str:
     """Write a model's arguments as ``--model_args`` takes them, without keys and tokens."""
     shown = arguments(given or {})
     if isinstance(shown, str):
@@ -176,7 +178,7 @@ def as_flag(given: Any) -> str:
     return ",".join(f"{key}={value}" for key, value in shown.items())
 
 
-def command(words: Sequence[str], found: list[Any] | None = None) -> list[str]:
+def command(words: Sequence[str], found: list[object] | None = None) -> list[str]:
     """Return a command's words with stars in place of keys, tokens and headers among arguments.
 
     >>> command(["run", "--model_args=model=m,api_key=secret", "--metadata", '{"hf_token": "secret"}'])
@@ -204,7 +206,7 @@ def command(words: Sequence[str], found: list[Any] | None = None) -> list[str]:
 def learning() -> Iterator[None]:
     """Know the environment's secrets, and those that :func:`learn` is told meanwhile."""
     before = dict(_KNOWN)
-    found: list[Any] = []
+    found: list[object] = []
     for name, value in os.environ.items():
         if not os.path.exists(value):
             _hidden(name.removesuffix("_ENV"), value, found)
@@ -216,9 +218,9 @@ def learning() -> Iterator[None]:
         _KNOWN.update(before)
 
 
-def learn(given: Any) -> None:
+def learn(given: object) -> None:
     """Know what is secret in arguments, or in a command's words, so that :func:`masked` hides it."""
-    found: list[Any] = []
+    found: list[object] = []
     if isinstance(given, list):
         shown = command(given, found)
     else:
@@ -226,7 +228,7 @@ def learn(given: Any) -> None:
     _remember(found, set(_leaves(shown)))
 
 
-def _remember(found: Iterable[Any], shown: Iterable[str] = ()) -> None:
+def _remember(found: Iterable[object], shown: Iterable[str] = ()) -> None:
     for whole in map(str, _leaves(list(found))):
         # a word is no secret, as in "Bearer ..." and application/json
         words = [
@@ -239,7 +241,7 @@ def _remember(found: Iterable[Any], shown: Iterable[str] = ()) -> None:
                 _KNOWN.update(dict.fromkeys(ways))
 
 
-def _leaves(value: Any) -> Iterator[str]:
+def _leaves(value: object) -> Iterator[str]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
@@ -249,7 +251,7 @@ def _leaves(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def masked(value: Any) -> Any:
+def masked(value: object) -> Any:
     """Put stars in place of secrets that are known, in a text or in all texts of some data.
 
     >>> with learning():

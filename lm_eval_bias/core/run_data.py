@@ -299,7 +299,7 @@ class Problem:
         return {"path": str(self.path), "reason": self.reason}
 
 
-def readable(fact: Any) -> str:
+def readable(fact: object) -> str:
     """Write a piece of provenance for people; an en dash where there is none."""
     if fact is None or fact == "":
         return "–"

@@ -8,6 +8,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.run_record import RunRecord
 
@@ -48,7 +49,7 @@ class Fact:
         return attrgetter(self.field)(record)
 
 
-def _table() -> Any:
+def _table() -> Facts:
     return packaged_yaml("lm_eval_bias.core", "what_counts.yaml")
 
 
@@ -74,7 +75,7 @@ def fact_of_argument(name: str) -> Fact:
     return facts()[owners[0] if owners else "model.arguments"]
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Write a fact on one line.
 
     >>> shown({"enable_thinking": False}), shown((0, 1234)), shown(None)
