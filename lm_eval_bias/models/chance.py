@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval.api.model import LM
 
@@ -39,9 +39,9 @@ class ChanceLM(LM):
     def __init__(
         self,
         seed: int = 0,
-        batch_size: Any = 1,
-        max_batch_size: Any = None,
-        device: Any = None,
+        batch_size: object = 1,
+        max_batch_size: object = None,
+        device: object = None,
     ) -> None:
         """QuestionAnswer with this seed; the other arguments are the harness's and change nothing."""
         super().__init__()

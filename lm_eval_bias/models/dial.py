@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import registry
@@ -11,6 +10,8 @@ from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.models.chance import ChanceLM, samples
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.benchmark import Document
+    from lm_eval_bias.custom_metrics.score import Answers
     from lm_eval_bias.harness.internals import Requests
 
 
@@ -28,9 +29,9 @@ class DialLM(ChanceLM):
         noise: float = Dial.noise,
         refusals: float = Dial.refusals,
         seed: int = 0,
-        batch_size: Any = 1,
-        max_batch_size: Any = None,
-        device: Any = None,
+        batch_size: object = 1,
+        max_batch_size: object = None,
+        device: object = None,
     ) -> None:
         """Answer as :class:`~lm_eval_bias.core.planting.Dial` says.
 
@@ -74,7 +75,7 @@ class DialLM(ChanceLM):
         ]
 
 
-def _answers(doc: Any, dial: Dial) -> Sequence[Any]:
+def _answers(doc: Document | None, dial: Dial) -> Answers:
     benchmark = registry.by_name().get(str((doc or {}).get("benchmark")))
     if benchmark is None or benchmark.planting is None:
         name = "tasks without a bias benchmark"

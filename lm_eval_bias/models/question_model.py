@@ -6,7 +6,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import torch
 import transformers
@@ -20,8 +20,11 @@ from lm_eval_bias.core.questions import KINDS, SENTENCE_LIKELIHOODS
 from lm_eval_bias.scoring.token_likelihoods import Places, answer_cached
 
 if TYPE_CHECKING:
+    from transformers.models.auto.auto_factory import _BaseAutoModelClass
+
     from lm_eval_bias.harness.internals import Requests
 
+T = TypeVar("T")
 logger = logging.getLogger("lm_eval.bias")
 _PARTS = 16  # answers are kept (--use_cache) after so many batches
 ScoredTexts = list[tuple[float, int]]  # scores, each with the number of tokens scored
@@ -35,7 +38,9 @@ def padded(rows: Rows, value: int = 0) -> Tensor:
     )
 
 
-def padded_inputs(rows: Rows, tokenizer: Any) -> dict[str, Tensor]:
+def padded_inputs(
+    rows: Rows, tokenizer: transformers.PreTrainedTokenizerBase
+) -> dict[str, Tensor]:
     """Make ``input_ids`` and ``attention_mask`` of padded rows."""
     return {
         "input_ids": padded(rows, tokenizer.pad_token_id or 0),
@@ -92,8 +97,10 @@ class QuestionModel(LM):
         self._pretrained = pretrained
         self._from = {"revision": str(revision), "trust_remote_code": trust_remote_code}
         self._set_device(device)
-        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
-            tokenizer or pretrained, **self._from
+        self.tokenizer: transformers.PreTrainedTokenizerBase = (
+            transformers.AutoTokenizer.from_pretrained(
+                tokenizer or pretrained, **self._from
+            )
         )
 
     @classmethod
@@ -123,7 +130,9 @@ class QuestionModel(LM):
             logger.info("no CUDA device found: running on the CPU")
             self._device = torch.device("cpu")
 
-    def load(self, auto_class: Any) -> tuple[transformers.PreTrainedModel, list[str]]:
+    def load(
+        self, auto_class: type[_BaseAutoModelClass]
+    ) -> tuple[transformers.PreTrainedModel, list[str]]:
         """Load a model of an auto class for evaluation, and list the weights that the checkpoint lacks.
 
         Raises:
@@ -176,11 +185,11 @@ class QuestionModel(LM):
         self,
         kind: str,
         requests: Requests,
-        answer_part: Callable[[Requests], list[Any]],
-    ) -> list[Any]:
+        answer_part: Callable[[Requests], list[T]],
+    ) -> list[T]:
         """Answer requests in parts, and keep each part in the cache of ``--use_cache`` as soon as it is done."""
 
-        def run_batch(places: Places) -> list[Any]:
+        def run_batch(places: Places) -> list[T]:
             return answer_part([requests[i] for i in places if i is not None])
 
         keys = [request.args for request in requests]
@@ -236,12 +245,12 @@ class QuestionModel(LM):
             "them with --model hf, or run tasks whose names end in _inter"
         )
 
-    def _refuse_plain(self, requests: Requests) -> list[Any]:
+    def _refuse_plain(self, requests: Requests) -> NoReturn:
         raise self._no_plain_requests()
 
     loglikelihood = loglikelihood_rolling = generate_until = _refuse_plain
 
-    def sentence_likelihoods(self, requests: Requests) -> list[Any]:
+    def sentence_likelihoods(self, requests: Requests) -> NoReturn:
         """Refuse: the model has no likelihoods of sentences."""
         raise self._no_likelihoods()
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from lm_eval_bias.harness.internals import Ids
 from lm_eval_bias.models.prefix_trie import Likelihoods
+
+if TYPE_CHECKING:
+    from lm_eval_bias.harness.internals import Requests
+
 
 _AT_ONCE = 1000  # texts
 _ENCODING = ("__call__", "_encode_plus", "_batch_encode_plus")
@@ -18,7 +22,9 @@ _ENCODING = ("__call__", "_encode_plus", "_batch_encode_plus")
 Key: TypeAlias = "tuple[str, bool | None]"
 
 
-def encoded(tokenizer: Any, texts: list[str], **options: bool) -> list[Ids]:
+def encoded(
+    tokenizer: PreTrainedTokenizerBase, texts: list[str], **options: bool
+) -> list[Ids]:
     """Encode texts as calling the tokenizer does, without the offsets and words that it finds beside the ids."""
     fast: Any = getattr(tokenizer, "backend_tokenizer", None)
     adds_nothing = all(
@@ -83,7 +89,10 @@ class EncodesAhead:
         self._known = {}
 
     def tok_encode(
-        self, string: Any, add_special_tokens: bool | None = None, **options: Any
+        self,
+        string: str | list[str],
+        add_special_tokens: bool | None = None,
+        **options: object,
     ) -> Ids:
         """Encode a text as the backend does, or look it up."""
         if isinstance(string, str) and not options:
@@ -93,7 +102,7 @@ class EncodesAhead:
         return super().tok_encode(string, add_special_tokens, **options)  # type: ignore[misc]
 
     def loglikelihood(
-        self, requests: Sequence[Any], disable_tqdm: bool = False
+        self, requests: Requests, disable_tqdm: bool = False
     ) -> Likelihoods:
         """Return log-likelihoods of continuations given contexts, and whether each is greedy."""
         self.encode_ahead(request.args for request in requests)

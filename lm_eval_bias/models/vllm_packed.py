@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lm_eval.models.vllm_causallms import VLLM
 
@@ -17,6 +17,10 @@ from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.method_trial import trial, usable_ids
 from lm_eval_bias.models.prefix_trie import Likelihood, Likelihoods, Request, fitted
 from lm_eval_bias.models.text_batches import EncodesAhead
+
+if TYPE_CHECKING:
+    from vllm import RequestOutput
+
 
 logger = logging.getLogger("lm_eval.bias")
 BLOCK_ON_CPU = 32  # tokens; the engine's own 128 there is longer than most prompts
@@ -41,10 +45,10 @@ class VLLMPacked(EncodesAhead, VLLM):
         why_not: Why requests are left to the ``vllm`` backend; empty where they aren't.
     """
 
-    batch_size: Any
+    batch_size: int | str
     takes_seeds = True  # with every request, as ``vllm`` does
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         """Load the model as ``vllm`` does, and find out whether the engine's cache can be read.
 
         Args:
@@ -176,7 +180,7 @@ class VLLMPacked(EncodesAhead, VLLM):
 
     def _outputs(
         self, prompts: Sequence[PrefixPrompt], silent: bool, read_cache: bool
-    ) -> list[Any]:
+    ) -> list[RequestOutput]:
         """Ask the engine for the answers to prompts."""
         from vllm import SamplingParams
 
@@ -208,7 +212,7 @@ class VLLMPacked(EncodesAhead, VLLM):
             self.batch_size = batch_size
 
 
-def _read(prompt: PrefixPrompt, output: Any) -> Likelihoods:
+def _read(prompt: PrefixPrompt, output: RequestOutput) -> Likelihoods:
     """Read the log-likelihood of each node of a prompt, and whether the node is greedy.
 
     Raises:

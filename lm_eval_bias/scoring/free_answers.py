@@ -12,10 +12,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
 
 from lm_eval.api.filter import Filter
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import ENDLESS, LONGEST_READ, Text, finish_of
 from lm_eval_bias.core.files import packaged_yaml
 
@@ -95,7 +95,7 @@ def without_thoughts(text: str) -> str:
     return ENDLESS if marks["begun"].match(text) else text
 
 
-def opening_of_thoughts(prompt: Any) -> str:
+def opening_of_thoughts(prompt: object) -> str:
     r"""Return the mark at a prompt's end that opens a model's thoughts, so that its text begins within them; or "".
 
     >>> opening_of_thoughts("<|assistant|><think>\n"), opening_of_thoughts("<think></think>Female")
@@ -136,7 +136,7 @@ def plain_lines(text: str) -> list[str]:
     return [line for line in map(str.strip, text.splitlines()) if line]
 
 
-def listed(name: str) -> Any:
+def listed(name: str) -> Facts:
     """Read a YAML beside this module."""
     return packaged_yaml("lm_eval_bias.scoring", name)
 
@@ -172,7 +172,7 @@ class WithoutThoughtsFilter(Filter):
     reads_again = True  # by rule alone, from the text and its document
 
     def apply(
-        self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]
+        self, resps: Iterable[Sequence[str | None]], docs: Sequence[object]
     ) -> list[list[Text]]:
         """Cut the thoughts out of every document's texts, which keep why they ended; a server's null is an empty text.
 

@@ -10,7 +10,7 @@ within one question's candidates.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import (
@@ -24,6 +24,8 @@ from lm_eval_bias.core.questions import (
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+    from lm_eval_bias.harness.internals import Requests
+
 _FOR = {
     "bos": "causal language models",
     "masked": "masked language models (hf-mlm)",
@@ -35,17 +37,17 @@ QuestionAnswers = list[QuestionAnswer]
 expected: Sequence[str] = ()
 
 
-def clozes(requests: Sequence[Any]) -> list[Cloze]:
+def clozes(requests: Requests) -> list[Cloze]:
     """Return the questions that instances carry."""
     return [Cloze(*request.args) for request in requests]
 
 
-def next_sentences(requests: Sequence[Any]) -> list[NextSentence]:
+def next_sentences(requests: Requests) -> list[NextSentence]:
     """Return the questions that instances carry."""
     return [NextSentence(*request.args) for request in requests]
 
 
-def contrasts(requests: Sequence[Any]) -> list[Contrast]:
+def contrasts(requests: Requests) -> list[Contrast]:
     """Return the questions that instances carry."""
     return [Contrast(*request.args) for request in requests]
 

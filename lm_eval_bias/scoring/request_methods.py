@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.numbers import join_some
@@ -46,7 +46,7 @@ def _exact(self: LM, requests: Requests) -> token_likelihoods.Likelihoods:
     """
     _tell(requests)
 
-    def run_batch(places: token_likelihoods.Places) -> list[Any]:
+    def run_batch(places: token_likelihoods.Places) -> token_likelihoods.Likelihoods:
         return self.loglikelihood([requests[i or 0] for i in places])
 
     def tokens(place: int) -> internals.Pair:

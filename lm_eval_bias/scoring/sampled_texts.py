@@ -36,6 +36,7 @@ from lm_eval_bias.scoring.free_answers import marks_thoughts, opening_of_thought
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
+    from vllm import RequestOutput
 
     from lm_eval_bias.harness.internals import Instance, Requests
 
@@ -65,11 +66,11 @@ class TextBatch:
     """
 
     places: tuple[int, ...]
-    context: Any
+    context: str
     options: Data
     start: int
     base: int | None
-    beside: tuple[Any, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def seed(self) -> int:
@@ -77,7 +78,7 @@ class TextBatch:
         drawn = (self.context, self.options, self.base, self.start, *self.beside)
         return int(internals.request_key(GENERATED, drawn)[:8], 16) >> 1
 
-    def key(self, place: int) -> tuple[Any, ...]:
+    def key(self, place: int) -> tuple[object, ...]:
         """Name the text at a place of this part in the cache of ``--use_cache``."""
         return (
             self.context,
@@ -94,7 +95,7 @@ Batch = list[TextBatch]
 PartTexts = tuple[TextBatch, list[str]]
 
 
-def seeded(kind: Any) -> bool:
+def seeded(kind: type[LM]) -> bool:
     """Tell whether a model type takes a seed with every request; ours say so themselves (``takes_seeds``)."""
     return (
         getattr(kind, "takes_seeds", False) or getattr(kind, "__name__", "") in _SEEDED
@@ -158,7 +159,7 @@ def _size(model: LM) -> int | None:
 
 
 @contextlib.contextmanager
-def _detecting_once(model: Any) -> Iterator[None]:
+def _detecting_once(model: LM) -> Iterator[None]:
     """Let ``batch_size=auto`` look for the largest batch once, not before every part."""
     detect = getattr(model, internals.DETECT_BATCH_SIZE, None)
     if detect is None:
@@ -171,14 +172,14 @@ def _detecting_once(model: Any) -> Iterator[None]:
 
 
 def _request(
-    requests: Requests, part: TextBatch, place: int, **options: Any
+    requests: Requests, part: TextBatch, place: int, **options: object
 ) -> Instance:
     """Make a part's request to the backend for the text at a place, with further options."""
     arguments = (part.context, {**part.options, **options})
     return dataclasses.replace(requests[place], arguments=arguments)
 
 
-def _keep(model: Any, written: Sequence[PartTexts]) -> None:
+def _keep(model: LM, written: Sequence[PartTexts]) -> None:
     """Write the texts of some parts into the file of ``--use_cache``, and wait until they are on the disk."""
     for part, texts in written:
         for i, text in enumerate(texts):
@@ -187,7 +188,7 @@ def _keep(model: Any, written: Sequence[PartTexts]) -> None:
 
 
 def _seeded_texts(
-    model: Any, batched: list[Batch], requests: Requests, _: Instance
+    model: LM, batched: list[Batch], requests: Requests, _: Instance
 ) -> Iterator[PartTexts]:
     """Draw samples from a backend that takes a seed with every request: as many at once as it can take."""
     missing = [part for (part,) in batched]
@@ -215,7 +216,7 @@ def _seeded_texts(
 
 
 def _torch_texts(
-    model: Any,
+    model: LM,
     batched: list[Batch],
     requests: Requests,
     filler: Instance,
@@ -299,15 +300,15 @@ def _greedy(model: LM, requests: Requests, filler: Instance) -> list[str]:
 
 
 @contextlib.contextmanager
-def _telling_ends(model: Any, tells_ends: bool) -> Iterator[None]:
+def _telling_ends(model: LM, tells_ends: bool) -> Iterator[None]:
     """Let texts carry why they ended, where a client of a server or vLLM knows it."""
     name = "marks"
-    change: Any = tells_ends
+    change: object = tells_ends
     if internals.derives_from(type(model), "VLLM") and tells_ends:
         name = internals.MODEL_GENERATE
         write = getattr(model, name)
 
-        def change(*args: Any, **options: Any) -> Any:
+        def change(*args: object, **options: object) -> Sequence[RequestOutput]:
             written = write(*args, **options)
             for output in written if options.get("generate") else ():
                 for text in output.outputs:
@@ -319,7 +320,7 @@ def _telling_ends(model: Any, tells_ends: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _keeping_marks(model: Any, tells_ends: bool) -> Iterator[None]:
+def _keeping_marks(model: LM, tells_ends: bool) -> Iterator[None]:
     """Let the harness's ``hf`` leave the special tokens in the texts that have some around thoughts, but for the last.
 
     It drops all of them, so that the thoughts of gpt-oss or Gemma 4 would run into the answer. Other model types keep
@@ -339,7 +340,9 @@ def _keeping_marks(model: Any, tells_ends: bool) -> Iterator[None]:
     last = re.compile(rf"(?:\s*(?:{'|'.join(special) or '(?!)'}))+\s*\Z")
     decode = model.tok_decode
 
-    def decode_with_marks(tokens: Any, skip_special_tokens: bool = True) -> str:
+    def decode_with_marks(
+        tokens: Sequence[int], skip_special_tokens: bool = True
+    ) -> str:
         text = decode(tokens, skip_special_tokens=skip_special_tokens)
         if not skip_special_tokens:
             return text

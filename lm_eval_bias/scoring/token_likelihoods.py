@@ -8,13 +8,14 @@ apart.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness import answer_checks, border, internals, servers
+from lm_eval_bias.harness.answer_checks import Continuation
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM, TemplateLM
@@ -24,11 +25,11 @@ Ids = tuple[int, ...]
 Likelihoods = list[tuple[float, bool]]
 Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]
 Places = list[int | None]  # of requests; None stands for any of them
-RunBatch = Callable[[Places], list[Any]]
+RunBatch = Callable[[Places], Sequence[object]]
 _PORTION = 2000  # requests: enough to keep every device busy
 
 
-def mixes_up(model: LM, pairs: Iterable[tuple[Any, Any]]) -> bool:
+def mixes_up(model: LM, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]) -> bool:
     """Tell whether a backend would give some requests the log-likelihoods of others.
 
     The harness's ``hf`` backend (0.4.13, ``logits_cache``) runs requests together whose context and continuation, the
@@ -69,7 +70,7 @@ def portions(model: LM, items: list[T]) -> list[list[T]]:
 
 
 @contextlib.contextmanager
-def float32_softmax(model: Any) -> Iterator[None]:
+def float32_softmax(model: LM) -> Iterator[None]:
     """Make the ``hf`` backend take and sum log-probabilities in float32, as others do.
 
     By itself it does so in the model's dtype: a sum of bfloat16 numbers near -60 is rounded to a quarter, and different
@@ -96,9 +97,9 @@ def max_over_ranks(model: LM, number: int) -> int:
 def answer_cached(
     model: LM,
     kind: str,
-    keys: Sequence[Any],
+    keys: Sequence[Sequence[object]],
     run_batch: RunBatch,
-    tokens: Callable[[int], tuple[Any, Any]] | None = None,
+    tokens: Callable[[int], tuple[Sequence[int], Sequence[int]]] | None = None,
     title: str = "",
 ) -> list[Any]:
     """Take answers from the cache of ``--use_cache``, ask for the others, and keep them at once.
@@ -136,10 +137,10 @@ def answer_cached(
 
 def checked(
     model: LM,
-    keys: Sequence[Any],
-    pairs: Sequence[tuple[Any, Any]],
+    keys: Sequence[Sequence[object]],
+    pairs: Sequence[tuple[Hashable, Continuation]],
     run_batch: RunBatch,
-    tokens: Callable[[int], tuple[Any, Any]],
+    tokens: Callable[[int], tuple[Sequence[int], Sequence[int]]],
 ) -> Likelihoods:
     """Ask for log-likelihoods, and refuse such as no distribution has.
 
@@ -156,7 +157,8 @@ def checked(
     with servers.asking(model):
         answers = answer_cached(model, "loglikelihood", keys, run_batch, tokens)
     values = (
-        (*pair, float(answer[0])) for pair, answer in zip(pairs, answers, strict=True)
+        (context, continuation, float(answer[0]))
+        for (context, continuation), answer in zip(pairs, answers, strict=True)
     )
     kind = type(model).__name__
     problem = "" if kind == "DummyLM" else answer_checks.impossible_likelihoods(values)
@@ -168,7 +170,7 @@ def checked(
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
-def encode_ahead(model: Any, pairs: Iterable[tuple[str, str]]) -> None:
+def encode_ahead(model: LM, pairs: Iterable[tuple[str, str]]) -> None:
     """Let a backend that can encode the texts of all requests in batches; others encode each when it is asked for.
 
     A text alone is a context without a continuation.
@@ -231,7 +233,7 @@ def loglikelihoods(model: TemplateLM, pairs: Pairs) -> Likelihoods:
     inputs = list(distinct)
     filler = (model.prefix_token_id,)
 
-    def run_batch(numbers: Places) -> list[Any]:
+    def run_batch(numbers: Places) -> Likelihoods:
         requests = []
         for i in numbers:
             context, continuation = (filler, filler) if i is None else inputs[i]

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import safetensors.torch
 import torch
@@ -28,6 +28,8 @@ from lm_eval_bias.models.question_model import QuestionModel, ScoredTexts
 from lm_eval_bias.scoring.questions import next_sentences, refuse_foreign
 
 if TYPE_CHECKING:
+    from transformers.models.auto.auto_factory import _BaseAutoModelClass
+
     from lm_eval_bias.harness.internals import Requests
 
 CONFIG = "nsp_config.json"
@@ -41,7 +43,7 @@ _NO_CLOZE = (
 )
 
 
-def prefix_of(config: Any) -> str:
+def prefix_of(config: transformers.PretrainedConfig) -> str:
     """Return what stands before the context: English words for T5, which knows them, and nothing for mT5."""
     return PREFIX if config.model_type == "t5" else ""
 
@@ -57,7 +59,7 @@ class NSPConfig:
     training: Data = field(default_factory=dict)
 
 
-def body_class(is_encoder_decoder: bool) -> Any:
+def body_class(is_encoder_decoder: bool) -> type[_BaseAutoModelClass]:
     """Return the auto class of a body: with a language-model head for a T5, without one for a causal model."""
     if is_encoder_decoder:
         return transformers.AutoModelForSeq2SeqLM
@@ -137,7 +139,7 @@ def read(folder: Path) -> tuple[NSPConfig, Tensors]:
 def save(
     folder: Path,
     body: PreTrainedModel,
-    tokenizer: Any,
+    tokenizer: transformers.PreTrainedTokenizerBase,
     config: NSPConfig,
     head: torch.nn.Module | None = None,
     texts: Mapping[str, str] | None = None,
@@ -258,7 +260,7 @@ class HFNextSentence(QuestionModel):
             return BiasError(_NO_CLOZE)
         return problem
 
-    def cloze(self, requests: Requests) -> list[Any]:
+    def cloze(self, requests: Requests) -> NoReturn:
         """Refuse: the model was trained for whole sentences."""
         raise BiasError(_NO_CLOZE)
 

@@ -16,7 +16,7 @@ from lm_eval_bias.core.files import expanded
 _TABLES = {".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}
 
 
-def _each(given: str | Sequence[str]) -> list[Any]:
+def _each(given: str | Sequence[str]) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
 
 

@@ -14,7 +14,6 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import accelerate
 import numpy as np
@@ -136,8 +135,8 @@ class _PairTrainer(transformers.Trainer):
     classifier: _Classifier
 
     def prediction_step(
-        self, model: torch.nn.Module, inputs: Tensors, *args: Any, **kwargs: Any
-    ) -> tuple[Any, ...]:
+        self, model: torch.nn.Module, inputs: Tensors, *args: object, **kwargs: object
+    ) -> tuple[torch.Tensor, ...]:
         """Compute the loss, the two logits, and labels of 0 and 1."""
         loss, logits, labels = super().prediction_step(model, inputs, *args, **kwargs)
         classifier = self.classifier
@@ -151,7 +150,7 @@ class _PairTrainer(transformers.Trainer):
         return loss, logits.float(), labels
 
 
-def _right(outcome: Any) -> NDArray[np.bool_]:
+def _right(outcome: transformers.trainer_utils.PredictionOutput) -> NDArray[np.bool_]:
     """Tell whether predictions are right, from two logits and the label of each pair."""
     return np.equal(outcome.predictions.argmax(-1), outcome.label_ids)
 
@@ -199,7 +198,7 @@ def _arguments(
     )
 
 
-def accuracy(correct: NDArray[Any], articles: NDArray[Any]) -> Data:
+def accuracy(correct: NDArray[np.bool_], articles: NDArray[np.integer]) -> Data:
     """Compute the share of pairs that were answered right (0..1, chance 0.5), clustered by article.
 
     ``stderr`` is the jackknife over articles, the 95% ``interval`` Wilson's, see

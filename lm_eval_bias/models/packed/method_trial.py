@@ -6,11 +6,11 @@ import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
 from lm_eval_bias.core.errors import one_line
 from lm_eval_bias.harness.internals import Ids
@@ -41,7 +41,7 @@ class MethodChoice:
     longest: int
 
 
-def usable_ids(tokenizer: Any, vocabulary: int) -> Ints:
+def usable_ids(tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> Ints:
     """Return the ids to draw from: those that both tokenizer and model have, without special tokens."""
     ids = np.arange(min(len(tokenizer), vocabulary))
     return np.setdiff1d(ids, getattr(tokenizer, "all_special_ids", ()))

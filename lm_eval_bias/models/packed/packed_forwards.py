@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
+from transformers.utils import ModelOutput
 
 from lm_eval_bias.models.prefix_trie import Ints
 
@@ -22,7 +22,7 @@ _TOGETHER = 256
 _FORWARDS = 8
 
 
-def _integers(array: np.ndarray[Any, Any], device: torch.device) -> Tensor:
+def _integers(array: npt.NDArray[np.generic], device: torch.device) -> Tensor:
     """Copy an array to a device, as 64-bit integers, without waiting for what a GPU has still to do."""
     integers = torch.from_numpy(array.astype(np.int64, copy=False))
     return integers.to(device, non_blocking=device.type == "cuda")
@@ -43,14 +43,14 @@ class Network:
     """
 
     model: PreTrainedModel
-    call: Callable[..., Any]
+    call: Callable[..., ModelOutput]
     device: torch.device
     dtype: torch.dtype
     attention_cost: float
     vocabulary: int
-    head: Any = None
+    head: torch.nn.Module | None = None
 
-    def tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
+    def tensor(self, array: npt.NDArray[np.generic]) -> Tensor:
         """Copy an array to the device, as 64-bit integers."""
         return _integers(array, self.device)
 
@@ -70,7 +70,7 @@ class Network:
                 self.head = head
 
     def forward(
-        self, ids: Ints, nodes: Ints, places: Ints, tokens: int, **inputs: Any
+        self, ids: Ints, nodes: Ints, places: Ints, tokens: int, **inputs: object
     ) -> ForwardOutput:
         """Run the model on rows of ids; project only the places of nodes, in the flattened rows, to the vocabulary."""
         at = self.tensor(places)
@@ -114,7 +114,7 @@ class ForwardOutput:
     nodes: Ints
     states: Tensor
     tokens: int
-    head: Any = None
+    head: torch.nn.Module | None = None
 
     @torch.no_grad()
     def logits(self, columns: slice = slice(None)) -> Tensor:

@@ -6,7 +6,6 @@ import logging
 import sys
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from lm_eval.models.huggingface import HFLM
 from scipy.sparse import csr_array
 from tqdm import tqdm
+from transformers.utils import ModelOutput
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.harness.internals import Ids
@@ -53,10 +53,10 @@ class HFPacked(EncodesAhead, HFLM):
         method: How sequences are run; ``None`` leaves them to the ``hf`` backend.
     """
 
-    softmax_dtype: Any
+    softmax_dtype: torch.dtype | None
 
     def __init__(
-        self, *args: Any, tokens_per_forward: int | None = None, **kwargs: Any
+        self, *args: object, tokens_per_forward: int | None = None, **kwargs: object
     ) -> None:
         """Load the model as ``hf`` does, and find out what it can share.
 
@@ -81,14 +81,14 @@ class HFPacked(EncodesAhead, HFLM):
         # of what is left to the hf backend
         self.softmax_dtype = self.softmax_dtype or torch.float32
 
-    def _get_backend(self, *args: Any, **kwargs: Any) -> None:
+    def _get_backend(self, *args: object, **kwargs: object) -> None:
         super()._get_backend(*args, **kwargs)
         if self.backend != "causal":
             raise BiasError(
                 "--model hf-packed is for causal language models: run this encoder-decoder with --model hf"
             )
 
-    def _call(self, **inputs: Any) -> Any:
+    def _call(self, **inputs: object) -> ModelOutput:
         dtype = self.mixed_precision_dtype
         with (
             torch.no_grad(),

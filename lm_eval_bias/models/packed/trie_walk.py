@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -127,8 +126,8 @@ class _Paths:
 class _Layer(DynamicLayer):
     """Keys and values of each row's path, at their positions, followed by those of the windows."""
 
-    keys: Any
-    values: Any
+    keys: Tensor
+    values: Tensor
     is_initialized: bool
 
     def __init__(self, paths: _Paths) -> None:
@@ -139,8 +138,8 @@ class _Layer(DynamicLayer):
         self,
         key_states: Tensor,
         value_states: Tensor,
-        *args: Any,
-        **kwargs: Any,
+        *args: object,
+        **kwargs: object,
     ) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             rows, columns = self.paths.size
