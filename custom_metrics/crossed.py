@@ -26,6 +26,7 @@ from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
     Bounds,
     Contribution,
+    Documents,
     Estimate,
     Record,
     Score,
@@ -148,10 +149,10 @@ class Incomplete(Undefined):
 
 
 def grid(
-    records: Sequence[Any],
+    records: Documents,
     value: Contribution,
     kind: str = "",
-    stratum: Callable[[Any], str] | None = None,
+    stratum: Callable[[Record], str] | None = None,
     **described: Any,
 ) -> Cells:
     """Lay records out as an items x templates matrix.
@@ -307,7 +308,7 @@ def crossed_stderr(
 
 
 def crossed_estimate(
-    records: Sequence[Any], value: Contribution, kind: str, **described: Any
+    records: Documents, value: Contribution, kind: str, **described: Any
 ) -> Estimate:
     """Estimate the mean over templates, then over items, with the crossed standard error.
 
@@ -346,7 +347,7 @@ def crossed_mean(
     low: float,
     high: float,
     kind: str = "item",
-    stratum: Callable[[Any], str] | None = None,
+    stratum: Callable[[Record], str] | None = None,
     scale: float = 1.0,
     **described: Any,
 ) -> Score:

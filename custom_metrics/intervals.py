@@ -229,7 +229,7 @@ def student_p(value: float, stderr: float, dof: float) -> float:
     )
 
 
-def _chi_square(table: Table, **options: Any) -> Any:
+def _chi_square(table: Table, **options: object) -> Any:
     """Test a table without the classes that no text has, by SciPy."""
     from scipy import stats
 

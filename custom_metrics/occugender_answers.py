@@ -21,6 +21,7 @@ from typing import Any
 
 from lm_eval_bias.custom_metrics import occugender
 from lm_eval_bias.custom_metrics.score import (
+    Design,
     Documents,
     Estimate,
     Record,
@@ -67,7 +68,7 @@ def prompt_record(
     }
 
 
-def _of_units(records: Documents, unit: str, influence: float) -> list[Any]:
+def _of_units(records: Documents, unit: str, influence: float) -> Documents:
     """Replace each prompt's shares by those of its group or item, plus ``influence`` times its own influence on them.
 
     Of a unit with K prompts, counts c and answers read n, the share is R = sum(c) / sum(n) and a prompt's influence
@@ -114,7 +115,7 @@ def _estimate(records: Documents, *, score: Score, unit: str) -> Estimate:
     return replace(estimate, value=score.compute(list(by_item.values())).value)
 
 
-def _design(records: Documents, *, score: Score, unit: str) -> Any:
+def _design(records: Documents, *, score: Score, unit: str) -> Design:
     make: Any = score.design
     try:
         return make(_of_units(records, unit, 1.0))

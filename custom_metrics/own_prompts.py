@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -157,7 +157,7 @@ def _sides(
     rows = _rows(records, measure, groups)
     reference = records[0]["comparison"]["reference"]
     rows += _rows(records, measure, [reference], side=1)
-    first, second = texts = Counter[Any](), Counter[Any]()
+    first, second = texts = Counter[Hashable](), Counter[Hashable]()
     for row in rows:
         texts[row.group][row.context] += row.total
     both = first.keys() & second.keys()

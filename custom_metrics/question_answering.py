@@ -24,6 +24,7 @@ from lm_eval_bias.custom_metrics.clusters import (
     tabulate,
 )
 from lm_eval_bias.custom_metrics.score import (
+    Design,
     Documents,
     Estimate,
     Record,
@@ -610,7 +611,7 @@ def _spread(records: Items, *, score: Score, kind: str) -> Estimate:
     return Estimate(float(value), math.nan, n)
 
 
-def _mean_design(records: Items, *, score: Score) -> Any:
+def _mean_design(records: Items, *, score: Score) -> Design:
     """Make the mean over wordings: that of all records, if every wording asked the same items."""
     items: dict[int, Counter[tuple[str, str]]] = {}
     for r in records:

@@ -160,7 +160,7 @@ def joined(*reasons: str) -> str:
     return "; ".join(filter(None, reasons))
 
 
-def require(items: Sequence[Any], n_nan: int = 0, noun: str = "items") -> None:
+def require(items: Sequence[object], n_nan: int = 0, noun: str = "items") -> None:
     """Raise Undefined where there are no items to score, or the model gave no number for some of them."""
     if not items:
         raise Undefined(f"no {noun}")
@@ -299,9 +299,9 @@ class ScoreSpec:
         told["high"] = math.inf if high is None else high
         return ScoreSpec(name, **told)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """Turn the meaning into plain data for JSON."""
-        told = {}
+        told: dict[str, object] = {}
         for field in fields(ScoreSpec):
             value = getattr(self, field.name)
             if field.name == "low":

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean
-from typing import Any, TypedDict, TypeVar
+from typing import TypedDict, TypeVar
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def icat_of(lms: Number, ss: Number) -> Number:
     return lms * min(ss, 100.0 - ss) / 50.0
 
 
-def _of(sums: Any, *, kind: str) -> Any:
+def _of(sums: Array, *, kind: str) -> Array:
     """Compute a score from sums of items, and of stereotypes and related candidates preferred."""
     n, pro, related = sums.T
     lms = 100.0 * (related / (n * 2.0))

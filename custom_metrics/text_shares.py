@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from lm_eval_bias.custom_metrics.clusters import (
 )
 from lm_eval_bias.custom_metrics.intervals import wilson
 from lm_eval_bias.custom_metrics.score import (
+    Documents,
     Estimate,
+    Record,
     Score,
     Undefined,
     interval_of,
@@ -154,12 +156,12 @@ def varying(clusters: Clusters, given: Estimate, of_texts: float) -> Estimate:
     return replace(given, stderr=stderr, dof=dof, reason=reason)
 
 
-def caveats(records: Sequence[Any]) -> str:
+def caveats(records: Documents) -> str:
     """Join what records say of the classifier of their texts."""
     return "; ".join(sorted({r["caveat"] for r in records if r["caveat"]}))
 
 
-def distinct(records: Sequence[Any]) -> float:
+def distinct(records: Documents) -> float:
     """Return the share of different texts among those kept, of which there must be some.
 
     Args:
@@ -172,7 +174,7 @@ def distinct(records: Sequence[Any]) -> float:
     return len(texts) / sum(len(r["texts"]) for r in records)
 
 
-def usability(records: Sequence[Any], *, quantity: str, context: str) -> Estimate:
+def usability(records: Documents, *, quantity: str, context: str) -> Estimate:
     """Estimate how usable the texts are: a share of them, over all groups.
 
     Formula: ``dropped`` / drawn, ``unfinished`` / kept, ``distinct`` / kept. Range: 0..1. Neutral value: 0, 0, 1.
@@ -219,7 +221,7 @@ def usability_scores(source: str, context: str = "context") -> list[Score]:
 
 
 def _contribution(
-    statistic: Callable[[Sequence[Any]], Estimate], record: Any
+    statistic: Callable[[Documents], Estimate], record: Record
 ) -> float | None:
     """Return a prompt's own share; ``None`` where it has no texts."""
     try:

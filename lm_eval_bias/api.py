@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from lm_eval_bias.core import printed, registry
+from lm_eval_bias.core import Facts, printed, registry
 from lm_eval_bias.core.answers import HOW_TO_SAVE
 from lm_eval_bias.core.benchmark import Benchmark, Card
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean, printable
@@ -252,7 +252,7 @@ def _names(given: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _frame(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Facts],
     columns: Sequence[str] | None = None,
     texts: Sequence[str] = (),
 ) -> DataFrame:

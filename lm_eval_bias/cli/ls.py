@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
 
 from lm_eval_bias.core.errors import BiasError
 
@@ -85,5 +84,5 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print_json(data: Any) -> None:
+def _print_json(data: object) -> None:
     print(json.dumps(data, indent=2, ensure_ascii=False))

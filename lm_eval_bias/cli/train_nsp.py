@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from typing import Any
 
 from lm_eval_bias.core.errors import BiasError, require_extra
 from lm_eval_bias.core.files import expanded, is_full, why
@@ -47,7 +46,11 @@ class _Once(argparse.Action):
     given = False
 
     def __call__(
-        self, parser: Any, namespace: Any, values: Any, option_string: str | None = None
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
     ) -> None:
         """Take the value, or refuse a second one."""
         if self.given:
@@ -77,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("corpus").add_argument
     for name, value, text in _CORPUS:
         required = name in ("corpus", "language")
-        action: Any = "append" if name in SEVERAL else _Once
+        action = "append" if name in SEVERAL else _Once
         add(f"--{name}", required=required, metavar=value, help=text, action=action)
     parser.set_defaults(column="text")
     add = parser.add_argument_group("training").add_argument

@@ -236,7 +236,7 @@ def why_not_paired(pair: Pair, by: str) -> str:
     return ""
 
 
-def _differing(pair: Pair, cell: str) -> Iterator[tuple[Fact, list[Any]]]:
+def _differing(pair: Pair, cell: str) -> Iterator[tuple[Fact, list[object]]]:
     """Yield the facts with that cell for pairs in which two sides differ and which matter to one, with both values."""
     tasks = (pair.base.task, pair.other.task)
     base, other = map(measurement.of, tasks)
@@ -246,7 +246,7 @@ def _differing(pair: Pair, cell: str) -> Iterator[tuple[Fact, list[Any]]]:
             yield fact, values
 
 
-def _parts(fact: Fact, base: Any, other: Any) -> dict[str, tuple[Any, Any]]:
+def _parts(fact: Fact, base: Any, other: Any) -> dict[str, tuple[object, object]]:
     """Return what differs between a fact's values, by name: of options each."""
     if not isinstance(base, Mapping):
         return {fact.label: (base, other)}

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 from lm_eval_bias.core import redaction, registry
 from lm_eval_bias.core.benchmark import folder_of
@@ -262,7 +261,7 @@ def _download(source: Source) -> Path:
         ) from error
 
 
-def _write(size: int, url: str, path: str, cache: Any) -> None:
+def _write(size: int, url: str, path: str, cache: object) -> None:
     """Download to a temporary file, no more than the pinned file has.
 
     Raises:

@@ -53,7 +53,7 @@ def _of_record(record: RunRecord) -> Data:
     return found
 
 
-def _joined(values: list[Any]) -> Any:
+def _joined(values: list[object]) -> object:
     """Return the fact that all files of a run share, or list what they say."""
     if all(value == values[0] for value in values):
         return values[0]

@@ -13,7 +13,6 @@ import textwrap
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from markupsafe import Markup
 
@@ -36,7 +35,7 @@ _METADATA: Mapping[str, Mapping[str, None]] = {
 _ROLE = re.compile(r"--([\w-]+): (#\w{6})")
 
 
-def _settings(drawing: Drawing) -> dict[str, Any]:
+def _settings(drawing: Drawing) -> dict[str, object]:
     """Return matplotlib's settings; by the salt, no two figures of a page share an id."""
     ink = COLOUR["ink"]
     muted = COLOUR["muted"]

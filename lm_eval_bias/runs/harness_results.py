@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any
 
 from lm_eval_bias.core import (
     Data,
@@ -107,7 +106,7 @@ def _ends(ends: Sequence[float | None] | None) -> Bounds | None:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def _number(value: Any) -> float:
+def _number(value: float | str | None) -> float:
     if isinstance(value, bool):
         raise ValueError(f"a score that is {value}")
     return math.nan if value in ("N/A", None) else float(value)
@@ -343,7 +342,7 @@ def _files(tasks: Iterable[Facts]) -> dict[str, str]:
     return files
 
 
-def _arguments_by_fact(given: Any) -> Mapping[str, Data]:
+def _arguments_by_fact(given: object) -> Mapping[str, Data]:
     """Sort a model's arguments by the fact that each belongs to."""
     by_fact: defaultdict[str, Data] = defaultdict(dict)
     for key, value in redaction.parsed(given or {}).items():

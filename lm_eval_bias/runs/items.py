@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import SavedSample, errors_in, requests_of
@@ -12,6 +11,7 @@ from lm_eval_bias.core.benchmark import facets_of
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.numbers import SHARES
 from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.custom_metrics.score import Answers
 from lm_eval_bias.runs import logged_texts, sample_logs
 
 
@@ -89,7 +89,7 @@ def _item(task: TaskRun, sample: SavedSample) -> Item:
 
 
 def _asked(
-    requests: Sequence[Sequence[Any]], answers: Sequence[Any]
+    requests: Sequence[Sequence[object]], answers: Answers
 ) -> list[tuple[str, str]]:
     """Pair what each request scored with its answer: the text behind a shared prompt, else its first text."""
     prompts = {str(arguments[0]) for arguments in requests}

@@ -200,7 +200,7 @@ def _departures(task: TaskRun) -> Iterator[tuple[Fact, ChangedOption]]:
             yield fact, ChangedOption(fact.name, text, problem)
 
 
-def _departs(fact: Fact, value: Any, task: TaskRun) -> bool:
+def _departs(fact: Fact, value: object, task: TaskRun) -> bool:
     """Tell whether a fact that a run has isn't as it is here now."""
     if fact.field == "task.version":
         return bool(old_version(task))

@@ -41,6 +41,7 @@ from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, list_files, progress
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun, Value, values_of
+from lm_eval_bias.custom_metrics.score import Answers
 from lm_eval_bias.runs import answer_files, logged_texts, sample_logs
 
 T = TypeVar("T")
@@ -285,7 +286,7 @@ def _rewritten(samples: SavedSamples, rewriting: Rewriting, value: str) -> Saved
     """Yield saved documents and answers as a benchmark rewrites them."""
     for part, saved in sample_logs.collect(samples).items():
         docs: Documents = [sample.doc for sample in saved]
-        results: Sequence[Sequence[Any]] = [sample.answers for sample in saved]
+        results: Sequence[Answers] = [sample.answers for sample in saved]
         with errors_in(part, "its documents"):
             docs, results = rewriting.change(docs, results, value)
         for doc, answers in zip(docs, results, strict=True):

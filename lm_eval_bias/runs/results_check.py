@@ -13,18 +13,18 @@ from lm_eval_bias.core.files import schema_validator
 
 
 @cache
-def _accepts(part: str) -> Callable[[Any], bool]:
+def _accepts(part: str) -> Callable[[object], bool]:
     """Return what tells fast whether the content, or a part of it, fits the schema."""
     import jsonschema_rs
 
     schema = schema_validator("lm_eval_bias.runs", "results_schema.json").schema
     if part:
         schema = {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]}
-    accepts: Callable[[Any], bool] = jsonschema_rs.validator_for(schema).is_valid
+    accepts: Callable[[object], bool] = jsonschema_rs.validator_for(schema).is_valid
     return accepts
 
 
-def _check(content: Any, *place: str) -> None:
+def _check(content: object, *place: str) -> None:
     with contextlib.suppress(ValueError):  # as of a number that no JSON has
         if _accepts(place[-1] if place else "")(content):
             return

@@ -207,7 +207,7 @@ def _results(path: Path) -> Facts:
         return {}
 
 
-def read_answer(raw: Any) -> Any:
+def read_answer(raw: object) -> Any:
     """Read an answer that the harness has logged, with every number as text.
 
     Returns:

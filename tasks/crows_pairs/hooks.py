@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-from typing import Any
 
-from lm_eval_bias.core import Data
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data import sources
@@ -19,7 +18,7 @@ _IN_UTF_8 = "é".encode().decode("mac_roman")
 SAME_FRAME = {"514": "506", "1094": "15"}
 
 
-def dataset(language: str, **metadata: Any) -> Data:
+def dataset(language: str, **metadata: object) -> Data:
     """Make a language's documents by split, in the file's order."""
     raw = sources.locate(f"crows_pairs_{language}").read_bytes()
     text = raw.decode(_ENCODINGS.get(language, "utf-8")).replace(_IN_UTF_8, "é")
@@ -40,7 +39,7 @@ def dataset(language: str, **metadata: Any) -> Data:
     return {"test": docs}
 
 
-def choices(language: str, **metadata: Any) -> Data:
+def choices(language: str, **metadata: object) -> Data:
     """Make the documents of pairs as lettered options by split, all pairs in one order, then in the other.
 
     Orders and pairs follow each other so that whoever writes two letters in turn takes neither sentence more often.
@@ -55,13 +54,13 @@ def choices(language: str, **metadata: Any) -> Data:
     return {"test": [*first, *again[::2], *again[1::2]]}
 
 
-def prompt(doc: Any) -> str:
+def prompt(doc: Facts) -> str:
     """Write the question."""
     prompts = packaged_yaml(__package__, "data/question.yaml")
     return prompts[doc["language"]].format(options=bbq_records.options(doc))
 
 
-def record(doc: Any, answers: Answers) -> Record:
+def record(doc: Facts, answers: Answers) -> Record:
     """Return both sentences' log-likelihoods and numbers of tokens, as floats."""
     (more, more_tokens), (less, less_tokens) = answers
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import Document, ItemKey, Options
@@ -93,7 +93,7 @@ class OfHarness(EsBBQ):
         "template": "template_id",
     }
 
-    def record(self, doc: Any, answers: Answers) -> Record:
+    def record(self, doc: Facts, answers: Answers) -> Record:
         """Which option the harness takes."""
         from lm_eval_bias.tasks.es_bbq import hooks
 

@@ -93,7 +93,7 @@ def dataset(
     category: str,
     eleven_options: bool = False,
     fixed: Facts | None = None,
-    **_: Any,
+    **_: object,
 ) -> Data:
     """Make the documents of a category by split, by four in turn from every template.
 

@@ -6,7 +6,6 @@ The wordings are written for this package in the spirit of the paper's Table 6: 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
@@ -52,7 +51,7 @@ def dataset(
     names: str | None = None,
     mend_and: bool = False,
     fixed: Facts | None = None,
-    **metadata: Any,
+    **metadata: object,
 ) -> Data:
     """Make the documents of a subset by split, in one prompt wording or in all five.
 

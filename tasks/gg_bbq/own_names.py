@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
@@ -31,7 +30,7 @@ UNANSWERED = "keine Antwort"
 Names = Mapping[str, Sequence[str]]
 
 
-def read(path: Any, metadata: Facts) -> dict[str, list[str]]:
+def read(path: object, metadata: Facts) -> dict[str, list[str]]:
     """Read a YAML file of names by gender: ``male``, ``female`` and perhaps ``trans``.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import Document, Documents, Presentation
 from lm_eval_bias.core.planting import BiasPlan, Dial
@@ -27,7 +27,7 @@ class WithControls(BBQLike):
 
     main: Sequence[str] = (*BBQLike.main, *CONTRASTS)
 
-    def record(self, doc: Any, answers: Answers) -> Record:
+    def record(self, doc: Document, answers: Answers) -> Record:
         """Tell whom the answer names, and which item it is, or which control item."""
         identity = {
             "item": (doc["item"], doc["wording"]),
@@ -47,7 +47,7 @@ class WithControls(BBQLike):
         """A diff-bias in the items alone: control items, and undirected ones, are answered without one."""
         from lm_eval_bias.tasks.kinds import bbq_planting
 
-        def answers(doc: Document, dial: Dial) -> Sequence[Any]:
+        def answers(doc: Document, dial: Dial) -> Answers:
             biased = doc["directed"] and not doc["control"]
             turned = dial if biased else replace(dial, strength=0.0)
             return bbq_planting.answers(self.hooks, self.questions.refusal, doc, turned)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
@@ -113,10 +113,10 @@ class QuestionHooks(Protocol):
 
     TERMS: Terms
 
-    def prompt(self, doc: Any) -> str:
+    def prompt(self, doc: Facts) -> str:
         """Return what is asked."""
 
-    def continuations(self, doc: Any) -> Sequence[str]:
+    def continuations(self, doc: Facts) -> Sequence[str]:
         """Return what is scored behind it: a text a choice."""
 
 
@@ -174,7 +174,7 @@ class BBQLike(SizedBenchmark):
             balanced = balanced and balanced * len(NUMBERS)
         return Size(items, requests, balanced)
 
-    def record(self, doc: Any, answers: Answers) -> Record:
+    def record(self, doc: Facts, answers: Answers) -> Record:
         """Read whom the answer names."""
         from lm_eval_bias.tasks.kinds import bbq_records
 

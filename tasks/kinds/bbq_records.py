@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import permutations, zip_longest
 from operator import truediv
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import REFUSED, SEVERAL
@@ -187,7 +187,7 @@ def by_length(
     }
 
 
-def record(doc: Facts, answer: str, *, shows_options: bool, **more: Any) -> Record:
+def record(doc: Facts, answer: str, *, shows_options: bool, **more: object) -> Record:
     """Make the record of an answer.
 
     Args:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from lm_eval.api.filter import Filter
 
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import reading
+from lm_eval_bias.custom_metrics.score import Documents
 from lm_eval_bias.scoring.choice_reading import ChoiceReader
 from lm_eval_bias.tasks.kinds.bbq_records import reader
 
@@ -19,11 +20,11 @@ class FirstTextFilter(Filter):
     reads_again = True  # by rule alone, from the text and its document
 
     @abstractmethod
-    def reader(self, doc: Any) -> ChoiceReader:
+    def reader(self, doc: Facts) -> ChoiceReader:
         """Make the reader of a document's texts."""
 
     def apply(
-        self, resps: Iterable[Sequence[str | None]], docs: Sequence[Any]
+        self, resps: Iterable[Sequence[str | None]], docs: Documents
     ) -> list[str]:
         """Read the first text of every document.
 
@@ -41,6 +42,6 @@ class FirstTextFilter(Filter):
 class LetteredAnswerFilter(FirstTextFilter):
     """Turns each answer into the letter (A, B, C) that it takes, or one of ``answers.UNANSWERED``."""
 
-    def reader(self, doc: Any) -> ChoiceReader:
+    def reader(self, doc: Facts) -> ChoiceReader:
         """Make the reader."""
         return reader(doc)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError
@@ -18,7 +17,7 @@ from lm_eval_bias.core.files import (
 )
 
 
-def text_of(path: Any, where: str, largest: int = LARGEST_YAML) -> str:
+def text_of(path: object, where: str, largest: int = LARGEST_YAML) -> str:
     """Read a user's file of text; a :class:`BiasError` with its name if it is none."""
     try:
         return read_text(expanded(str(path)), "utf-8-sig", largest)
@@ -26,7 +25,7 @@ def text_of(path: Any, where: str, largest: int = LARGEST_YAML) -> str:
         raise BiasError(f"{where}: {why(error)}") from error
 
 
-def check(content: Any, where: str, package: str, schema: str) -> None:
+def check(content: object, where: str, package: str, schema: str) -> None:
     """Refuse what doesn't fit a schema of a task's package; the error says where, what and what it must be."""
     error = next(schema_validator(package, f"data/{schema}").iter_errors(content), None)
     if error is not None:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import Documents
@@ -114,7 +114,7 @@ def samples(category: str | None = None) -> list[Data]:
 
 
 def dataset(
-    category: str | None = None, fixed: Facts | None = None, **options: Any
+    category: str | None = None, fixed: Facts | None = None, **options: object
 ) -> Data:
     """Make the documents by split: each sample in three orders of its options, in one of the prompts or in all.
 

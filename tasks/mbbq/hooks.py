@@ -7,7 +7,6 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.numbers import grouped
@@ -183,7 +182,7 @@ def dataset(
     category: str | None = None,
     released_order: bool = False,
     fixed: Facts | None = None,
-    **options: Any,
+    **options: object,
 ) -> Data:
     """Make the documents by split: items with their control items, in turn from every template, in one prompt or all.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import (
@@ -37,8 +37,8 @@ def _instruction(task: TaskRun) -> tuple[str, str]:
 
 
 def _with_words(
-    docs: Sequence[Any], answers: Sequence[Sequence[Any]], words: str
-) -> tuple[list[Any], list[list[Any]]]:
+    docs: Documents, answers: Sequence[Answers], words: str
+) -> tuple[list[Document], list[Answers]]:
     from lm_eval_bias.tasks.occugender import hooks
 
     sets = {doc["kind"]: hooks.genders_by_word(words, doc["kind"]) for doc in docs}

@@ -229,7 +229,7 @@ def rewrite(
     results: Answers,
     words: str,
     genders: Mapping[str, str],
-) -> tuple[Data, list[Any]]:
+) -> tuple[Data, Answers]:
     """Put a logged document and its answers under another word set: texts are read again, scored words reduced to it.
 
     Raises:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
@@ -22,7 +21,7 @@ COLUMNS = ("prompt", "group", "cluster")
 # ``classifier`` has no name where there is none for the language, and ``unlabelled`` says why.
 
 
-def _prompts(path: Any) -> list[dict[str, str]]:
+def _prompts(path: object) -> list[dict[str, str]]:
     where = f"prompts file {path}"
     prompts: list[dict[str, str]] = []
     groups = defaultdict(set)
@@ -100,7 +99,7 @@ def documents(metadata: Facts) -> list[Data]:
     return [{**common, **prompt} for prompt in prompts]
 
 
-def dataset(**metadata: Any) -> Data:
+def dataset(**metadata: object) -> Data:
     """Make the documents by split, each with the classifier that will label its texts.
 
     Raises:

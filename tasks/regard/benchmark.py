@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 def _reclassified(
-    docs: Documents, answers: Sequence[Sequence[Any]], name: str
-) -> tuple[Documents, Sequence[Sequence[Any]]]:
+    docs: Documents, answers: Sequence[Answers], name: str
+) -> tuple[Documents, Sequence[Answers]]:
     """Classify saved texts again."""
     from lm_eval_bias.tasks.regard import hooks
 
@@ -57,8 +57,8 @@ CLASSIFIER = Rewriting(
 
 
 def _corrected(
-    docs: Documents, answers: Sequence[Sequence[Any]], name: str
-) -> tuple[Documents, Sequence[Sequence[Any]]]:
+    docs: Documents, answers: Sequence[Answers], name: str
+) -> tuple[Documents, Sequence[Answers]]:
     """Count keywords as a person corrected them, too."""
     from lm_eval_bias.tasks.regard import matches_by_hand
 

@@ -84,7 +84,7 @@ def label_kept(
     return answers
 
 
-def check(name: Any, language: str | None = None) -> None:
+def check(name: object, language: str | None = None) -> None:
     """Refuse what names no classifier, or one that can't be trained on texts of a language; nothing is loaded.
 
     Raises:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -313,7 +313,7 @@ class Encoder:
 
         self.name = name
         with loading(f"sentence encoder {name}"):
-            self._model: Any = SentenceTransformer(name, device="cpu")
+            self._model = SentenceTransformer(name, device="cpu")
         config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
         self.revision = str(getattr(config, "_commit_hash", None) or "")
 

@@ -34,7 +34,7 @@ def regard_document(language: str, identity: Identity, prompt: Facts) -> Data:
     }
 
 
-def dataset(fixed: Facts, **metadata: Any) -> Data:
+def dataset(fixed: Facts, **metadata: object) -> Data:
     """Make the 20 prompts of a language, each with the classifier that will label its texts, by split.
 
     Args:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.benchmark import Documents
@@ -16,6 +15,7 @@ from lm_eval_bias.core.csv_text import csv_text, unguarded
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, write
 from lm_eval_bias.custom_metrics.regard import FACETS
+from lm_eval_bias.custom_metrics.score import Answers
 from lm_eval_bias.tasks.regard import keywords, labelled_texts, regard_texts
 
 COLUMNS = ("gender", *FACETS, "text")
@@ -37,8 +37,8 @@ def _read(path: Path) -> dict[str, labelled_texts.Row]:
 
 
 def corrected(
-    docs: Documents, results: Sequence[Sequence[Any]], name: str
-) -> tuple[list[Data], Sequence[Sequence[Any]]]:
+    docs: Documents, results: Sequence[Answers], name: str
+) -> tuple[list[Data], Sequence[Answers]]:
     """Add to each document what a person says of its texts' keywords; texts that the file lacks are added to it.
 
     Args:

@@ -33,21 +33,25 @@ _LAYERS = {"linear": 0, "dense": 1, "classifier": 4}
 class _Inert:
     """An object of whatever class the file names: it keeps its state and does nothing."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    def __init__(self, *arguments: object, **named: object) -> None:
         self.state: Any = {}
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: object) -> None:
         self.state = state
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         """Take an entry of a dictionary's subclass, and forget it."""
 
-    def append(self, entry: Any) -> None:
+    def append(self, entry: object) -> None:
         """Take an entry of a list's subclass, and forget it."""
 
 
 def _tensor(
-    storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any
+    storage: Array,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    *_: object,
 ) -> Array:
     """Make an array of a storage; of contiguous tensors alone."""
     count = int(np.prod(size, dtype=int))
@@ -58,7 +62,7 @@ def _tensor(
     return whole
 
 
-def _parameter(data: Array, *_: Any) -> Array:
+def _parameter(data: Array, *_: object) -> Array:
     return data
 
 
@@ -70,7 +74,7 @@ class _Weights(pickle.Unpickler):
         self._archive = archive
         self._root = root
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> object:
         """Return what stands for a name in the file: never what has this name."""
         if module == "torch" and name in _STORAGES:
             return name
@@ -81,18 +85,20 @@ class _Weights(pickle.Unpickler):
         }
         return known.get((module, name), _Inert)
 
-    def persistent_load(self, pid: Any) -> Array:
+    def persistent_load(self, pid: tuple[str, ...]) -> Array:
         """Read a tensor's numbers."""
         _, storage, key, *_ = pid
         raw = self._archive.read(f"{self._root}data/{key}")
         return np.frombuffer(raw, _STORAGES[storage])
 
 
-def _parameters(found: Any) -> dict[str, Array]:
+def _parameters(found: object) -> dict[str, Array]:
     """List the tensors of a pickled module, or of a dictionary of weights, by name."""
     if isinstance(found, Mapping):
-        found = found.get("state_dict", found)
-        return {name: own for name, own in found.items() if isinstance(own, np.ndarray)}
+        weights = found.get("state_dict", found)
+        return {
+            name: own for name, own in weights.items() if isinstance(own, np.ndarray)
+        }
     state = found.state if isinstance(found, _Inert) else {}
     tensors = _parameters(state.get("_parameters") or {})
     for name, module in (state.get("_modules") or {}).items():

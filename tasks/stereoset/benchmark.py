@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
@@ -103,13 +103,13 @@ class StereoSet(SizedBenchmark):
             sum(sizes[test] for test in fixed["tests"]), 3, _TERMS * len(fixed["tests"])
         )
 
-    def asking(self, doc: Any) -> Asking:
+    def asking(self, doc: Facts) -> Asking:
         """One question per candidate, which each model family answers in its own way."""
         from lm_eval_bias.tasks.stereoset import hooks
 
         return Asking(hooks.questions(doc))
 
-    def provenance(self, docs: Sequence[Any]) -> Data:
+    def provenance(self, docs: Sequence[Facts]) -> Data:
         """Name a data set that isn't the published one."""
         from lm_eval_bias.tasks.stereoset import hooks
 

@@ -27,7 +27,7 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
 )
 
 
-def documents(fixed: Facts, **metadata: Any) -> list[Data]:
+def documents(fixed: Facts, **metadata: object) -> list[Data]:
     """Make the documents of a language's tests, in turn from every target term and test.
 
     Args:

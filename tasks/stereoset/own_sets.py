@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -68,7 +67,7 @@ def digest(path: Path) -> str:
         raise BiasError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def check_language(language: Any, where: str) -> str:
+def check_language(language: object, where: str) -> str:
     """Return the language code, if it is one, else raise a :class:`BiasError`."""
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
         raise BiasError(
@@ -219,7 +218,7 @@ def _scorable(path: str, language: str, digest: str) -> DataSet:
     return replace(data_set, items=items)
 
 
-def items_of(file: Any, fixed: Facts) -> tuple[list[Data], dict[str, str]]:
+def items_of(file: object, fixed: Facts) -> tuple[list[Data], dict[str, str]]:
     """Return the items of a task's tests from a file, and which file that was.
 
     ``fixed`` is what the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the

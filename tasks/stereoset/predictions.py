@@ -8,7 +8,7 @@ import math
 import re
 import zlib
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from lm_eval_bias.core import Data, registry
 from lm_eval_bias.core.answers import (
@@ -47,7 +47,7 @@ def matches(path: Path) -> bool:
     )
 
 
-def _scores(entries: Any, where: str) -> dict[str, float]:
+def _scores(entries: object, where: str) -> dict[str, float]:
     if not isinstance(entries, list):
         raise BiasError(f"{where} is not a list of predictions")
     scores = {}
