@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
+from lm_eval_bias.core import Data, Facts
+
 STARS = "***"
 _NAME = re.compile(
     r"auth(?!or(?!i[sz]))|bearer|cookie|credential|passw|passphrase|secret|api_?key|(?:^|_)(?:creds?|env|environ(?:ment)?"
@@ -152,13 +154,13 @@ def arguments(value: object) -> Any:
     return _hidden("", value, [])
 
 
-def of_results(content: Mapping[str, Any]) -> dict[str, Any]:
+def of_results(content: Facts) -> Data:
     """Return results with stars in their arguments: the run's, each task's, and those in the provenance."""
     parts = {"config", "configs", "provenance"} & content.keys()
     return {**content, **{part: _hidden(part, content[part], []) for part in parts}}
 
 
-def parsed(given: object) -> dict[str, Any]:
+def parsed(given: object) -> Data:
     """Read a model's arguments, which some versions of the harness keep as one text.
 
     >>> parsed("pretrained=gpt2,dtype=float32")

@@ -114,7 +114,7 @@ class HarnessRun:
         self._config = config
         self._manager = manager
         self.tracker, self.services = loggers(config)
-        self.model: LM = None
+        self.model: LM | None = None
 
     def load(self) -> LM:
         """Build the model as ``simple_evaluate`` does, and return it.
