@@ -104,13 +104,15 @@ def _text(text: str, found: list[object], is_address: bool, is_flag: bool) -> st
                 content = read(text)
                 hidden = _hidden("", content, found)
                 return text if hidden == content else write(hidden)
-    elif is_flag or re.match(r"\s*[\w.-]+=", text):
+    elif is_flag or ("=" in text and re.match(r"\s*[\w.-]+=", text)):
         return ",".join(_pair(part, found, is_flag) for part in _parts(text))
     if is_flag:
         found.append(text)
         return STARS
-    if is_address or _USER_IN_TEXT.match(text):
+    if is_address or ("@" in text and _USER_IN_TEXT.match(text)):
         return address(text, found)
+    if "://" not in text:
+        return text
     return _ADDRESS_IN_TEXT.sub(lambda match: address(match[0], found), text)
 
 
@@ -131,15 +133,15 @@ def _hidden(
     if _is_secret(name, value):
         found.append(value)
         return STARS
+    if isinstance(value, str):
+        is_address = bool(_ADDRESS.search(name.lower()))
+        return _text(value, found, is_address, is_flag)
     if isinstance(value, Mapping):
         is_by_task = name in ("configs", "tasks")  # whose names say nothing
         names = {key: "" if is_by_task else str(key) for key in value}
         return {key: _hidden(names[key], value[key], found) for key in value}
     if isinstance(value, list | tuple):
         return [_hidden(name, entry, found) for entry in value]
-    if isinstance(value, str):
-        is_address = bool(_ADDRESS.search(name.lower()))
-        return _text(value, found, is_address, is_flag)
     return value
 
 
