@@ -183,7 +183,8 @@ class AnswerFile:
         saved = SavedTask(self.path, part["task"], part["filter"], benchmark)
         with errors_in(saved, "its answers"):
             names = ["doc_id", "key", "content_hash", "facets", "record"]
-            table = self._file.read_row_group(number, columns=names)
+            # a part is too small for threads to pay
+            table = self._file.read_row_group(number, names, use_threads=False)
             columns = [_column(table[name].to_pylist()) for name in names]
             rows = list(zip(*columns, strict=True))
         for place, key, digest, facets, record in rows:
@@ -211,7 +212,7 @@ class AnswerFile:
         try:
             check_plain(path, _LARGEST)
             file = ParquetFile(path)
-            about = json.loads((file.schema_arrow.metadata or {})[_ABOUT])
+            about = parse_json((file.schema_arrow.metadata or {})[_ABOUT])
             parts = about["parts"]
             for part in parts:
                 _check_part(part)
