@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from lm_eval_bias.boards import rank_intervals
 from lm_eval_bias.boards.models import BoardModel
 from lm_eval_bias.boards.rank_intervals import Rank
-from lm_eval_bias.comparing.pairing import Side
 from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
 from lm_eval_bias.core.errors import BiasError
@@ -238,13 +237,12 @@ def _published_cell(
     return replace(cell, unranked=reason) if ranked else cell
 
 
-def _designs(run: Run, task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
-    """Return a run's score designs by name; none without a readable log of known items."""
-    side = Side(run.name, run, task)
+def _designs(task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
+    """Return a task's score designs by name; none without readable answers to known items."""
     records = list[Record]()
     if measurement.documents_hash(task) != UNKNOWN:
         with suppress(BiasError):
-            records = list(side.records.values())
+            records = [saved.record for saved in answer_files.of_task(task)]
     names = {column.name for column in columns}
     designs: dict[str, Design] = {}
     with suppress(BiasError), answer_files.scored(task):
@@ -325,8 +323,7 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
     benchmark: Benchmark = entry.definition if entry else defined[0]
     models = [m for m, its in zip(models, defined, strict=True) if its is benchmark]
     models = sorted(models, key=lambda model: model.label.casefold())
-    members = [model.tasks[task] for model in models]
-    results = [result for _, result in members]
+    results = [model.tasks[task][1] for model in models]
     published = registry.published().get(task, [])
     # the suite's own description of the scores
     definitions = {
@@ -345,8 +342,8 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
     pairs = zip(rows, results, strict=True)
     logged = Counter(row.group for row, result in pairs if result.is_saved)
     designs = [
-        _designs(run, result, ranked) if logged[row.group] > 1 else {}
-        for row, (run, result) in zip(rows, members, strict=True)
+        _designs(result, ranked) if logged[row.group] > 1 else {}
+        for row, result in zip(rows, results, strict=True)
     ]
     for column in ranked:
         _rank(rows, results, column, designs)

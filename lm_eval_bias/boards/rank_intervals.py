@@ -19,18 +19,20 @@ the intervals hold all ranks in 85 to 87% of simulations). a + b - 2n has se_a +
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics.differences import Design, Difference, paired
-from lm_eval_bias.custom_metrics.intervals import Array, holm, student_p
+from lm_eval_bias.core.numbers import grouped
+from lm_eval_bias.custom_metrics.clusters import Clusters
+from lm_eval_bias.custom_metrics.differences import Design, paired
+from lm_eval_bias.custom_metrics.intervals import Array, holm
 
 LEVEL = 0.95
+ALIKE = 1e-6  # of a score: an error below that may be rounding
 
 
 @dataclass(frozen=True)
@@ -85,31 +87,61 @@ def _tails(t: Array, dof: Array) -> Array:
     return np.asarray(special.stdtr(np.maximum(dof, 1.0), t))
 
 
-def _paired(
-    points: Sequence[Point], distances: bool
-) -> dict[tuple[int, int], Difference]:
-    """Compare pairs of models on the items that both answered, where that can be tested; keyed by positions."""
-    differences = {}
-    for (i, a), (j, b) in combinations(enumerate(points), 2):
-        if a.design is not None and b.design is not None:
+def differences(points: Sequence[Point], distances: bool) -> Array:
+    """Compare all pairs of models on the items that both answered (:func:`.paired`), on the same clusters all at once.
+
+    Returns:
+        Of the row's and the column's model: difference, its p-value, their sum, its standard error, and degrees of
+        freedom, shape (5, models, models); ``nan`` where that can't be tested.
+    """
+    found = np.full((5, len(points), len(points)), math.nan)
+    designs = [point.design for point in points]
+    layouts = grouped(
+        ((*d.names, *d.strata, d.sizes.tobytes()), (place, d))
+        for place, d in enumerate(designs)
+        if isinstance(d, Clusters)
+    )
+    for members in layouts.values():
+        places, alike = zip(*members, strict=True)
+        strata, dofs = alike[0].strata_of_kept
+        weights = np.transpose([(1 - 1 / part.sum()) * part for part in strata])
+        values = np.array([d.value for d in alike])
+        off = np.array([d.without[d.sizes > 0] - d.value for d in alike])
+        for place, value, own in zip(places, values, off, strict=True):
+            # as standard_error, of the sums and of the differences
+            squares = [(own + sign * off) ** 2 @ weights for sign in (1, -1)]
+            sum_stderr, stderr = np.sqrt(np.sum(squares, axis=2))
+            with np.errstate(all="ignore"):
+                dof = stderr**4 / (squares[1] ** 2 / np.maximum(dofs, 1)).sum(axis=1)
+                p = 2 * _tails(-abs(value - values) / stderr, dof)
+            told = value - values, p, value + values, sum_stderr, dof
+            sure = np.minimum(stderr, sum_stderr) > ALIKE * (1 + abs(value))
+            found[:, place, places] = np.where(sure & (dof > 1 + ALIKE), told, math.nan)
+    # where hardly anything varies, or the clusters aren't the same
+    for i, j in combinations(range(len(points)), 2):
+        a, b = designs[i], designs[j]
+        if a is not None and b is not None and np.isnan(found[1, i, j]):
             with suppress(ValueError):  # other items
-                d = paired(a.design, b.design)
+                d = paired(a, b)
                 if d.p <= 1 and (d.value == 0 or d.sum_stderr > 0 or not distances):
-                    differences[i, j] = d
-    return differences
+                    one = d.value, d.p, d.sum_value, d.sum_stderr, d.dof
+                    found[:, i, j] = found[:, j, i] = one
+                    found[0, j, i] *= -1
+    return found
 
 
 def p_values(
     points: Sequence[Point],
     neutral: float | None,
     higher_is_better: bool | None,
-    pairs: Mapping[tuple[int, int], Difference],
+    pairs: Array,
 ) -> Array:
     """Return p-values of "the row's model is better than the column's", shape (models, models); the diagonal is 1.
 
     One-sided for values. For distances the larger of the two-sided p-values of difference and sum, 1 where their signs
     say otherwise: at the neutral value itself either sign may come up, and a one-sided p-value would be too small.
-    ``pairs`` are differences with an error of their own; all others treat the two errors as independent, by Welch's t.
+    ``pairs`` (:func:`differences`) have an error of their own; all others treat the two errors as independent, by
+    Welch's t.
     """
     value, stderr, dof = np.array([(p.value, p.stderr, p.dof) for p in points]).T
     variance = stderr**2
@@ -126,16 +158,16 @@ def p_values(
         s = np.add.outer(shifted, shifted) / np.add.outer(stderr, stderr)
         sum_tails = _tails(-abs(s), np.minimum.outer(dof, dof))
         p = np.where(t * s < 0, 2 * np.maximum(_tails(-abs(t), welch), sum_tails), 1.0)
-    for (i, j), d in pairs.items():
-        if higher_is_better is not None:
-            better = (d.value > 0) == higher_is_better
-            ends = (d.p / 2, 1 - d.p / 2)
-        else:
-            mirrored = d.sum_value - 2 * middle
-            p_of_sum = student_p(mirrored, d.sum_stderr, d.dof)
-            better = d.value * mirrored < 0
-            ends = (max(d.p, p_of_sum), 1.0)
-        p[i, j], p[j, i] = ends if better else ends[::-1]
+    difference, of_pair, sums, sum_stderr, pair_dof = pairs
+    if higher_is_better is not None:
+        better = (difference > 0) == higher_is_better
+        own = np.where(better, of_pair / 2, 1 - of_pair / 2)
+    else:
+        mirrored = sums - 2 * middle
+        p_of_sum = 2 * _tails(-abs(mirrored) / sum_stderr, pair_dof)
+        # the sum of the same answers may have no error
+        own = np.where(difference * mirrored <= 0, np.fmax(of_pair, p_of_sum), 1.0)
+    p = np.where(np.isnan(of_pair), p, own)
     np.fill_diagonal(p, 1.0)
     return np.asarray(p)
 
@@ -176,10 +208,10 @@ def intervals(
     ['1', '2-3', '2-3']
     """
     n = len(points)
-    paired_errors = _paired(points, higher_is_better is None)
-    p = p_values(points, neutral, higher_is_better, paired_errors)
+    compared = differences(points, higher_is_better is None)
+    p = p_values(points, neutral, higher_is_better, compared)
     pairs = np.nonzero(~np.eye(n, dtype=bool))
-    together = Counter(place for pair in paired_errors for place in pair)
+    together = (~np.isnan(compared[1])).sum(axis=0)
     better = np.zeros((n, n), dtype=bool)
     better[pairs] = np.array(holm(p[pairs].tolist())) <= 1 - LEVEL
     found = tiers(better)
@@ -188,7 +220,7 @@ def intervals(
             1 + int(better[:, i].sum()),
             n - int(better[i].sum()),
             n,
-            n - 1 - together[i],
+            n - 1 - int(together[i]),
             found[i],
             max(found),
             [int(place) for place in np.flatnonzero(better[i])],

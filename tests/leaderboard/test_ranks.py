@@ -1,6 +1,7 @@
 """Intervals of rank: worked cases and a slow version; ``tests/simulation`` measures how often they hold."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lm_eval_bias.boards.rank_intervals import Point, intervals, p_values
+from lm_eval_bias.boards.rank_intervals import Point, differences, intervals, p_values
 from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
-from lm_eval_bias.custom_metrics.differences import Difference
+from lm_eval_bias.custom_metrics.differences import paired
+
+ALONE = np.full((5, 2, 2), math.nan)
 
 
 def text(points, neutral=None, better=None):
@@ -44,10 +47,11 @@ def test_worked_cases(points, rule, ranks):
 
 
 def test_differences_with_an_error_of_their_own_take_its_place():
-    points, d = (
-        [Point(3.0, 1.0), Point(2.0, 1.0)],
-        Difference(1.0, 0.5, math.inf, 0.0455, 5.0, 0.8, ""),
-    )
+    points = [Point(3.0, 1.0), Point(2.0, 1.0)]
+    told = np.array([1.0, 0.0455, 5.0, 0.8, math.inf])
+    pairs = ALONE.copy()
+    pairs[:, 0, 1] = told
+    pairs[:, 1, 0] = told * [-1, 1, 1, 1, 1]
     small, large, beside = 0.02275, 0.97725, 2 * stats.norm.sf(0.25)
     rules = {
         (None, True): (small, large),
@@ -59,19 +63,19 @@ def test_differences_with_an_error_of_their_own_take_its_place():
         (2.4, None): (1.0, beside),
         (2.6, None): (beside, 1.0),
     }.items():
-        p = p_values(points, *rule, {(0, 1): d})
+        p = p_values(points, *rule, pairs)
         assert (p[0, 1], p[1, 0]) == pytest.approx(expected)
 
 
 def test_p_values_by_hand():
     # t = 1 against a model that is known exactly: Welch's degrees of freedom are 1, the tail is 1/2 - atan(1)/pi = 1/4
-    p = p_values([Point(0.0, 1.0, 1), Point(1.0, 1e-9)], None, True, {})
+    p = p_values([Point(0.0, 1.0, 1), Point(1.0, 1e-9)], None, True, ALONE)
     assert p == pytest.approx(np.array([[1, 3 / 4], [1 / 4, 1]]), abs=1e-8)
-    assert p_values([Point(0.0, 1.0), Point(1.0, 1e-9)], None, True, {})[
+    assert p_values([Point(0.0, 1.0), Point(1.0, 1e-9)], None, True, ALONE)[
         1, 0
     ] == pytest.approx(0.158655254, abs=1e-8)
     # distances 0.2 and 0.5 from 50 on the same side: the further one is never better
-    p = p_values([Point(50.2, 1.0), Point(50.5, 1.0)], 50.0, None, {})
+    p = p_values([Point(50.2, 1.0), Point(50.5, 1.0)], 50.0, None, ALONE)
     assert p == pytest.approx(
         np.array([[1, 2 * stats.norm.sf(0.3 / math.sqrt(2))], [1, 1]]), abs=1e-12
     )
@@ -160,3 +164,26 @@ def test_pairs_with_answers_are_told_from_those_without():
         1,
         1,
     ]
+
+
+@given(st.integers(0, 999), st.booleans())
+def test_all_pairs_at_once_are_each_pair_by_itself(seed, is_stratified):
+    rng = np.random.default_rng(seed)
+    clusters = rng.permutation(np.repeat(np.arange(12), 3))
+    strata = [f"{cluster % 3}" for cluster in clusters] if is_stratified else ()
+    rows = rng.integers(0, 2, (4, 36)).astype(float)
+    rows[3] = rows[2]  # the same answers
+    designs = [
+        tabulate(clusters, [(1.0, value) for value in row], share_of, strata)
+        for row in rows
+    ]
+    designs.append(replace(designs[0], names=[f"other {i}" for i in range(12)]))
+    points = [Point(d.value, 0.1, design=d) for d in designs]
+    found = differences(points, distances=False)
+    for i, a in enumerate(designs):
+        for j, b in enumerate(designs):
+            expected = [math.nan] * 5
+            if i != j and 4 not in (i, j):
+                d = paired(a, b)
+                expected = [d.value, d.p, d.sum_value, d.sum_stderr, d.dof]
+            assert found[:, i, j] == pytest.approx(expected, nan_ok=True)
