@@ -12,6 +12,8 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 
 import jinja2
 import markupsafe
@@ -55,7 +57,10 @@ def _script(name: str) -> str:
     own = packaged_text(_PACKAGE, name)
     if name == "table.js":
         return own
-    bundle = packaged_text("itables", "html", "dt_bundle.js")
+    tables_package = find_spec("itables")  # importing it would import pandas
+    assert tables_package is not None
+    file = Path(str(tables_package.origin)).with_name("html") / "dt_bundle.js"
+    bundle = file.read_text(encoding="utf-8")
     before, _, exported = bundle.rpartition("export{")
     names, _, behind = exported.partition("}")
     given = dict(pair.split(" as ")[::-1] for pair in names.split(","))
