@@ -7,14 +7,24 @@ difference. The test is Student's t on the standard error of the difference, for
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 
 from lm_eval_bias.custom_metrics.clusters import Clusters, standard_error
 from lm_eval_bias.custom_metrics.crossed import Cells, crossed_stderr
-from lm_eval_bias.custom_metrics.intervals import agreed, fisher_z, student_p
+from lm_eval_bias.custom_metrics.intervals import (
+    Array,
+    agreed,
+    fisher_z,
+    student_p,
+    tails,
+)
 from lm_eval_bias.custom_metrics.score import (
     NOTHING_VARIED,
     ROUNDING,
@@ -31,6 +41,7 @@ STUDENT = "Student's t"
 FEW_CLUSTERS = (
     "too few clusters for a test: they count as no more than 2 clusters of equal size"
 )
+_SURE = 1e-6  # of a score: a smaller error may be rounding
 FEW_TEMPLATES = 4  # with fewer, Satterthwaite's degrees of freedom are too many
 
 
@@ -191,6 +202,58 @@ def paired(a: Design, b: Design) -> Difference:
             raise ValueError("the items, templates or strata differ")
         return _crossed(a, b, *both)
     raise ValueError("the layouts differ")
+
+
+def pairwise(designs: Sequence[Design | None]) -> Array:
+    """Compare all pairs of models as :func:`paired` does; those on the same clusters are computed together.
+
+    Args:
+        designs: A model's each; ``None`` for those that can't be compared.
+
+    Returns:
+        Of the row's and the column's model: difference, its p-value, their sum, its standard error, and degrees of
+        freedom, shape (5, models, models); ``nan`` where that can't be tested.
+    """
+    found = np.full((5, len(designs), len(designs)), math.nan)
+    layouts = defaultdict(list)
+    for place, design in enumerate(designs):
+        if isinstance(design, Clusters):
+            layout = (*design.names, *design.strata, design.sizes.tobytes())
+            layouts[layout].append((place, design))
+    for members in layouts.values():
+        places, alike = zip(*members, strict=True)
+        found[np.ix_(range(5), places, places)] = _together(alike)
+    # where hardly anything varies, or the clusters aren't the same
+    for i, j in combinations(range(len(designs)), 2):
+        a, b = designs[i], designs[j]
+        if a is not None and b is not None and np.isnan(found[1, i, j]):
+            with suppress(ValueError):  # other items
+                d = paired(a, b)
+                if d.p <= 1:
+                    one = d.value, d.p, d.sum_value, d.sum_stderr, d.dof
+                    found[:, i, j] = found[:, j, i] = one
+                    found[0, j, i] *= -1
+    return found
+
+
+def _together(designs: Sequence[Clusters]) -> Array:
+    """Compute :func:`pairwise` on the same clusters; ``nan`` where an error may be rounding, or there is no test."""
+    strata, dofs = designs[0].strata_of_kept
+    weights = np.transpose([(1 - 1 / part.sum()) * part for part in strata])
+    values = np.array([design.value for design in designs])
+    off = np.array([one.without[one.sizes > 0] - one.value for one in designs])
+    rows = []
+    for value, own in zip(values, off, strict=True):
+        # as standard_error, of the sums and of the differences
+        sums, squares = [(own + sign * off) ** 2 @ weights for sign in (1, -1)]
+        sum_stderr, stderr = np.sqrt([sums.sum(axis=1), squares.sum(axis=1)])
+        with np.errstate(all="ignore"):
+            dof = stderr**4 / (squares**2 / np.maximum(dofs, 1)).sum(axis=1)
+            p = 2 * tails(-abs(value - values) / stderr, dof)
+        sure = np.minimum(stderr, sum_stderr) > _SURE * (1 + abs(value))
+        told = value - values, p, value + values, sum_stderr, dof
+        rows.append(np.where(sure & (dof > 1 + _SURE), told, math.nan))
+    return np.stack(rows, axis=1)
 
 
 def unpaired(

@@ -229,6 +229,13 @@ def student_p(value: float, stderr: float, dof: float) -> float:
     )
 
 
+def tails(t: Array, dof: Array) -> Array:
+    """Return the probability of Student's t below ``t``; the normal distribution's where ``dof`` is infinite."""
+    from scipy import special
+
+    return np.asarray(special.stdtr(np.maximum(dof, 1.0), t))
+
+
 def _chi_square(table: Table, **options: object) -> Any:
     """Test a table without the classes that no text has, by SciPy."""
     from scipy import stats

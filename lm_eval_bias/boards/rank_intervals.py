@@ -20,19 +20,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import numpy as np
 
-from lm_eval_bias.core.numbers import grouped
-from lm_eval_bias.custom_metrics.clusters import Clusters
-from lm_eval_bias.custom_metrics.differences import Design, paired
-from lm_eval_bias.custom_metrics.intervals import Array, holm
+from lm_eval_bias.custom_metrics.differences import Design, pairwise
+from lm_eval_bias.custom_metrics.intervals import Array, holm, tails
 
 LEVEL = 0.95
-ALIKE = 1e-6  # of a score: an error below that may be rounding
 
 
 @dataclass(frozen=True)
@@ -80,56 +75,6 @@ class Rank:
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
-def _tails(t: Array, dof: Array) -> Array:
-    """Return the probability of Student's t below ``t``; the normal distribution's where ``dof`` is infinite."""
-    from scipy import special
-
-    return np.asarray(special.stdtr(np.maximum(dof, 1.0), t))
-
-
-def differences(points: Sequence[Point], distances: bool) -> Array:
-    """Compare all pairs of models on the items that both answered (:func:`.paired`), on the same clusters all at once.
-
-    Returns:
-        Of the row's and the column's model: difference, its p-value, their sum, its standard error, and degrees of
-        freedom, shape (5, models, models); ``nan`` where that can't be tested.
-    """
-    found = np.full((5, len(points), len(points)), math.nan)
-    designs = [point.design for point in points]
-    layouts = grouped(
-        ((*d.names, *d.strata, d.sizes.tobytes()), (place, d))
-        for place, d in enumerate(designs)
-        if isinstance(d, Clusters)
-    )
-    for members in layouts.values():
-        places, alike = zip(*members, strict=True)
-        strata, dofs = alike[0].strata_of_kept
-        weights = np.transpose([(1 - 1 / part.sum()) * part for part in strata])
-        values = np.array([d.value for d in alike])
-        off = np.array([d.without[d.sizes > 0] - d.value for d in alike])
-        for place, value, own in zip(places, values, off, strict=True):
-            # as standard_error, of the sums and of the differences
-            squares = [(own + sign * off) ** 2 @ weights for sign in (1, -1)]
-            sum_stderr, stderr = np.sqrt(np.sum(squares, axis=2))
-            with np.errstate(all="ignore"):
-                dof = stderr**4 / (squares[1] ** 2 / np.maximum(dofs, 1)).sum(axis=1)
-                p = 2 * _tails(-abs(value - values) / stderr, dof)
-            told = value - values, p, value + values, sum_stderr, dof
-            sure = np.minimum(stderr, sum_stderr) > ALIKE * (1 + abs(value))
-            found[:, place, places] = np.where(sure & (dof > 1 + ALIKE), told, math.nan)
-    # where hardly anything varies, or the clusters aren't the same
-    for i, j in combinations(range(len(points)), 2):
-        a, b = designs[i], designs[j]
-        if a is not None and b is not None and np.isnan(found[1, i, j]):
-            with suppress(ValueError):  # other items
-                d = paired(a, b)
-                if d.p <= 1 and (d.value == 0 or d.sum_stderr > 0 or not distances):
-                    one = d.value, d.p, d.sum_value, d.sum_stderr, d.dof
-                    found[:, i, j] = found[:, j, i] = one
-                    found[0, j, i] *= -1
-    return found
-
-
 def p_values(
     points: Sequence[Point],
     neutral: float | None,
@@ -140,7 +85,7 @@ def p_values(
 
     One-sided for values. For distances the larger of the two-sided p-values of difference and sum, 1 where their signs
     say otherwise: at the neutral value itself either sign may come up, and a one-sided p-value would be too small.
-    ``pairs`` (:func:`differences`) have an error of their own; all others treat the two errors as independent, by
+    ``pairs`` (:func:`.pairwise`) have an error of their own; all others treat the two errors as independent, by
     Welch's t.
     """
     value, stderr, dof = np.array([(p.value, p.stderr, p.dof) for p in points]).T
@@ -152,19 +97,19 @@ def p_values(
         welch = total**2 / np.add.outer(parts, parts)
     t = np.subtract.outer(value, value) / np.sqrt(total)
     if higher_is_better is not None:
-        p = _tails(-t if higher_is_better else t, welch)
+        p = tails(-t if higher_is_better else t, welch)
     else:
         shifted = value - middle
         s = np.add.outer(shifted, shifted) / np.add.outer(stderr, stderr)
-        sum_tails = _tails(-abs(s), np.minimum.outer(dof, dof))
-        p = np.where(t * s < 0, 2 * np.maximum(_tails(-abs(t), welch), sum_tails), 1.0)
+        sum_tails = tails(-abs(s), np.minimum.outer(dof, dof))
+        p = np.where(t * s < 0, 2 * np.maximum(tails(-abs(t), welch), sum_tails), 1.0)
     difference, of_pair, sums, sum_stderr, pair_dof = pairs
     if higher_is_better is not None:
         better = (difference > 0) == higher_is_better
         own = np.where(better, of_pair / 2, 1 - of_pair / 2)
     else:
         mirrored = sums - 2 * middle
-        p_of_sum = 2 * _tails(-abs(mirrored) / sum_stderr, pair_dof)
+        p_of_sum = 2 * tails(-abs(mirrored) / sum_stderr, pair_dof)
         # the sum of the same answers may have no error
         own = np.where(difference * mirrored <= 0, np.fmax(of_pair, p_of_sum), 1.0)
     p = np.where(np.isnan(of_pair), p, own)
@@ -208,7 +153,11 @@ def intervals(
     ['1', '2-3', '2-3']
     """
     n = len(points)
-    compared = differences(points, higher_is_better is None)
+    compared = pairwise([point.design for point in points])
+    if higher_is_better is None:
+        # distances are told apart by both the difference and the sum
+        difference, _, _, sum_stderr, _ = compared
+        compared[:, ~((difference == 0) | (sum_stderr > 0))] = math.nan
     p = p_values(points, neutral, higher_is_better, compared)
     pairs = np.nonzero(~np.eye(n, dtype=bool))
     together = (~np.isnan(compared[1])).sum(axis=0)

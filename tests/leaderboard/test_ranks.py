@@ -1,7 +1,6 @@
 """Intervals of rank: worked cases and a slow version; ``tests/simulation`` measures how often they hold."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lm_eval_bias.boards.rank_intervals import Point, differences, intervals, p_values
+from lm_eval_bias.boards.rank_intervals import Point, intervals, p_values
 from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
-from lm_eval_bias.custom_metrics.differences import paired
 
 ALONE = np.full((5, 2, 2), math.nan)
 
@@ -164,26 +162,3 @@ def test_pairs_with_answers_are_told_from_those_without():
         1,
         1,
     ]
-
-
-@given(st.integers(0, 999), st.booleans())
-def test_all_pairs_at_once_are_each_pair_by_itself(seed, is_stratified):
-    rng = np.random.default_rng(seed)
-    clusters = rng.permutation(np.repeat(np.arange(12), 3))
-    strata = [f"{cluster % 3}" for cluster in clusters] if is_stratified else ()
-    rows = rng.integers(0, 2, (4, 36)).astype(float)
-    rows[3] = rows[2]  # the same answers
-    designs = [
-        tabulate(clusters, [(1.0, value) for value in row], share_of, strata)
-        for row in rows
-    ]
-    designs.append(replace(designs[0], names=[f"other {i}" for i in range(12)]))
-    points = [Point(d.value, 0.1, design=d) for d in designs]
-    found = differences(points, distances=False)
-    for i, a in enumerate(designs):
-        for j, b in enumerate(designs):
-            expected = [math.nan] * 5
-            if i != j and 4 not in (i, j):
-                d = paired(a, b)
-                expected = [d.value, d.p, d.sum_value, d.sum_stderr, d.dof]
-            assert found[:, i, j] == pytest.approx(expected, nan_ok=True)

@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import crossed, differences
+from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 from lm_eval_bias.custom_metrics.crossed import Cells
-from lm_eval_bias.custom_metrics.differences import paired, unpaired
+from lm_eval_bias.custom_metrics.differences import paired, pairwise, unpaired
 from lm_eval_bias.custom_metrics.score import NOTHING_VARIED
 from tests.support.oracles import shares
 
@@ -309,3 +312,25 @@ def test_scores_that_share_nothing():
             "no standard error",
         )
         assert all(map(math.isnan, (none.stderr, none.dof, none.p, none.sum_stderr)))
+
+
+@given(st.integers(0, 999), st.booleans())
+def test_all_pairs_at_once_are_each_pair_by_itself(seed, is_stratified):
+    rng = np.random.default_rng(seed)
+    clusters = rng.permutation(np.repeat(np.arange(12), 3))
+    strata = [f"{cluster % 3}" for cluster in clusters] if is_stratified else ()
+    rows = rng.integers(0, 2, (4, 36)).astype(float)
+    rows[3] = rows[2]  # the same answers
+    designs = [
+        tabulate(clusters, [(1.0, value) for value in row], share_of, strata)
+        for row in rows
+    ]
+    designs.append(replace(designs[0], names=[f"other {i}" for i in range(12)]))
+    found = pairwise(designs)
+    for i, a in enumerate(designs):
+        for j, b in enumerate(designs):
+            expected = [math.nan] * 5
+            if i != j and 4 not in (i, j):
+                d = paired(a, b)
+                expected = [d.value, d.p, d.sum_value, d.sum_stderr, d.dof]
+            assert found[:, i, j] == pytest.approx(expected, nan_ok=True)
