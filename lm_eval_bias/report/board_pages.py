@@ -164,7 +164,7 @@ def cell_data(column: PageColumn, row: BoardRow) -> Data:
         "value": cell.value,
         "low": cell.interval and cell.interval[0],
         "high": cell.interval and cell.interval[1],
-        "unsure": joined(row.caveat, *{cell.unsaid, cell.note} - {row.caveat}),
+        "unsure": joined(*dict.fromkeys((row.caveat, cell.unsaid, cell.note))),
     }
     if row.task is None:
         found |= {
