@@ -371,7 +371,9 @@ class BiasTask(ConfigurableTask):
             BiasError: It can't; names all tasks to leave out.
         """
         kind, tasks = internals.evaluation()
-        methods = list({request.request_type for request in self._instances})
+        methods = list(
+            dict.fromkeys(request.request_type for request in self._instances)
+        )
         problem = kind and internals.impossible(kind, {}, self.asks, methods)
         if kind and problem:
             refused = {self.config.task: None}
