@@ -19,11 +19,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.tasks.regard import classifier
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.places import find_mirror
+
+# the same examples at each run, and as long as they take: no failure that nobody can repeat
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -72,8 +72,6 @@ def damaged(draw, content):
 
 @settings(
     max_examples=200,
-    derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data(), name=st.sampled_from(sorted(WRITTEN)))

@@ -112,7 +112,6 @@ def test_one_file_kills_no_command(place, wrong, folder):
 @pytest.mark.slow
 @settings(
     max_examples=150,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
@@ -123,7 +122,7 @@ def test_no_file_kills_a_command(place, wrong, folder):
     survives(folder, with_wrong(place, wrong))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     place=st.sampled_from(PLACES),
     wrong=st.sampled_from(WRONG) | st.text() | st.floats() | st.integers(),
@@ -171,7 +170,6 @@ def test_what_no_run_writes_is_refused_by_name(place, wrong, says, folder):
 
 @settings(
     max_examples=150,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())

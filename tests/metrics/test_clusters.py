@@ -71,7 +71,7 @@ def share(weighted):
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 40)), min_size=2, max_size=5), min_size=1,
                 max_size=3), st.randoms(use_true_random=False))  # fmt: skip
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_jackknife_is_that_of_plain_loops_in_any_order(strata, rng):
     strata = [[(min(hits, size), size) for hits, size in stratum] for stratum in strata]
     flat = [

@@ -150,7 +150,7 @@ def slow_stderr(table, strata, of_skewed):
 
 @given(st.integers(0, 10_000), st.integers(2, 9), st.sampled_from([0, 2, 3, 9]), st.integers(2, 9),
        st.sampled_from([0.0, 0.3, 2.0]), st.booleans())  # fmt: skip
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_errors_are_those_of_loops(seed, first, second, columns, spread, is_skewed):
     rng = np.random.default_rng(seed)
     strata = ["f"] * first + ["m"] * second

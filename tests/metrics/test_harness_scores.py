@@ -124,7 +124,7 @@ def test_which_scores_there_are_and_what_guessing_gives():
     assert "Age/s_amb" in [score.name for score in bbq.scores([{"category": "Age"}])]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(ITEMS)
 def test_any_answers_score_as_with_the_harness_s_functions(records):
     utils = harness_module("bbq")
@@ -153,7 +153,7 @@ def pair(more, less, lengths=(10, 10), kind="age", name=""):
             "more_bytes": lengths[0], "less_bytes": lengths[1]}  # fmt: skip
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.floats(-50, 0), st.floats(-50, 0)), min_size=1, max_size=20)
 )

@@ -118,7 +118,7 @@ def oracle(records):
     }  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(items, min_size=1, max_size=40))
 def test_scores_are_the_papers_equations(drawn):
     records = [record(term, [wins, beat], test) for term, wins, beat, test in drawn]

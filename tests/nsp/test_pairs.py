@@ -62,7 +62,7 @@ def contexts(pairs):
     return sorted(parsed(pair.context) for own in pairs.values() for pair in own)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     sizes=st.lists(st.integers(1, 30), min_size=12, max_size=40),
     seed=st.integers(0, 2**32 - 1),

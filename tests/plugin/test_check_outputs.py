@@ -74,7 +74,7 @@ def test_a_run_that_cannot_be_read_is_an_error_everywhere(
     assert "1 violated" in (tmp_path / "c.md").read_text()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.text(), st.text(), st.text(), st.text())
 def test_whatever_a_file_says_is_well_formed(task, score, why, problem):
     finding = GateFinding(

@@ -105,7 +105,7 @@ def test_markdown_of_a_hostile_run(tmp_path, said):
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.text(st.sampled_from("ab \\`*_{}[]()<>#+-.!|~&:;/@$^=\"'1\n\twhtp"), max_size=24)
 )
@@ -150,7 +150,7 @@ def _plain(latex):
     return text.replace("\0", "\\")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(st.sampled_from("ab \\{}[]%$#_&^~<>|`'\"-"), max_size=24))
 def test_latex_shows_any_text_as_it_is(raw):
     made = escaping.latex(raw)

@@ -63,7 +63,7 @@ def walk(*widths, widest=8192):
     return method
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @pytest.mark.parametrize("width", [1, 3, 512])
 @given(
     few,
