@@ -34,7 +34,7 @@ def unguarded(cell: str) -> str:
 
 def _field(value: object) -> object:
     if isinstance(value, str):
-        return guarded(value)
+        return guarded(value.replace("\0", "\\u0000"))  # Python 3.10 can't write it
     value = plain(value)
     return json.dumps(value) if isinstance(value, list) else value
 

@@ -91,3 +91,8 @@ def test_no_cell_is_a_formula(formula):
     rows = list(csv.reader(io.StringIO(csv_text([formula], [[formula]]))))
     assert rows == [[f"'{formula}"], [f"'{formula}"]]
     assert unguarded(guarded(formula)) == formula
+
+
+def test_a_table_holds_no_nul():
+    """Python 3.10 can't write it, and programs in C end there."""
+    assert csv_text(["a\0b"], []) == "a\\u0000b\n"
