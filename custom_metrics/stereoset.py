@@ -14,6 +14,7 @@ import numpy as np
 from lm_eval_bias.custom_metrics import places
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.score import (
+    ROUNDING,
     Documents,
     Score,
     Undefined,
@@ -67,7 +68,9 @@ def _of_terms(sums: Array, *, kind: str) -> Array:
     """Compute a mean over terms from sums of one, LMS, SS, ICAT, SS less some value, and the square of that."""
     lms, ss, icat, off, square = sums[:, 1:].T / sums[:, 0]
     if kind == "mc_ss_sd":
-        return np.sqrt(np.maximum(square - off**2, 0.0))
+        variance = square - off**2
+        # where the terms are alike, that is rounding, whose root isn't small
+        return np.sqrt(np.where(variance < ROUNDING * square, 0.0, variance))
     if kind == "mc_icat_micro":
         return icat_of(lms, ss)
     return {"mc_lms": lms, "mc_ss": ss, "mc_icat_macro": icat}[kind]

@@ -246,3 +246,14 @@ def test_an_icat_at_the_end_of_its_range_on_which_terms_disagree_has_an_interval
     found = m._design(records, kind="icat", method="sum").estimate()
     assert found.value == (100.0 if pro == 2 else 0.0)
     assert found.interval[0] < found.interval[1]
+
+
+def test_the_error_of_a_spread_is_exact_where_all_but_one_term_agree():
+    chosen = {"a": [0] * 9, "b": [0] * 9, "c": [0] * 9, "d": [1] + [0] * 8}
+    rows = [record(term, [pro, 2]) for term, pros in chosen.items() for pro in pros]
+    spread = 100 / 9
+    every, others = (spread * math.sqrt((n - 1) / n**2) for n in (4, 3))
+    off = 3 * (others - every) ** 2 + every**2  # without d nothing is left
+    expected = math.sqrt(3 / 4 * off)
+    found = by_name(m.scores(rows))["mc_ss_sd"].compute(rows)
+    assert found.stderr == pytest.approx(expected, rel=1e-12)
