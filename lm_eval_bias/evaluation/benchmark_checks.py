@@ -207,6 +207,10 @@ class Examination(BenchmarkFiles):
             problem = next(filter(None, map(answer_files.why_not_kept, records)), "")
             if problem:
                 self.add(f"{entry.name}: record()", problem)
+            elif repr(records) != repr(list(reading.records(iter(logged)))):
+                text = "the same answers give another record each time: what is drawn needs a seed"
+                self.add(f"{entry.name}: record()", text)
+                return
             for name in self.scores[entry.name]:
                 absent = Value(name, math.nan)
                 value = estimates[name].value

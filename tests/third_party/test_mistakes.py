@@ -91,7 +91,7 @@ LONGER = {
     ),
     "drawn at random": (
         "AgeStereotypes.record = lambda s, d, a: {**record(s, d, a), 'old': draws.choice((0.0, 100.0))}\n",
-        r"age_pairs: old_share\S*: run gives \S+, rescore \S+",
+        r"age_pairs: record\(\): the same answers give another record each time: what is drawn needs a seed",
     ),
 }
 
