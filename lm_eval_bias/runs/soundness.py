@@ -17,14 +17,16 @@ from lm_eval_bias.core.catalog import NO_FILTER
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.runs import answer_files, sample_logs
 
-ROUNDING = 1e-7  # relative, below 1 absolute: sums in another order, on another machine; 0.3.0 took roots of such
+# relative, below 1 absolute
+ROUNDING = 1e-9  # sums in another order, on another machine
+_OF_ROOTS = 1e-7  # releases to 0.3.0 took roots of what such sums leave
 
 
 def is_close(first: float, second: float) -> bool:
     """Tell whether two numbers are the same but for rounding, or both ``nan``."""
     if math.isnan(first):
         return math.isnan(second)
-    return math.isclose(first, second, rel_tol=ROUNDING, abs_tol=ROUNDING)
+    return math.isclose(first, second, rel_tol=_OF_ROOTS, abs_tol=_OF_ROOTS)
 
 
 def _numbers(value: Value) -> dict[str, float]:
