@@ -118,6 +118,9 @@ def strict(mixed, tmp_path):
 @pytest.mark.parametrize(("change", "says"), [
     (lambda r, m: r.update({"ss,none": r["ss,none"] * (1 + 1e-12)}), ""),  # rounding
     (lambda r, m: r.update({"ss,none": r["ss,none"] + 0.25}), "ss has the value"),
+    (lambda r, m: r.update({"ss,none": r["ss,none"] * (1 + 1e-8)}), "ss has the value"),
+    (lambda r, m: r.update({"ss_stderr,none": r["ss_stderr,none"] * (1 + 1e-8)}), ""),  # a root of rounding
+    (lambda r, m: r.update({"ss_stderr,none": r["ss_stderr,none"] * (1 + 1e-6)}), "ss has the standard error"),
     (lambda r, m: r.update({"ss_stderr,none": r["ss_stderr,none"] / 2}), "ss has the standard error"),
     (lambda r, m: (r.update({"lms,none": math.nan}), m["lms"].update(interval=None)), "lms has the value"),
     (lambda r, m: m["ss"].update(dof=1000.0), "ss has the degrees of freedom 1000"),
