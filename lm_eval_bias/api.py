@@ -168,7 +168,7 @@ class Runs(Sequence[Run]):
         for run in self.runs:
             inputs.append(run.path)
             for task in run.tasks.values():
-                inputs += filter(None, (task.samples, task.answers))
+                inputs += task.saved_files
         return inputs
 
     @_public

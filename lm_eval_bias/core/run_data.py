@@ -137,9 +137,14 @@ class TaskRun:
         return self.definition.name
 
     @property
+    def saved_files(self) -> list[Path]:
+        """The sample log and the run's answers, as far as they are there."""
+        return list(filter(None, (self.samples, self.answers)))
+
+    @property
     def is_saved(self) -> bool:
         """Whether its answers are there, with their texts or without."""
-        return bool(self.samples or self.answers)
+        return bool(self.saved_files)
 
     def caveat(self, score: str = "") -> str:
         """Write its caveats, or those about one of its scores, on one line; empty without any."""

@@ -144,8 +144,8 @@ def _origin(run: Run) -> Data:
         said["weights"] = f"{found['model_revision']} (not proven)"
     said["weight_files"] = run.record.model.files
     results = [Path(record.file) for record in records]
-    saved = [(task.samples, task.answers) for task in run.tasks.values()]
-    logs = list(dict.fromkeys(filter(None, chain.from_iterable(saved))))
+    saved = chain.from_iterable(task.saved_files for task in run.tasks.values())
+    logs = list(dict.fromkeys(saved))
     for kind, paths in (("results", results), ("logs", logs)):
         said[kind] = {p.name: content_hashes.of_file(p) for p in paths if p.is_file()}
     return said
