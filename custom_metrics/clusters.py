@@ -118,6 +118,23 @@ class Clusters:
     def _everything(self) -> Array:
         return np.ones((1, len(self.names))) @ self.totals
 
+    def variance_at(self, value: float) -> float:
+        """Override: a share's is ``p (1 - p)``, that of a difference ``q - d^2``; of other means it is the same.
+
+        The share ``q`` in which the two sides differ grows with the size of the difference. At an end of the range it
+        is that of one observation a cluster.
+        """
+        if self.whole is not None:
+            p = min(1.0, max(0.0, value / self.whole))
+            variance = p * (1 - p)
+        elif self.differing is not None:
+            more = max(0.0, abs(value) - abs(self.value))
+            differ = min(1.0, self._differ(self.value) + more)
+            variance = differ - min(1.0, value**2)
+        else:
+            return 1.0
+        return max(variance, 1 / (4 * max(self.count, 1)))
+
     def estimate(self) -> Estimate:
         """Estimate the score with its error over clusters, and Student's t with their effective number, less one.
 

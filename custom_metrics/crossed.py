@@ -83,6 +83,10 @@ class Cells:
         """The cells in the score's unit."""
         return self.scale * self.cells
 
+    def variance_at(self, value: float) -> float:
+        """Override: shares of probability vary as they do, wherever their mean is."""
+        return 1.0
+
     def estimate(self) -> Estimate:
         """Estimate the score with the crossed standard error.
 

@@ -121,7 +121,7 @@ class Runs(Sequence[Run]):
         texts = []
         for row in frame.itertuples():
             ends = f" [{row.interval_low:.4g}, {row.interval_high:.4g}]"
-            mark = " *" if row.caveat or row.unsaid else ""
+            mark = " *" if row.caveat or row.no_claim_reason else ""
             texts.append(f"{row.value:.4g}{ends}{mark}".replace(" [nan, nan]", ""))
         table = frame.assign(value=texts).pivot_table(
             "value", ["task", "score"], "run", aggfunc="first", sort=False
@@ -395,7 +395,8 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     ``unit``, ``direction``               of the value, and what values on either side of ``neutral`` mean
     ``n``                                 how many records the score rests on (``<NA>``: not recorded)
     ``caveat``                            what to know of the task before believing the score, such as chance level
-    ``unsaid``                            why nobody may say where a model leans by it; empty where one may
+    ``claim``                             what the score says, in words; empty for an ability
+    ``no_claim_reason``                   why it says nothing, or can't be called near neutral; empty where it can
     ``note``                              why the value is ``nan``, or what to beware of
     ``fixed_interval_low``, ``..._high``  95% interval for exactly these items; ``interval`` is for items like them
     ``dof``                               degrees of freedom of ``stderr``; infinite where a normal quantile is meant

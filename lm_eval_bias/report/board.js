@@ -129,7 +129,7 @@ function tell(cell, place) {
   line(list, "Says", [cell.badge, cell.part].filter(Boolean).join(", "));
   line(list, "Reads", score.reads);
   line(list, "Rests on", cell.n && `${cell.n} records of ${cell.documents} items (of ${cell.items ?? "?"})` + (cell.prompts ? `, ${cell.prompts} different prompts` : ""));
-  line(list, "Tier", cell.tier ? (cell.tiers === 1 ? `not told apart, of ${cell.ranks[2]} models that were asked the same` : `${cell.tier} of ${cell.tiers}; rank ${cell.ranks[0]} to ${cell.ranks[1]} of ${cell.ranks[2]} that were asked the same`) : cell.no_tier);
+  line(list, "Rank", cell.ranks ? `${cell.ranks[0]} to ${cell.ranks[1]} of ${cell.ranks[2]} that were asked the same` : cell.no_rank);
   line(list, "Unsure", cell.unsure);
   line(list, "Source", cell.source);
   line(list, "Made by", cell.source ? cell.made_by : score.conventions[cell.made_by ?? 0]);
@@ -187,7 +187,7 @@ function against(row, pinned, id) {
   const one = cells.get(`${row}\n${id}`);
   const other = cells.get(`${pinned}\n${id}`);
   if (!one || !other || row === pinned) return "";
-  if (!one.tier || !other.tier || one.group !== other.group) return "not compared";
+  if (!one.ranks || !other.ranks || one.group !== other.group) return "not compared";
   if (one.worse?.includes(pinned)) return "better";
   return other.worse?.includes(row) ? "worse" : "not shown";
 }
@@ -288,7 +288,7 @@ function chosen() {
   return { models, rows: found.filter(([, , cell]) => cell) };
 }
 const FIELDS = ["model", "kind", "parameters", "task", "language", "score", "unit", "neutral", "range_low", "range_high",
-  "value", "interval_low", "interval_high", "n", "prompts", "badge", "part", "tier", "tiers", "file"];
+  "value", "interval_low", "interval_high", "n", "prompts", "badge", "part", "rank_low", "rank_high", "ranked", "file"];
 function field(value) {
   let text = value === undefined || value === null ? "" : String(value);
   if (typeof value === "string" && /^'* *[=+\-@\t\r\n]/.test(text)) text = `'${text}`; // no formula of a spreadsheet
@@ -297,7 +297,7 @@ function field(value) {
 document.getElementById("csv").addEventListener("click", () => {
   const lines = chosen().rows.map(([model, score, cell]) => [model.model, model.kind, model.parameters, score.task,
     score.language, score.name, score.unit, score.neutral, score.range?.[0], score.range?.[1], cell.value, cell.low, cell.high, cell.n,
-    cell.prompts, cell.badge, cell.part, cell.tier, cell.tiers, model.runs[cell.run ?? 0].file]);
+    cell.prompts, cell.badge, cell.part, cell.ranks?.[0], cell.ranks?.[1], cell.ranks?.[2], model.runs[cell.run ?? 0].file]);
   save("leaderboard.csv", "text/csv", [FIELDS, ...lines].map((row) => row.map(field).join(",")).join("\n") + "\n");
 });
 document.getElementById("json").addEventListener("click", () => {

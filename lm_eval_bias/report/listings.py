@@ -19,7 +19,7 @@ from lm_eval_bias.core.numbers import (
     target_text,
 )
 from lm_eval_bias.core.page_parts import numeric
-from lm_eval_bias.core.run_data import Remark
+from lm_eval_bias.core.verdicts import Diagnostic
 from lm_eval_bias.report.tables import grid
 
 _WIDTH = 100
@@ -35,9 +35,9 @@ def labels(kind: str) -> dict[str, str]:
     return packaged_yaml("lm_eval_bias.report", "labels.yaml")[kind]
 
 
-def caveat_label(remark: Remark) -> str:
+def caveat_label(one: Diagnostic) -> str:
     """Name a caveat without the numbers that differ from task to task."""
-    return labels("caveats")[remark.kind]
+    return labels("caveats")[one.code]
 
 
 def card_lines(card: Card, field: str) -> Sequence[str]:

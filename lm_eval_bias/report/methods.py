@@ -20,7 +20,7 @@ from lm_eval_bias.report import citing, made_by
 from lm_eval_bias.report.escaping import Markup
 from lm_eval_bias.report.listings import labels
 from lm_eval_bias.report.outputs import Output
-from lm_eval_bias.runs import measurement, remarks
+from lm_eval_bias.runs import diagnostics, measurement
 from lm_eval_bias.runs.harness_results import presentable
 
 # a text, a phrase with formulas (Markup), or keys to cite
@@ -133,7 +133,7 @@ def _models(runs: Sequence[Run]) -> Iterable[Piece]:
         ]
         weights = run.record.model.weights.items()
         told += [f"weights by {proof} {digest[:12]}" for proof, digest in weights]
-        told += [remark.text for remark in remarks.about_origin(run)]
+        told += [one.message for one in diagnostics.about_origin(run)]
         yield f"{run.name}: {'; '.join(told)}."
     asked = grouped((_software(run), run.name) for run in runs)
     for (own, harness, others), names in asked.items():
@@ -211,7 +211,7 @@ def _left_out(tasks: Tasks, problems: Sequence[Problem]) -> Iterable[Piece]:
 def _lacks(task: TaskRun) -> list[str]:
     if not task.scores and task.withheld:
         return [task.withheld]
-    lacks = [remark.shortest for remark in task.caveats]
+    lacks = [one.shortest for one in task.caveats]
     for value in task.shown():
         if math.isnan(value.value):
             lacks.append(

@@ -29,7 +29,7 @@ from lm_eval_bias.runs.harness_results import presentable
 COLUMNS = (
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
-    "fixed_interval_low", "fixed_interval_high", "n", "caveat", "unsaid",
+    "fixed_interval_low", "fixed_interval_high", "n", "caveat", "claim", "no_claim_reason",
 )  # fmt: skip
 _RAW = (
     "author",
@@ -50,7 +50,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
                     value.chance, value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
-                    value.n, task.caveat(value.name), value.unsaid,
+                    value.n, task.caveat(value.name), value.verdict.claim, value.verdict.reason,
                 ]  # fmt: skip
                 yield {
                     **dict(zip(COLUMNS, cells, strict=True)),
@@ -89,10 +89,11 @@ def score_data(task: TaskRun, value: Value) -> Data:
         "n",
         "clusters",
         "note",
-        "unsaid",
     )
     estimate = {name: getattr(value, name) for name in names}
     estimate["caveat"] = task.caveat(value.name)
+    estimate["claim"] = value.verdict.claim
+    estimate["no_claim_reason"] = value.verdict.reason
     if value.fixed_interval is None:
         del estimate["fixed_interval"]
     return {**estimate, **value.describe()}
@@ -106,7 +107,7 @@ def as_data(run: Run) -> Data:
         scores = {
             score: score_data(task, value) for score, value in task.scores.items()
         }
-        caveats = [{"kind": r.kind, "text": r.text} for r in task.caveats]
+        caveats = [{"code": r.code, "message": r.message} for r in task.caveats]
         tasks[name] = {**about, "caveats": caveats, "scores": scores}
     data = {
         "model": run.name,

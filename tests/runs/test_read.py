@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.runs import remarks
+from lm_eval_bias.runs import diagnostics
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import made_runs
 from tests.support.made_runs import write
@@ -251,7 +251,7 @@ def test_runs_that_do_not_prove_their_weights_are_joined_with_a_remark(tmp_path)
     add(tmp_path, "a", ["stereoset_en"])
     add(tmp_path, "b", ["stereoset_de"])
     (run,) = read([tmp_path])[0]
-    (remark,) = remarks.about_origin(run)
+    (remark,) = diagnostics.about_origin(run)
     assert (remark.kind, remark.text.count("run.json")) == ("unproven_weights", 2)
     for name, digest in (("c", "1" * 40), ("d", "2" * 40)):
         told = trained_on("")

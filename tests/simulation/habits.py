@@ -168,6 +168,10 @@ class HabitLM(DialLM):
                 places,
                 key=lambda place: (sign * len(texts[place]), uniform(*texts, place)),
             )
+        if self._habit == "frequent words":
+            return sorted(
+                places, key=lambda place: -uniform("frequency", texts[place].lower())
+            )
         if self._habit == "unknown":
             unknown = self._unknown(doc, texts)
             return sorted(places, key=lambda place: place != unknown)
