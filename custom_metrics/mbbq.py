@@ -90,7 +90,7 @@ def _told_from_length(records: Documents, *, score: Score) -> Estimate:
     sides = [_side(score.compute(part)) for part in (records, alike)]
     if sides[0] and sides[0] != sides[1]:
         count = f"{len(alike) // 2:,} items of like lengths in both forms"
-        why = f"can't be told from length bias ({count})"
+        why = f"can't be distinguished from length bias ({count})"
         return replace(estimate, unsaid=why)
     return estimate
 

@@ -205,7 +205,7 @@ def _shows(effect: Creates, side: int) -> bool:
 def _not_told(diagnostic: Diagnostic, effect: Creates) -> str:
     count = effect.matched.n if effect.matched else 0
     of = f" ({count or 0:,} {effect.kind})" if effect.kind else ""
-    return f"can't be told from {diagnostic.shortest}{of}"
+    return f"can't be distinguished from {diagnostic.shortest}{of}"
 
 
 def _claim(value: Value, side: int | None) -> str:

@@ -57,13 +57,13 @@ def _judge(
         return made(holds=False, problem=f"worse by {significant(moved)}")
     if outside <= LEVEL:
         return made(holds=True, problem=f"shown to be within the margin of {margin:g}")
-    least = _detectable(finding, margin)
+    least = detectable(finding, margin)
     could = "none" if math.isnan(least) else significant(least)
     problem = f"not shown to be within the margin; smallest change that this check detects: {could}"
     return made(holds=not shown, problem=problem)
 
 
-def _detectable(finding: Finding, margin: float) -> float:
+def detectable(finding: Finding, margin: float) -> float:
     """Return by how much it would have to be worse so that this is found with 80% probability."""
     score = finding.score
     base = finding.base_value

@@ -55,7 +55,7 @@ def test_a_run_is_ranked_by_its_value_error_and_degrees_of_freedom(error, dof, c
     edge = error * (
         stats.norm.ppf(0.975) if math.isinf(dof) else stats.t.ppf(0.975, dof)
     )
-    for share, rank in ((1.001, "2"), (0.999, "1-2")):
+    for share, rank in ((1.001, "2"), (0.999, "1–2")):
         exact = value(number=0.5 + share * edge, stderr=1e-6, dof=math.inf)
         assert str(cell(replace(value(), **changes), exact).rank) == rank
 

@@ -33,7 +33,7 @@ def test_what_is_chosen_is_cited(said):
     text = said("cite", QUICK, "--language", "ko")
     keys = [key for _, key, _ in ENTRY.findall(text)]
     assert keys[:2] == ["kobbq", "parrish-2022"]
-    statistics = {"rao-1992", "sidak-1967"}
+    statistics = {"wilson-1927", "sidak-1967"}
     assert statistics < set(keys)
     assert {"lm-eval-harness", "lm-eval-bias"} < set(keys)
     assert "eurogest" not in keys

@@ -238,7 +238,8 @@ def test_what_methods_says_is_what_was_done(name):
             assert stderr / unit == pytest.approx(estimate.stderr / unit, abs=1e-3), place  # fmt: skip
             told = estimate.ends()
             clipped = [max(score.low, min(score.high, end)) for end in told]
-            assert [low / unit, high / unit] == pytest.approx([end / unit for end in clipped], abs=1e-3), place  # fmt: skip
+            told = [end / unit for end in clipped]
+            assert [low / unit, high / unit] == pytest.approx(told, abs=1e-3), place
             checked += 1
             used |= names
     assert checked > 80

@@ -194,7 +194,9 @@ def test_a_lean_that_lengths_could_make_needs_the_matched_score(
     run, _ = found(tmp_path, STEREOSET, scores=scores)
     verdict = run.tasks[STEREOSET].scores["ss"].verdict
     assert verdict.side == side
-    assert ("can't be told from length bias" in verdict.reason) == (side is None)
+    assert ("can't be distinguished from length bias" in verdict.reason) == (
+        side is None
+    )
     even = {**scores, "length_shorter": measured(0.52, 0.48, 0.56)}
     run, _ = found(tmp_path, STEREOSET, scores=even)
     assert run.tasks[STEREOSET].scores["ss"].verdict.side == 1
