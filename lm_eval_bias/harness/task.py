@@ -35,7 +35,7 @@ from lm_eval_bias.core.questions import (
     WITH_LENGTH_IF_KNOWN,
 )
 from lm_eval_bias.custom_metrics.score import Answers, Record, Score, finite
-from lm_eval_bias.harness import distributed, internals, registration, run_inputs
+from lm_eval_bias.harness import border, distributed, internals, registration, run_inputs
 from lm_eval_bias.harness.score_aggregation import (
     Aggregation,
     Recorded,
@@ -359,6 +359,8 @@ class BiasTask(ConfigurableTask):
             order = self._kinds_of_ranks(limit, samples)
         super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         self._refuse_model()
+        if uses_template and not passed_over:
+            self._check_prompt(kwargs.get("system_instruction"))
         if order:
             self._instances.sort(
                 key=lambda instance: order.index(instance.request_type)
@@ -382,6 +384,13 @@ class BiasTask(ConfigurableTask):
                 if is_ours and internals.impossible(kind, {}, task.asks, task.asks):
                     refused[name] = None
             raise BiasError(f"{problem}: leave out {join_some(refused)}")
+
+    def _check_prompt(self, instruction: str | None) -> None:
+        """Refuse a chat template that leaves out what the record says of a prompt."""
+        for request in self._instances[:1]:
+            description = self.resolve_field(request.doc, self.config.description)
+            parts = filter(None, [instruction, description])
+            border.check_prompt(request.arguments[0], parts)
 
     @property
     def asks(self) -> Sequence[str]:
