@@ -138,6 +138,7 @@ class HarnessRun:
                     seed(value)
             kind = servers.checked(internals.model_class(config.model))
             self.model = kind.create_from_arg_obj(config.model_args, shape)
+            internals.share(self.model)
         except BiasError:
             raise
         except Exception as error:
