@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Data, Facts, catalog, redaction
 from lm_eval_bias.core.errors import BiasError, fault, kind_of, one_line
-from lm_eval_bias.core.files import UNFINISHED, why, write_whole, writing
+from lm_eval_bias.core.files import (
+    UNFINISHED,
+    why,
+    writable,
+    write_whole,
+    writing,
+)
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.evaluation import planned, preflight, suites
 from lm_eval_bias.evaluation.planned import Planned
@@ -213,7 +219,7 @@ def record(order: Order, run: Planned, answered: Answered) -> FinishedRun:
     for key in ("config", "configs", "provenance"):
         results[key] = plain(results[key])
     results["provenance"]["command"] = list(order.command)  # which has its stars
-    results = redaction.masked(results)
+    results = writable(redaction.masked(results))  # a path may be no UTF-8
     return FinishedRun(run.config, results, redaction.masked(answered.samples))
 
 
