@@ -98,8 +98,11 @@ def _batch_size(run: Planned) -> None:
 def _output_path(run: Planned) -> None:
     if not run.config.output_path:
         return
-    out = Path(run.config.output_path)
-    place = out.parent if out.suffix == ".json" else out
+    place = out = Path(run.config.output_path)
+    if out.suffix == ".json":
+        raise BiasError(
+            f"--output_path {out}: name a folder, in which results_<date>.json is saved: commands find runs by that name"
+        )
     try:
         while not os.path.lexists(place):
             place = place.parent

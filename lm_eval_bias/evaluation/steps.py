@@ -266,18 +266,17 @@ def save(
     if not place:
         return None, []
     target: Path | None = None
-    root, name = os.path.split(place) if place.endswith(".json") else (place, "")
     missing = number = 1 + len(results["configs"]) * log
     with writing(f"--output_path {place}"):
-        os.makedirs(root or ".", exist_ok=True)
+        os.makedirs(place, exist_ok=True)
         with tempfile.TemporaryDirectory(
-            dir=root or ".", prefix=UNFINISHED, ignore_cleanup_errors=True
+            dir=place, prefix=UNFINISHED, ignore_cleanup_errors=True
         ) as folder:
-            tracker.output_path = os.path.join(folder, name)
+            tracker.output_path = folder
             failures = running.save(tracker, results, samples, log)
             for file in _ready(Path(folder), log):
                 if _is_whole(file, samples):
-                    target = Path(root, file.relative_to(folder))
+                    target = Path(place, file.relative_to(folder))
                     _put(file, target)
                     missing -= file.suffix != answer_files.SUFFIX
     if missing:
