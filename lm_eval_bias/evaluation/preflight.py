@@ -101,7 +101,7 @@ def _output_path(run: Planned) -> None:
     place = out = Path(run.config.output_path)
     if out.suffix == ".json":
         raise BiasError(
-            f"--output_path {out}: name a folder, in which results_<date>.json is saved: commands find runs by that name"
+            f"--output_path {out}: name a folder: commands find runs by results_<date>.json, which is saved in it"
         )
     try:
         while not os.path.lexists(place):

@@ -72,8 +72,8 @@ def check_prompt(prompt: object, parts: Iterable[str]) -> None:
     for part in parts:
         if isinstance(prompt, str) and part.strip() not in prompt:
             raise BiasError(
-                f"the chat template leaves out the system's turn ({part.strip()[:60]!r}), so that it would never reach the "
-                "model: leave out --system_instruction, or use a model whose template takes one"
+                f"the chat template leaves out the system's turn ({part.strip()[:60]!r}), which no model would read: "
+                "leave out --system_instruction, or use a model whose template takes one"
             )
 
 
