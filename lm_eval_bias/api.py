@@ -212,9 +212,9 @@ class Runs(Sequence[Run]):
         Raises:
             BiasError: There is no run.
         """
-        from lm_eval_bias.report import run_reports
+        from lm_eval_bias.report import citing, run_reports
 
-        return run_reports.bibtex(_several(self)) + "\n"
+        return run_reports.bibtex(citing.of_runs(_several(self))) + "\n"
 
 
 def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:
@@ -247,8 +247,9 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Return names, of which a single one may be a text, each once."""
-    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+    """Return names, which may stand in one text with commas between them, each once."""
+    names = given.split(",") if isinstance(given, str) else given
+    return tuple(dict.fromkeys(name.strip() for name in names))
 
 
 def _frame(

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import pkgutil
+import pydoc
 import re
 import shlex
 import subprocess
@@ -79,6 +80,8 @@ def test_the_interface():
     }
     classes = {"Benchmark", "BiasError", "Card", "Problem", "Run", "Runs"}
     assert set(leb.__all__) == {*functions, *classes, "__version__"}
+    assert {*functions, *classes, "__version__"} <= set(dir(leb))
+    assert "evaluate(model" in pydoc.render_doc(leb, renderer=pydoc.plaintext)
     parameters = [name for name in inspect.signature(leb.compare).parameters]
     assert parameters == ["runs", "by", "base", "scores", "unpaired", "correction"]
     # importing a module of that name would put it in the function's place

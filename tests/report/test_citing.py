@@ -39,6 +39,19 @@ def test_what_is_chosen_is_cited(said):
     assert "eurogest" not in keys
 
 
+def test_a_benchmark_is_cited_by_its_name_and_by_its_card(said):
+    """Of a task that of its benchmark; beside a run each paper once."""
+    cited = said("cite", "gg_bbq_names")
+    keys = [key for _, key, _ in ENTRY.findall(cited)]
+    assert keys == ["gg-bbq", "parrish-2022"]
+    assert cited == said("cite", "gg_bbq")
+    assert said("ls", "--card", "gg_bbq").endswith(cited)
+    both = [key for _, key, _ in ENTRY.findall(said("cite", "regard", QUICK))]
+    assert both[0] == "regard"
+    assert "kobbq" in both
+    assert len(both) == len(set(both))
+
+
 def test_every_benchmark_with_a_paper_has_an_entry():
     listed = citing.of_benchmarks(registry.benchmarks())
     assert len({one.key for one in listed}) == len(listed)
