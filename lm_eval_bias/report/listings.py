@@ -228,8 +228,8 @@ def suites(listing: Iterable[Facts]) -> str:
     for suite in listing:
         rows = []
         for name, part in suite["tasks"].items():
-            chosen = f"chosen by {part['rule']}" if part["rule"] else "all"
-            rows.append([name, *_asked(part), chosen, *_found(part["found"])])
+            which = part["rule"] or "all"
+            rows.append([name, *_asked(part), which, *_found(part["found"])])
         rows.append(["in all", *_asked(suite), "", "", "", ""])
         block = f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"
         blocks.append(block + grid(columns, rows))

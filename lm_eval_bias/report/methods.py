@@ -88,6 +88,7 @@ def _items(task: TaskRun) -> str:
     suite = task.metadata.get("suite") or {}
     if "documents" in suite:
         items += f", chosen in balance by the suite {suite['name']}"
+        items += f", {suite['rule']}" if "rule" in suite else ""
     repeats = task.metadata.get("repeats")
     if repeats and samples_texts(task.definition):
         items += f", {repeats} texts of each prompt"
