@@ -2,6 +2,8 @@
 
 import re
 
+import yaml
+
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import card_of
 from lm_eval_bias.report import citing
@@ -25,6 +27,10 @@ def test_a_run_cites_its_benchmarks_their_origins_and_the_harness(said):
         "lm-eval-bias": "misc",
     }  # fmt: skip
     assert "Version 0.4.13" in found["lm-eval-harness"][1]
+    for key in ("lm-eval-harness", "lm-eval-bias"):
+        assert re.search(r"  year = \{\d{4}\}", found[key][1])
+    release = yaml.safe_load((ROOT / "CITATION.cff").read_text())["date-released"]
+    assert str(release.year) == citing.YEAR
     assert "% Data: MIT (naver-ai/KoBBQ)" in text
     assert "  title = {{KoBBQ: Korean" in text
 
