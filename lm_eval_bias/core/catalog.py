@@ -120,10 +120,10 @@ def read_yaml(path: Path, loader: type[Loader] = Loader) -> Data:
     bases = content.pop("include", ()) if isinstance(content, dict) else ()
     for base in [bases] if isinstance(bases, str) else reversed(bases):
         below = read_yaml(path.parent / base, loader)
-        metadata = [one.get("metadata") for one in (below, content)]
+        under, over = below.get("metadata"), content.get("metadata")
         content = {**below, **content}
-        if all(isinstance(one, dict) for one in metadata):
-            content["metadata"] = {**metadata[0], **metadata[1]}
+        if isinstance(under, dict) and isinstance(over, dict):
+            content["metadata"] = {**under, **over}
     return content
 
 
