@@ -13,7 +13,7 @@ const printed = named("published");
 const heads = [...board.tHead.rows[0].cells].map((head) => ({ ...head.dataset }));
 const empty = new Set(data.empty);
 const MOST = 100; // rows on a page
-const defaults = { q: "", benchmark: "", language: "", kind: "", size: "", items: "", chance: "", published: "", open: "", pin: "", sort: "" };
+const defaults = { q: "", benchmark: "", language: "", prompt: "", size: "", items: "", chance: "", published: "", open: "", pin: "", sort: "" };
 let state = { ...defaults };
 
 const number = (text) => (text === "" ? NaN : Number(text));
@@ -175,7 +175,7 @@ const isWithin = (parameters, size) => {
 let visible = [];
 function fits(model) {
   if (state.q && !model.model.toLowerCase().includes(state.q.toLowerCase())) return false;
-  if (state.kind && model.kind !== state.kind) return false;
+  if (state.prompt && model.prompt !== state.prompt) return false;
   if (state.size && !isWithin(model.parameters, state.size)) return false;
   if (!state.items && !state.chance && !state.benchmark && !state.language) return true;
   const own = visible.map((id) => cells.get(`${model.model}\n${id}`)).filter(Boolean);
@@ -287,7 +287,7 @@ function chosen() {
   const found = models.flatMap((model) => visible.map((id) => [model, scores.get(id), cells.get(`${model.model}\n${id}`)]));
   return { models, rows: found.filter(([, , cell]) => cell) };
 }
-const FIELDS = ["model", "kind", "parameters", "task", "language", "score", "unit", "neutral", "range_low", "range_high",
+const FIELDS = ["model", "prompt", "parameters", "task", "language", "score", "unit", "neutral", "range_low", "range_high",
   "value", "interval_low", "interval_high", "n", "prompts", "badge", "part", "rank_low", "rank_high", "ranked", "file"];
 function field(value) {
   let text = value === undefined || value === null ? "" : String(value);
@@ -295,7 +295,7 @@ function field(value) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 document.getElementById("csv").addEventListener("click", () => {
-  const lines = chosen().rows.map(([model, score, cell]) => [model.model, model.kind, model.parameters, score.task,
+  const lines = chosen().rows.map(([model, score, cell]) => [model.model, model.prompt, model.parameters, score.task,
     score.language, score.name, score.unit, score.neutral, score.range?.[0], score.range?.[1], cell.value, cell.low, cell.high, cell.n,
     cell.prompts, cell.badge, cell.part, cell.ranks?.[0], cell.ranks?.[1], cell.ranks?.[2], model.runs[cell.run ?? 0].file]);
   save("leaderboard.csv", "text/csv", [FIELDS, ...lines].map((row) => row.map(field).join(",")).join("\n") + "\n");

@@ -209,7 +209,7 @@ def model_data(model: BoardModel) -> Data:
         )
     return {
         "model": model.label,
-        "kind": model.kind,
+        "prompt": model.prompt,
         "parameters": model.parameters,
         "date": model.date,
         "runs": runs,
@@ -224,7 +224,7 @@ def about(model: BoardModel) -> str:
     counting = {run.path for run, _ in model.tasks.values()}
     more = len(model.runs) - len(counting)
     runs = f"+{more} run{'s' * (more > 1)}" if more else ""
-    return ", ".join(filter(None, (model.kind, size, model.date, runs)))
+    return ", ".join(filter(None, (model.prompt, size, model.date, runs)))
 
 
 def score_data(column: PageColumn) -> Data:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
@@ -118,10 +117,10 @@ def as_data(run: Run) -> Data:
     return tables.plain(data)
 
 
-def bibtex(runs: Sequence[Run]) -> escaping.Markup:
-    """Write what runs are cited by as BibTeX, with licences as comments."""
+def bibtex(citations: Iterable[citing.Citation]) -> escaping.Markup:
+    """Write citations as BibTeX, with licences as comments."""
     lines = []
-    for one in citing.of_runs(runs):
+    for one in citations:
         if one.about:
             lines.append(f"% {escaping.latex(one.about)}")
         lines.append(f"@{one.kind}{{{one.key},")
@@ -156,7 +155,7 @@ class RunReport(Output):
         """Override."""
         return {
             "report": content.build(self.runs, self.problems),
-            "bibtex": partial(bibtex, self.runs),
+            "bibtex": lambda: bibtex(citing.of_runs(self.runs)),
             "content": content,
             "card_details": listings.card_details,
             "overview": overview,

@@ -9,8 +9,10 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.boards.building import PUBLISHED, RUN, foreign, rule
+from lm_eval_bias.boards.models import models
 from lm_eval_bias.core import registry, run_data
 from lm_eval_bias.core.run_data import Published
+from lm_eval_bias.report import board_pages
 from tests.support.boards import TASK, WHOLE, board, task, value
 from tests.support.toy import run_of as run
 
@@ -241,6 +243,21 @@ def paper(model="Paper", **cells):
     return Published(
         TASK, model, "Doe 2025", "Table 3", "by hand", ("a misprint",), cells
     )
+
+
+@pytest.mark.parametrize(
+    ("facts", "prompt"),
+    [
+        ({"model": "hf"}, "no chat template"),
+        ({"model": "hf", "chat_template": "1" * 64}, "chat template"),
+        ({"model": "local-chat-completions"}, "chat template"),
+    ],
+)
+def test_a_board_says_of_prompts_what_is_known_and_of_models_nothing(facts, prompt):
+    """An instruction-tuned model that ran without a template isn't a base model."""
+    (model,) = models([run("Tuned-Instruct", task(value()), **facts)])
+    assert model.prompt == prompt
+    assert board_pages.about(model).startswith(prompt)
 
 
 def test_published_rows_stand_after_runs_unranked(printed):

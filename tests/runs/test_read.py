@@ -155,6 +155,14 @@ def test_a_byte_order_mark_is_no_damage(folder, capsys):
     assert "refused" not in capsys.readouterr().err
 
 
+def test_results_under_another_name_are_pointed_at(folder):
+    """Plain ``lm_eval --output_path NAME.json`` calls them so."""
+    results = _results(folder)[0]
+    other = results.rename(results.with_name(results.name.replace("results", "run1")))
+    _, problems = read([folder])
+    assert f"rename {other.name}" in str(problems[0])
+
+
 DAMAGED = {
     "results_1.json": ("", "truncated or damaged"),
     "results_2.json": (

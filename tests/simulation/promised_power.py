@@ -2,8 +2,8 @@
 
     python -m tests.simulation.promised_power --rounds 600
 
-The base says "unknown", and in a few items names the stereotype, or names both persons equally often. A like model gives
-the smallest worsening that would be found; a model that is worse by that is drawn, and tested.
+The base says "unknown", and in a few items names the stereotype, or names both persons equally often. A like model
+gives the smallest worsening that would be found; a model that is worse by that is drawn, and tested.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -69,14 +70,15 @@ def round_of(rng: np.random.Generator, design: str, base: str) -> tuple[float, b
     of_base = answers(rng, design, biased, counter)
     alike = finding(of_base, answers(rng, design, biased, counter))
     worsening = regression.detectable(alike, 0.0)
-    drawn = finding(of_base, answers(rng, design, biased + worsening, counter)) if worsening <= 1 - biased - counter else None  # fmt: skip
-    is_found = bool(drawn) and drawn.p_further() <= LEVEL and math.prod(m for m, _ in drawn.moves()) > 0  # fmt: skip
+    is_found = False
+    if worsening <= 1 - biased - counter:
+        drawn = finding(of_base, answers(rng, design, biased + worsening, counter))
+        is_worse = math.prod(moved for moved, _ in drawn.moves()) > 0
+        is_found = is_worse and drawn.p_further() <= LEVEL
     one = SCORE.design(of_base)
     estimate = one.estimate()
     values = estimate.value, estimate.stderr, estimate.dof
     like = unpaired(values, values)
-    from dataclasses import replace
-
     planned = power.smallest_difference(replace(like, designs=(one, one)), LEVEL, 2.0)
     other = SCORE.design(answers(rng, design, min(1 - counter, biased + planned), counter)).estimate()  # fmt: skip
     test = unpaired((other.value, other.stderr, other.dof), values)
@@ -88,7 +90,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=600)
     args = parser.parse_args(argv)
-    print("| design | base | check: smallest worsening | found, % | plan: smallest difference | found, % |")  # fmt: skip
+    heads = (
+        "check: smallest worsening | found, % | plan: smallest difference | found, %"
+    )
+    print(f"| design | base | {heads} |")
     print("|---|---|---|---|---|---|")
     for design in DESIGNS:
         for base in BASES:
@@ -96,7 +101,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             rows = [round_of(rng, design, base) for _ in range(args.rounds)]
             worse, found, planned, told = map(np.array, zip(*rows, strict=True))
             known = np.isfinite(worse)
-            print(f"| {design} | {base} | {worse[known].mean():.3f} | {100 * found[known].mean():.0f} | {planned.mean():.3f} | {100 * told.mean():.0f} |", flush=True)  # fmt: skip
+            checked = f"{worse[known].mean():.3f} | {100 * found[known].mean():.0f}"
+            plan = f"{planned.mean():.3f} | {100 * told.mean():.0f}"
+            print(f"| {design} | {base} | {checked} | {plan} |", flush=True)
 
 
 if __name__ == "__main__":
