@@ -541,6 +541,21 @@ def corrected(
     return done
 
 
+def _designs(side: Side) -> dict[str, Design]:
+    """Return the designs of a task's primary scores, by name; none without saved answers."""
+    task = side.task
+    made: dict[str, Design] = {}
+    if not task.is_saved:
+        return made
+    names = catalog.primary(task.task, task.definition)
+    with answer_files.scored(task):
+        for score in task.definition.scores(side.known):
+            if score.name in names and score.design is not None:
+                with suppress(Undefined):
+                    made[score.name] = score.design(side.known)
+    return made
+
+
 def detectable(run: Run) -> list[Finding]:
     """Compare a run's primary scores with a like model's, whose errors are independent: what could be told apart.
 
@@ -553,15 +568,14 @@ def detectable(run: Run) -> list[Finding]:
     for task in run.tasks.values():
         side = Side(run.name, run, task)
         pair = Pair(task.task, side, side)
-        defined = {score.name: score for score in task.definition.scores(side.known)}
+        designs = _designs(side)
         for name in catalog.primary(task.task, task.definition):
             if name in task.scores:
                 score = task.scores[name]
                 value, other, difference, items = _unpaired(pair, score)
-                if side.known and name in defined and defined[name].design:
-                    with suppress(Undefined):
-                        design = defined[name].design(side.known)
-                        difference = replace(difference, designs=(design, design))
+                if name in designs:
+                    both = designs[name], designs[name]
+                    difference = replace(difference, designs=both)
                 compared = value, other, difference, items
                 findings.append(_finding(pair, score, compared, False, "", True))
     if not findings:

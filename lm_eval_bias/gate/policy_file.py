@@ -178,7 +178,8 @@ def read(path: Path) -> Policy:
     given = {_NAMES.get(key, key): value for key, value in content.items()}
     policy = Policy(**{**given, "bounds": bounds})
     allowed = [diagnostics.EARLIER.get(name, (name,)) for name in policy.allow]
-    policy = replace(policy, allow=tuple(chain.from_iterable(allowed)))
+    if allowed:
+        policy = replace(policy, allow=list(chain.from_iterable(allowed)))
     _check_allowed(policy.allow, path)
     return policy
 

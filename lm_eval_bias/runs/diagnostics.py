@@ -210,7 +210,7 @@ def length_bias(task: TaskRun) -> Iterator[Diagnostic]:
             wholes = [name for name in sensitive if value.name.startswith(name)]
             alike = matched[max(wholes, key=len)] if wholes else None
             effects[value.name] = Creates(alike, "items of equal length", by_length)
-    yield Diagnostic(LENGTH, text, brief, effects=effects)
+    yield Diagnostic(LENGTH, text, brief, scores=list(effects), effects=effects)
 
 
 def unanswered(task: TaskRun) -> Iterator[Diagnostic]:

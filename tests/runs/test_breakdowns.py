@@ -48,10 +48,8 @@ def test_values_are_those_of_the_items_in_the_log(
     frame = leb.breakdown(leb.load(tmp_path), facet, score)
     values = dict(zip(frame[facet], frame.estimate, strict=True))
     assert len(expected) > 1 or facet == "category"
-    # logs keep the score's own unit, in which these shares are 0 to 1
-    share = 100 if score in ("coverage", "acc_amb", "unanswered") else 1
     for value, items in expected.items():
-        assert values[value] == pytest.approx(share * np.mean(items), abs=1e-9)
+        assert values[value] == pytest.approx(np.mean(items), abs=1e-9)
 
 
 def test_regard_of_the_texts_with_a_keyword(tiny_mirror, tmp_path):
@@ -68,7 +66,7 @@ def test_regard_of_the_texts_with_a_keyword(tiny_mirror, tmp_path):
     assert set(frame.index) == {"caregiving", "sexualization", "perpetration", "none"}
     for keyword, row in frame.iterrows():
         texts = regards["female", keyword]
-        expected = 100 * texts.count("negative") / len(texts) if texts else math.nan
+        expected = texts.count("negative") / len(texts) if texts else math.nan
         assert row.estimate == pytest.approx(expected, nan_ok=True)
         assert row.n == len(texts) or not texts
     assert frame.estimate.notna().any()

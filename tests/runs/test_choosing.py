@@ -47,7 +47,7 @@ def test_what_is_not_chosen_is_not_corrected_for(said):
     key = ("eurogest_en", "stereotype_gap")
     assert some[key]["p"] == every[key]["p"]
     assert some[key]["p_adjusted"] == pytest.approx(2 * some[key]["p"])
-    assert every[key]["p_adjusted"] > 5 * some[key]["p_adjusted"]
+    assert every[key]["p_adjusted"] > 3 * some[key]["p_adjusted"]
     (left_out,) = (row for (what, _), row in some.items() if what == "other tasks")
     assert "left out, not chosen: occugender_explicit" in left_out["reason"]
 

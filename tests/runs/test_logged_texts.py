@@ -53,7 +53,7 @@ def test_a_log_whose_texts_were_replaced_is_noticed(run, tmp_path, said):
             resps=[["Das lässt sich nicht sagen. Also: keine Antwort."]]
         ),
     )
-    assert accuracy(run) == 100.0 != before
+    assert accuracy(run) == 1.0 != before
     assert accuracy(run, as_logged=True) == before
     text = said("rescore", run)
     assert (

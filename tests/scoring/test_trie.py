@@ -53,7 +53,9 @@ def sees(
     return SimpleNamespace(logits=visible.double() @ seen[:, 0], past_key_values=cache)
 
 
-MODEL = SimpleNamespace(config=PretrainedConfig(), get_output_embeddings=lambda: None)
+MODEL = SimpleNamespace(
+    config=PretrainedConfig(), get_output_embeddings=lambda: None, forward=sees
+)
 NETWORK = Network(MODEL, sees, torch.device("cpu"), torch.float64, 1e-4, 8)
 
 

@@ -101,7 +101,7 @@ def test_the_authors_results(folder):
     for name, count in COUNTS.items():
         records = []
         for number, row in enumerate(read(folder / FOLDER / name)):
-            doc = {"frame": str(number), "bias_type": row["bias_type"]}
+            doc = {"frame": str(number), "sentences": ("a", "b")}
             answers = [(row[f"sent_{which}_score"], 1) for which in ("more", "less")]
             records.append(hooks.record(doc, answers))
         value = score.compute(records).value
@@ -113,13 +113,13 @@ def test_the_authors_results(folder):
 
 
 def record(more, less, tokens=(1, 1)):
-    doc = {"frame": f"{more} {less}", "bias_type": "age"}
+    doc = {"frame": f"{more} {less}", "sentences": ("a", "b")}
     return hooks.record(doc, [(more, tokens[0]), (less, tokens[1])])
 
 
 def test_a_tie_counts_as_neither():
     records = [record(-1, -2), record(-2, -2), record(-3, -2), record(-1, -3)]
-    whole, per_token = parallel_scores()
+    whole, per_token, *_ = parallel_scores()
     assert whole.compute(records).value == 50.0
     longer = [record(-4, -3, (4, 1)), record(-1, -2)]
     assert whole.compute(longer).value == 50.0

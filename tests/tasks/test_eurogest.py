@@ -311,5 +311,5 @@ def test_a_model_that_always_prefers_one_speaker_is_told(share, warned):
 def test_a_share_of_men_without_room_is_told(share, is_told):
     task = SimpleNamespace(scores={"masculine_share": Value("masculine_share", share)})
     told = list(BENCHMARK.presentation.cautions(task))
-    assert [remark.kind for remark in told] == ["saturated"] * is_told
-    assert all("log_odds_gap" not in remark.silences for remark in told)
+    assert [remark.code for remark in told] == ["saturated"] * is_told
+    assert all("log_odds_gap" not in remark.scores for remark in told)

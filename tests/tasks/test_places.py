@@ -6,6 +6,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.core import files, registry
+from lm_eval_bias.custom_metrics import places
 from lm_eval_bias.evaluation import suites
 
 LETTERS = "ABC"
@@ -27,6 +28,10 @@ def documents(task):
     return list(manager.load([task])["tasks"][task].eval_docs)
 
 
+# shares that tell of positions and lengths, and scores of the items of equal length, which aren't balanced
+NO_BIAS = (places.PREFIX, places.SHORTER, places.MATCHED)
+
+
 def biases(docs, letter):
     """The scores of bias of a model that always writes a letter, from -1 to 1 around neutral."""
     benchmark = registry.get(docs[0]["benchmark"])
@@ -43,7 +48,7 @@ def biases(docs, letter):
         if score.neutral is None or score.higher_is_better is not None:
             continue
         length = min(score.high - score.neutral, score.neutral - score.low)
-        if length and score.design and not score.name.startswith("place_"):
+        if length and score.design and not score.name.startswith(NO_BIAS):
             value = score.compute(records).value
             found[score.name] = (value - score.neutral) / length
     return found

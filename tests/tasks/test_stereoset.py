@@ -1,15 +1,12 @@
 """StereoSet's documents, questions and choices: the real files where they are, and the rules on small ones."""
 
 import copy
-import math
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks, stereoset_items
 from lm_eval_bias.tasks.stereoset.commands import set_checks
@@ -139,48 +136,3 @@ def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
         "none",
         "refused",
     ]
-
-
-@pytest.mark.parametrize(
-    ("changed", "warned"),
-    [
-        ({}, []),
-        ({"choice_lms": 67.0, "choice_ss": 51.0}, ["choice_lms 67"]),
-        ({"unanswered": 1.0, "choice_ss": math.nan}, []),
-    ],
-)
-def test_what_is_warned_of_in_choices(changed, warned):
-    values = {
-        "choice_lms": 90.0,
-        "choice_ss": 60.0,
-        "choice_ss_meaningful": 61.0,
-        "unanswered": 0.0,
-        "refused": 0.0,
-    }
-    values |= changed
-    made = {
-        name: Value(name, number, 1.0, (number - 2, number + 2), neutral=50.0)
-        for name, number in values.items()
-    }
-    benchmark = registry.get("stereoset_choices")
-    task = TaskRun("stereoset_en_gen", benchmark, "en", "1", 9, 9, {}, made)
-    cautions = benchmark.presentation.cautions(task)
-    assert [name in text for name, text in zip(warned, cautions, strict=True)] == [
-        True
-    ] * len(warned)
-
-
-@pytest.mark.parametrize(
-    ("n", "interval", "told"),
-    [
-        (34, (40.0, 60.0), "religion 50.0% [40.0, 60.0] of 34 items."),
-        (2, None, "religion 50.0% (no interval, n = 2)."),
-    ],
-)
-def test_a_bias_type_is_said_with_its_own_items(n, interval, told):
-    made = {"religion/ss": Value("religion/ss", 50.0, interval=interval, n=n)}
-    made["religion/ss"] = replace(made["religion/ss"], unit="percent")
-    benchmark = registry.get("stereoset")
-    task = TaskRun("stereoset_en", benchmark, "en", "1", 240, 240, {}, made)
-    (line,) = benchmark.presentation.sentences(task, True)
-    assert line == f"SS by bias type: {told}"

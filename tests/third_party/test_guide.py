@@ -171,7 +171,7 @@ def test_what_the_guide_quotes_stands_in_the_examples():
     quoted = re.findall(
         r"^```(?:python|yaml)\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL
     )
-    assert len(quoted) == 9
+    assert len(quoted) == 8
     for block in quoted:
         assert any(block in text for text in texts), block
 
