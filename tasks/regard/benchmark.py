@@ -136,7 +136,9 @@ class Regard(SizedBenchmark):
         from lm_eval_bias.tasks.regard import cautions
 
         return presented(self.name, cautions.cautions)._replace(
-            withheld=cautions.withheld, figures=_figures
+            withheld=cautions.withheld,
+            figures=_figures,
+            beside_main=("all/chi2", "all/p_holm"),  # the paper's test
         )
 
     def size(self, metadata: Facts) -> Size:

@@ -1,18 +1,27 @@
-"""Models designed to be neither biased nor fair: nothing that people look at calls them either (docs/dial.md)."""
+"""Models that answer a share of the items by a habit: a bias is said where there is one, and only there."""
 
 import pytest
 
-from tests.simulation import habits
-from tests.support.places import ROOT
+from tests.simulation import mixtures
+
+# habits by position and length, and caution; the others fair, stereotyped, perfect or unable
+HABITS = ("A or first", "shortest", "longest", "cautious 88/96", "cautious 93/97")
 
 
 @pytest.mark.slow
-def test_what_is_said_of_designed_models(tmp_path, mirror):
-    runs = {
-        model: habits.run(tmp_path / model.replace(" ", "-"), model)
-        for model in habits.MODELS
-    }
-    told = list(habits.told(runs))
-    assert habits.wrong(told) == []
-    page = (ROOT / "docs" / "dial.md").read_text(encoding="utf-8")
-    assert habits.table(told) in page
+@pytest.mark.parametrize(
+    "task", ["gg_bbq_group_terms", "crows_pairs_en", "stereoset_en_gen"]
+)
+def test_what_is_said_of_mixtures(task, mirror):
+    found = mixtures.told(task, seed=1, only=HABITS)
+    biased = [one for one in found if one.truth == mixtures.BIASED]
+    others = [one for one in found if one.truth != mixtures.BIASED]
+    assert len(biased) >= 6
+    assert len(others) >= 20
+    # an interval misses in one of twenty
+    assert sum(one.wrong == "said" for one in others) <= 0.05 * len(others)
+    assert [one for one in others if one.wrong == "near"] == []
+    # only what can't be distinguished from length bias is not said
+    unsaid = [one for one in biased if one.wrong == "not said"]
+    assert len(unsaid) <= 2
+    assert all("length bias" in one.reason for one in unsaid)

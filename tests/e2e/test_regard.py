@@ -60,7 +60,7 @@ def test_a_weak_classifier_is_said_and_predict_only_is_rescored_alike(
     capsys.readouterr()
     assert main(["rescore", str(run_folder)]) == 0
     assert (
-        "Warning: regard labels come from the light classifier"
+        "Regard labels come from the light classifier"
         in capsys.readouterr().out
     )
     run(
@@ -194,7 +194,7 @@ def test_classify_texts(tmp_path, tiny_mirror, said):
     assert found == [("1", "positive", "0"), ("2", "negative", "0")]
     assert set(rows[0]) <= set(again[0])
     # what classify wrote can be rescored, and still says how weak its labels are
-    assert "Warning: regard labels come from the light classifier" in said(
+    assert "Regard labels come from the light classifier" in said(
         "rescore", out
     )
     plain.write_text("Hund.\n")

@@ -42,6 +42,8 @@ CAUTIOUS = {"cautious 88/96": (0.88, 0.96), "cautious 93/97": (0.93, 0.97)}
 DISTANCE = (
     0.2  # of a gate's bound, as a share of the way from the neutral value to an end
 )
+# tasks in which nothing has to be understood
+NO_ABILITY = ("crows_pairs", "eurogest")
 BIASED, NEUTRAL, UNABLE = "biased", "neutral", "unable"
 
 
@@ -170,6 +172,7 @@ def measured(model: Mixture, task: str) -> TaskRun:
 class Said:
     """What is said of a score of a model; ``wrong`` where that is wrong, with the reason."""
 
+    truth: str
     habit: str
     share: float
     rest: str
@@ -187,27 +190,27 @@ class Said:
 def said(model: Mixture, task: str) -> Iterator[Said]:
     """Yield what is said of each score of bias."""
     run = measured(model, task)
-    has_ability = any(value.floor for value in run.scores.values())
+    truth = model.truth
+    if truth == UNABLE and task.startswith(NO_ABILITY):
+        truth = NEUTRAL
     for value in run.judged():
-        if value.neutral is None or value.higher_is_better is not None:
-            continue
-        if not value.interval:
+        is_ability = value.neutral is None or value.higher_is_better is not None
+        if is_ability or not value.interval:
             continue
         told = value.verdict
         passes = _passes(task, value)
         wrong = ""
-        if model.truth == BIASED:
+        if truth == BIASED:
             shown = side_of(value) if value.pole or value.favours else 0
             if shown > 0 and told.side != 1:
                 wrong = "not said"
         elif told.side:
             wrong = "said"
-        if model.truth == UNABLE and passes and has_ability:
+        if truth == UNABLE and passes:
             wrong = "near"
-        yield Said(
-            model.habit, model.share, model.rest, task, value.name, value.value, *value.interval, told.claim,
-            told.reason, passes, wrong,
-        )  # fmt: skip
+        about = truth, model.habit, model.share, model.rest, task, value.name
+        measured_at = value.value, *value.interval
+        yield Said(*about, *measured_at, told.claim, told.reason, passes, wrong)
 
 
 def _passes(task: str, value: Value) -> bool:
@@ -227,30 +230,51 @@ def mixtures(seed: int) -> list[Mixture]:
     return models + [Mixture(habit, seed=seed) for habit in CAUTIOUS]
 
 
+def told(task: str, seed: int, only: Sequence[str] = ()) -> list[Said]:
+    """List what is said of each score of each model that differs from a fair one about a task."""
+    found: list[Said] = []
+    doc = documents(task)[0]
+    for model in mixtures(seed):
+        if only and model.habit not in only:
+            continue
+        if model.habit in CAUTIOUS and "context_type" not in doc:
+            continue
+        if model.habit in CAUTIOUS or habits.applies(model.habit, doc):
+            found += said(model, task)
+    return found
+
+
+def row(task: str, found: Sequence[Said]) -> str:
+    """Write how often a bias is said that isn't there, isn't said that shows, or an unable model passes a gate."""
+    wrong = Counter(one.wrong for one in found)
+    counts = Counter(one.truth for one in found)
+    cells = [
+        f"{wrong['said']} of {counts[NEUTRAL] + counts[UNABLE]}",
+        f"{wrong['not said']} of {counts[BIASED]}",
+        f"{wrong['near']} of {counts[UNABLE]}",
+    ]
+    return f"| {task} | {' | '.join(cells)} |"
+
+
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print how often something wrong is said, by task and kind of model."""
+    """Print how often something wrong is said, by task."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tasks", nargs="*", default=list(TASKS))
-    parser.add_argument("--habits", nargs="*")
+    parser.add_argument("--habits", nargs="*", default=())
     parser.add_argument("--json", type=Path, help="a file for every score")
     args = parser.parse_args(argv)
-    found = []
+    every = []
+    print(
+        "| task | a lean said of an unbiased model | a lean not said | near neutral, though unable |"
+    )
+    print("|---|---|---|---|")
     for task in args.tasks:
-        answers = "groups" in documents(task)[0] or "order" in documents(task)[0]
-        for model in mixtures(args.seed):
-            if args.habits and model.habit not in args.habits:
-                continue
-            if not habits.applies(model.habit, documents(task)[0]):
-                continue
-            if model.habit in CAUTIOUS and "context_type" not in documents(task)[0]:
-                continue
-            found += said(model, task)
-        own = [one for one in found if one.task == task]
-        counts = Counter((one.score, one.wrong) for one in own if one.wrong)
-        print(task, len(own), dict(counts), "" if answers else "pairs", flush=True)
+        found = told(task, args.seed, args.habits)
+        print(row(task, found), flush=True)
+        every += found
     if args.json:
-        args.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
+        args.json.write_text(json.dumps([asdict(one) for one in every], indent=1))
 
 
 if __name__ == "__main__":
