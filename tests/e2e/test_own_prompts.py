@@ -75,9 +75,7 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys, said):
         "negative/p_holm/men",
         "words/people",
     } <= set(results["own_prompts"])
-    assert "Regard labels come from the light classifier" in said(
-        "rescore", runs[0]
-    )
+    assert "Regard labels come from the light classifier" in said("rescore", runs[0])
     compared = json.loads(said("compare", *runs, "--format", "json"))
     assert {entry["score"] for entry in compared} == set(BENCHMARK.main)
     assert "negative/gap/men" in said("compare", *runs, "--scores", "negative/gap/men")

@@ -59,10 +59,7 @@ def test_a_weak_classifier_is_said_and_predict_only_is_rescored_alike(
     )
     capsys.readouterr()
     assert main(["rescore", str(run_folder)]) == 0
-    assert (
-        "Regard labels come from the light classifier"
-        in capsys.readouterr().out
-    )
+    assert "Regard labels come from the light classifier" in capsys.readouterr().out
     run(
         tmp_path / "blind",
         "regard_de,regard_en",
@@ -194,9 +191,7 @@ def test_classify_texts(tmp_path, tiny_mirror, said):
     assert found == [("1", "positive", "0"), ("2", "negative", "0")]
     assert set(rows[0]) <= set(again[0])
     # what classify wrote can be rescored, and still says how weak its labels are
-    assert "Regard labels come from the light classifier" in said(
-        "rescore", out
-    )
+    assert "Regard labels come from the light classifier" in said("rescore", out)
     plain.write_text("Hund.\n")
     said("regard", "classify", plain, status=2)
     said("regard", "classify", plain, "--language", "de")

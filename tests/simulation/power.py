@@ -6,10 +6,12 @@ probability to ``results/power.json``, which ``ls --suites`` and the pages show.
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from lm_eval_bias.comparing.findings import Choice, compare
 from lm_eval_bias.comparing.power import smallest_difference
+from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.runs.run_discovery import read
 
 if __name__ == "__main__":
@@ -17,16 +19,19 @@ if __name__ == "__main__":
     for suite, *paths in zip(*[iter(sys.argv[1:])] * 3, strict=True):
         runs, _ = read(paths)
         names.add(" and ".join(run.name for run in runs))
-        suites[suite] = {
-            finding.subject: {
-                "score": finding.score.name,
-                "unit": finding.score.unit,
-                "alone": round(smallest_difference(finding.difference), 4),
-                "corrected": round(finding.detectable, 4),
+        found = [one for one in compare(runs, Choice())[0] if one.primary]
+        level = LEVEL / len(found)
+        told = {}
+        for one in found:
+            # what may be claimed of these two models is another matter
+            moved = replace(one.difference, p=1.0)
+            told[one.subject] = {
+                "score": one.score.name,
+                "unit": one.score.unit,
+                "alone": round(smallest_difference(moved), 4),
+                "corrected": round(smallest_difference(moved, level), 4),
             }
-            for finding in compare(runs, Choice())[0]
-            if finding.primary
-        }
+        suites[suite] = told
     (measured_on,) = names
     data = {"measured_on": measured_on, "suites": suites}
     file = Path(__file__).parents[2] / "results" / "power.json"
