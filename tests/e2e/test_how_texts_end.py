@@ -177,4 +177,4 @@ def test_scores_of_a_run_that_only_predicted(server, tmp_path, said):
     rescored = said("rescore", tmp_path)
     assert "KeyError" not in rescored
     assert f"{CHAT}" in rescored.split("stereotype_gap")[1]
-    assert "Stereotype gap" in rescored
+    assert "Gap towards the stereotype" in rescored
