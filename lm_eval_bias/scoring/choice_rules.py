@@ -157,6 +157,7 @@ def contrasts(sentence: str) -> str:
     return _replaced(
         sentence,
         (r"({N}) (?:{than}|(?={not})) ?(?={N}|{not} {N})", r"\1 ; against "),
+        (r"({answer}|{option}) [–—-] (?={N})", r"\1 : "),
         (r"({against}[^#$%.;,:]{{0,200}}) [,:] (?={N}(?: [.?]|$))", r"\1 "),
         (r"(?= {so}(?: {is})? {N}(?: \.)?$)|(?<=[#$%][A-L])(?= {fix} {N})", " ;"),
         (r"((?:{not}|{fix})[^:;,]{{0,200}}) : (?=[#$%])", r"\1 ; "),
@@ -270,12 +271,13 @@ def is_the_one(clause: str) -> str:
 
 
 def restated(clause: str) -> str:
-    """Take X of a short clause behind a correction.
+    """Take X of a short clause behind a correction: by its letter, or alone.
 
-    >>> restated("_ #B _")
-    '#B'
+    >>> restated("_ #B _"), restated("_ is $B"), restated("_ know $B _")
+    ('#B', '$B', '')
     """
-    return _found(r"^(?:{W} |[,:] ){{0,4}}({N})(?: {W}){{0,2}}$", clause)
+    letter = r"^(?:{W} |[,:] ){{0,4}}(#[A-L])(?: {W})?$"
+    return _found(rf"{letter}|(?:^|{{is}} )({{N}})(?: {{is}})?$", clause)
 
 
 def begins(sentence: str) -> str:
@@ -285,7 +287,7 @@ def begins(sentence: str) -> str:
     ('#A', '$B', '#A', '')
     """
     mark = r"^\^ (?:• )?(?:[=→>–-] )?"
-    alone = rf"{mark}({{N}})(?: (?!{{modal}}){{is}})?(?: [.:)])*$"
+    alone = rf"{mark}(?:_ (?=#))?({{N}})(?: (?!{{modal}}){{is}})?(?: [.:)])*$"
     reason = r"(?: (?:{W} )?{reason}| {not} [#$])"
     apart = r" [.,;:–—-](?! (?:{that}|{is}|{modal}|[#$%]))"
     letter = rf"{mark}(#[A-L])(?={reason}|{apart})"
@@ -296,6 +298,7 @@ def begins(sentence: str) -> str:
 FINAL = [final]
 FIRM = [final, begins, answer_is, is_answer, so]
 SOFT = [*FIRM, is_right, it_is, is_the_one]
+AGAIN = [*FIRM, is_right, is_the_one, restated]  # behind a correction
 
 
 class Clause(NamedTuple):
@@ -384,8 +387,8 @@ def stated(parts: Sequence[Clause], forms: Sequence[Rule]) -> set[str]:
         if is_denied or len(options(tokens)) != 1:
             continue
         if revoked:
-            tokens = _replaced(tokens, (r"^(?:(?:{fix}|{no}|{but}|{or}|_) )+", ""))
-        those = [*SOFT, restated] if revoked else forms
+            tokens = _replaced(tokens, (r"^(?:_ )?(?:(?:{fix}|{no}|{but}|{or}) )+", ""))
+        those = AGAIN if revoked else forms
         found = options("".join([rule(tokens) for rule in those]))
         if found and (revoked or not taken):
             taken, revoked = found, False

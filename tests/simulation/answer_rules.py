@@ -20,10 +20,15 @@ KINDS = {
     **dict.fromkeys(("suppositions", "contrasts"), "meaning"),
     **dict.fromkeys(("ticked", "only_named"), "said"),
     **dict.fromkeys(("denied", "corrects", "breaks_off", "untold"), "sign"),
-    "restated": "form",
     "walks": "walks",
 }
-LISTS = {"MEANINGS": "meaning", "FINAL": "form", "FIRM": "form", "SOFT": "form"}
+LISTS = {
+    "MEANINGS": "meaning",
+    "FINAL": "form",
+    "FIRM": "form",
+    "SOFT": "form",
+    "AGAIN": "form",
+}
 
 
 def without(name: str) -> list[str]:
