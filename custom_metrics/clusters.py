@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,23 @@ class Clusters:
     def _everything(self) -> Array:
         return np.ones((1, len(self.names))) @ self.totals
 
+    def variance_at(self, value: float) -> float:
+        """Override: a share's is ``p (1 - p)``, that of a difference ``q - d^2``; of other means it is the same.
+
+        The share ``q`` in which the two sides differ grows with the size of the difference. At an end of the range it
+        is that of one observation a cluster.
+        """
+        if self.whole is not None:
+            p = min(1.0, max(0.0, value / self.whole))
+            variance = p * (1 - p)
+        elif self.differing is not None:
+            more = max(0.0, abs(value) - abs(self.value))
+            differ = min(1.0, self._differ(self.value) + more)
+            variance = differ - min(1.0, value**2)
+        else:
+            return 1.0
+        return max(variance, 1 / (4 * max(self.count, 1)))
+
     def estimate(self) -> Estimate:
         """Estimate the score with its error over clusters, and Student's t with their effective number, less one.
 
@@ -145,9 +163,11 @@ class Clusters:
         kept = self.sizes > 0
         stderr, dof, reason = self.error(value, without)
         interval = None
+        by = self._statistics_of_error(stderr, dof)
         if self.count > 1 and bool(np.isfinite(without[kept]).all()):
             interval = self._ends(value, stderr, dof, without[kept])
             few = math.isnan(stderr) or self._is_nearly_unanimous()
+            by += self._statistics_of_interval(interval, math.isnan(stderr), few)
             if interval is not None and few:
                 half = stderr_of(interval, dof)
                 stderr = half if math.isnan(stderr) else max(half, stderr)
@@ -162,17 +182,31 @@ class Clusters:
         n = int(self.sizes.sum()) if self.n is None else self.n
         note = joined(reason, large, self.note)
         made = partial(Estimate, value, stderr, n, note, dof, interval)
-        by = [] if math.isnan(stderr) else self._statistics(interval)
-        return made(clusters=self.count, statistics=by)
+        return made(clusters=self.count, statistics=[] if math.isnan(stderr) else by)
 
-    def _statistics(self, interval: Bounds | None) -> list[str]:
-        """Name what error and interval were made by, in the order of :meth:`_ends`."""
+    def _statistics_of_error(self, stderr: float, dof: float) -> list[str]:
+        """Name what an error and its degrees of freedom were made by."""
+        if math.isnan(stderr):
+            return []
+        _, dofs = self.strata_of_kept
+        if len(dofs) > 1:
+            return ["jackknife", "satterthwaite"]
+        return ["jackknife"] + ["skewness"] * int(dof < dofs[0])
+
+    def _statistics_of_interval(
+        self, interval: Bounds | None, is_certain: bool, few: bool
+    ) -> list[str]:
+        """Name what an interval was made by, in the order of :meth:`_ends`."""
         if interval is None:
-            return ["jackknife", "student"]
+            return ["student"]
         if self.sides is not None:
-            return [*self.sides[0].estimate().statistics, "mover"]
+            of_sides = [side.estimate().statistics for side in self.sides]
+            names = dict.fromkeys(chain.from_iterable(of_sides))
+            return [*names, "mover", *["of_interval"] * int(is_certain)]
         is_difference = self.whole is None and self.differing is not None
-        return ["jackknife", "tango" if is_difference else "wilson"]
+        usual = "tango" if is_difference else "wilson"
+        rare = "few_differ" if is_difference else "few_deviate"
+        return [usual] * int(not is_certain) + [rare] * int(few)
 
     def error(self, value: float, without: Array) -> tuple[float, float, str]:
         """Return :func:`standard_error`, with degrees of freedom that know how skewed the clusters of shares are.

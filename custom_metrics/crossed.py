@@ -83,6 +83,10 @@ class Cells:
         """The cells in the score's unit."""
         return self.scale * self.cells
 
+    def variance_at(self, value: float) -> float:
+        """Override: shares of probability vary as they do, wherever their mean is."""
+        return 1.0
+
     def estimate(self) -> Estimate:
         """Estimate the score with the crossed standard error.
 
@@ -95,6 +99,8 @@ class Cells:
         if np.isinf(self.cells).any():
             raise Undefined("the model gave an infinite number for some of the items")
         stderr, dof, stays = crossed_stderr(self.cells, self.strata, True)
+        plain = crossed_stderr(self.cells, self.strata).dof
+        skewed = ["skewness"] * int(dof < plain)
         reason = ""
         fewest = min(self.cells.shape)
         if self.lacks:
@@ -109,23 +115,25 @@ class Cells:
         elif len(self.templates) < ENOUGH_TEMPLATES:
             # with Satterthwaite's, intervals hold the truth in 88% to 92% of simulated runs
             dof = min(dof, 1.0)
+            skewed = ["few_templates"]
             reason = FEW_TEMPLATES
         n = self.cells.size
         made = partial(Estimate, clusters=len(self.templates), stays=stays)
         if self.correlation is not None and not math.isnan(stderr):
             ends = fisher(self.correlation, stderr, dof)
             stderr *= 1 - self.correlation**2
-            by = ["two_way_jackknife", "fisher"]
+            by = ["two_way_jackknife", *skewed, "fisher"]
             return made(self.correlation, stderr, n, reason, dof, ends, statistics=by)
         stderr *= self.scale
         bounds = self.bounds or (math.nan, math.nan)
         span = bounds[1] - bounds[0]
         p = (self.value - bounds[0]) / span
         if fewest < 2 or not 0 <= p <= 1:
-            by = ["crossed", "student"] * math.isfinite(stderr)
+            by = ["crossed", *skewed, "student"] * math.isfinite(stderr)
             return made(self.value, stderr, n, reason, dof, statistics=by)
-        by = ["crossed", "wilson"]
+        by = ["crossed", *skewed, "wilson"]
         if math.isnan(stderr):
+            by = ["few_deviate"]
             ends = wilson(p * fewest, fewest)
             # a difference, which is none where hardly anything differs
             if bounds[0] < 0:
@@ -133,7 +141,7 @@ class Cells:
                 value = self.value / bounds[1]
                 both = score_interval(value, max(abs(value), differ), fewest)
                 ends = (1 + both[0]) / 2, (1 + both[1]) / 2
-                by = ["crossed", "tango"]
+                by = ["few_differ"]
             dof = fewest - 1.0
             reason = ""
             stderr = span * stderr_of(ends, dof)

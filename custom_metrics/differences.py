@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 
@@ -32,7 +32,6 @@ from lm_eval_bias.custom_metrics.score import (
     Design,
     interval_of,
     stderr_of,
-    t_factor,
 )
 
 LEVEL = 0.05
@@ -62,6 +61,7 @@ class Difference:
         span: The largest possible difference either way: intervals end there.
         clusters: How many independent groups of items it rests on; ``None`` where that isn't known.
         stays: The share of the squared error that more such groups leave as it is.
+        designs: What it is the difference of, first and second; ``None`` where only the values are known.
     """
 
     value: float
@@ -76,6 +76,9 @@ class Difference:
     span: float = math.inf
     clusters: int | None = None
     stays: float = 0.0
+    designs: tuple[Design, Design] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     @property
     def interval(self) -> Bounds | None:
@@ -84,19 +87,19 @@ class Difference:
             self.value, self.stderr, self.dof, -self.span, self.span
         )
 
-    def detectable(self, level: float = LEVEL) -> float:
-        """Return the smallest true difference that a two-sided test at that level finds with a probability of 80%.
+    def stderr_at(self, true: float) -> float:
+        """Return the standard error if the true difference were another one, by the variance of the scores there.
 
-        ``nan`` where there is no test, or where no possible difference would be found.
-
-        Args:
-            level: Of this one test: 5% over the number of tests where they are corrected for it.
+        The base keeps its value, and the other one is so far away from it, on the side where it varies more.
         """
-        if math.isnan(self.p):
-            return math.nan
-        factor = t_factor(self.dof, 1 - level) + t_factor(self.dof, 2 * POWER - 1)
-        smallest = factor * self.stderr
-        return smallest if smallest <= self.span else math.nan
+        if self.designs is None:
+            return self.stderr
+        other, base = self.designs
+        kept = base.variance_at(base.value)
+        ends = (base.value - true, base.value + true)
+        moved = max(map(other.variance_at, ends))
+        measured = kept + other.variance_at(other.value)
+        return self.stderr * math.sqrt((kept + moved) / measured)
 
 
 def _agreed(design: Clusters | Cells, difference: Difference, n: int) -> Difference:
@@ -196,11 +199,11 @@ def paired(a: Design, b: Design) -> Difference:
     if isinstance(a, Clusters) and isinstance(b, Clusters):
         if (a.names, list(a.strata)) != (b.names, list(b.strata)):
             raise ValueError("the clusters differ")
-        return _clustered(a, b, *both)
+        return replace(_clustered(a, b, *both), designs=(a, b))
     if isinstance(a, Cells) and isinstance(b, Cells):
         if (a.items, a.templates, a.strata) != (b.items, b.templates, b.strata):
             raise ValueError("the items, templates or strata differ")
-        return _crossed(a, b, *both)
+        return replace(_crossed(a, b, *both), designs=(a, b))
     raise ValueError("the layouts differ")
 
 

@@ -230,6 +230,9 @@ class Design(Protocol):
     def estimate(self) -> Estimate:
         """Estimate the score with its uncertainty."""
 
+    def variance_at(self, value: float) -> float:
+        """Return how much items vary where the score has a value, as a multiple of the same constant for all values."""
+
 
 @dataclass(frozen=True)
 class ScoreSpec:
@@ -246,7 +249,6 @@ class ScoreSpec:
         floor: What a model that hasn't understood the items gets: where a run gets no more, its other scores say
             little. ``None`` of scores that don't tell it.
         of_answers: Whether the documents without an answer are left out of it: then they don't lower it.
-        needs_ability: Whether it says something only of a model that understands the items, though it is no ability.
         direction: What values on either side of ``neutral`` mean, for readers.
         favours: What an interval above, and one below, the neutral value says, in a few words that follow a model's
             name: ``("favours the old", "favours the young")``.
@@ -267,7 +269,6 @@ class ScoreSpec:
     chance: float | None = None
     floor: float | None = None
     of_answers: bool = False
-    needs_ability: bool = False
     direction: str = ""
     favours: tuple[str, str] | None = None
     pole: str = ""

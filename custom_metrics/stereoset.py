@@ -200,7 +200,7 @@ def scores(docs: Documents = ()) -> list[Score]:
     Range: 0..100 percent. Undefined: no items, or a score that is no number; SS and ICAT of nothing but ties -> nan.
     Denominator: all items. Standard error: jackknife over target terms (of the means over terms, standard deviation /
     sqrt(terms)); ICAT has a kink at SS = 50, near which it is too large rather than too small. Interval of ``lms``,
-    ``ss`` and ``icat``: Wilson. ``length_shortest`` and ``length_longest``, of the likeliest candidate: see
+    ``ss`` and ``icat``: Wilson. ``length_shorter``, of stereotype and anti-stereotype, and ``equal_length/ss``: see
     :mod:`.places`.
 
     >>> records = [{"term": "a", "outcomes": {"score": [1, 2]}}, {"term": "b", "outcomes": {"score": [0, 1]}}]
@@ -208,8 +208,10 @@ def scores(docs: Documents = ()) -> list[Score]:
     [75.0, 50.0, 75.0]
     """
     overall = _scores()
-    by_length = places.length_scores("taken", "term", "target terms")
-    return with_floor([*overall, *of_parts(overall, docs), *by_length], "lms", 50.0)
+    listed = [*overall, *of_parts(overall, docs)]
+    listed.append(places.length_share("term", "target terms"))
+    listed += places.matched(listed, ["ss", "intra/ss", "inter/ss"])
+    return with_floor(listed, "lms", 50.0)
 
 
 def variant_scores(docs: Documents = ()) -> list[Score]:

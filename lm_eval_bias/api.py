@@ -41,12 +41,12 @@ _ENDS = ("interval", "simultaneous", "range")  # of which a data frame has the t
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []  # folders that go when Python ends
 _STARRED = "\n* has a caveat: see scores()"
 _COUNTS = ("items", "n", "of", "clusters")
-_IN_UNIT = (
+_NUMBERS = (
     "value", "estimate", "stderr", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
     "simultaneous_low", "simultaneous_high", "fixed_interval_low", "fixed_interval_high", "base_value", "other_value",
-    "difference", "detectable_alone", "smallest_detectable",
+    "difference", "detectable_alone", "smallest_detectable", "dof", "p", "p_adjusted", "detectable_at",
+    "clusters_needed",
 )  # fmt: skip
-_NUMBERS = (*_IN_UNIT, "dof", "p", "p_adjusted", "detectable_at", "clusters_needed")
 
 
 def _public(function: Callable[P, T]) -> Callable[P, T]:
@@ -121,7 +121,7 @@ class Runs(Sequence[Run]):
         texts = []
         for row in frame.itertuples():
             ends = f" [{row.interval_low:.4g}, {row.interval_high:.4g}]"
-            mark = " *" if row.caveat or row.unsaid else ""
+            mark = " *" if row.caveat or row.no_claim_reason else ""
             texts.append(f"{row.value:.4g}{ends}{mark}".replace(" [nan, nan]", ""))
         table = frame.assign(value=texts).pivot_table(
             "value", ["task", "score"], "run", aggfunc="first", sort=False
@@ -212,9 +212,9 @@ class Runs(Sequence[Run]):
         Raises:
             BiasError: There is no run.
         """
-        from lm_eval_bias.report import run_reports
+        from lm_eval_bias.report import citing, run_reports
 
-        return run_reports.bibtex(_several(self)) + "\n"
+        return run_reports.bibtex(citing.of_runs(_several(self))) + "\n"
 
 
 def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:
@@ -247,8 +247,9 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Return names, of which a single one may be a text, each once."""
-    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+    """Return names, which may stand in one text with commas between them, each once."""
+    names = given.split(",") if isinstance(given, str) else given
+    return tuple(dict.fromkeys(name.strip() for name in names))
 
 
 def _frame(
@@ -256,10 +257,8 @@ def _frame(
     columns: Sequence[str] | None = None,
     texts: Sequence[str] = (),
 ) -> DataFrame:
-    """Rows with a number, or ``nan``, in every column of numbers, but for those of ``texts``; all shares in percent."""
+    """Rows with a number, or ``nan``, in every column of numbers, but for those of ``texts``."""
     import pandas
-
-    from lm_eval_bias.core.numbers import SHARES
 
     flat = []
     for row in rows:
@@ -277,12 +276,7 @@ def _frame(
         "paired": "boolean",
     }
     present = set(frame).difference(texts)
-    frame = frame.astype({name: kinds[name] for name in kinds.keys() & present})
-    columns = list(present.intersection(_IN_UNIT))
-    factors = frame["unit"].map(SHARES).fillna(1.0)
-    frame[columns] = frame[columns].mul(factors, axis="index")
-    frame["unit"] = frame["unit"].replace(list(SHARES), "percent")
-    return frame
+    return frame.astype({name: kinds[name] for name in kinds.keys() & present})
 
 
 @_public
@@ -380,7 +374,7 @@ def _read(paths: Sequence[str]) -> Runs:
 
 @_public
 def scores(runs: Run | Iterable[Run]) -> DataFrame:
-    """All scores of runs, a row per run, task and score: those of ``report --format csv`` and more, shares in percent.
+    """All scores of runs, a row per run, task and score: those of ``report --format csv`` and more.
 
     ===================================== ============================================================================
     ``run``, ``task``, ``benchmark``,     the run's name, what it ran, and its benchmark or variant
@@ -395,7 +389,8 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     ``unit``, ``direction``               of the value, and what values on either side of ``neutral`` mean
     ``n``                                 how many records the score rests on (``<NA>``: not recorded)
     ``caveat``                            what to know of the task before believing the score, such as chance level
-    ``unsaid``                            why nobody may say where a model leans by it; empty where one may
+    ``claim``                             what the score says, in words; empty for an ability
+    ``no_claim_reason``                   why it says nothing, or can't be called near neutral; empty where it can
     ``note``                              why the value is ``nan``, or what to beware of
     ``fixed_interval_low``, ``..._high``  95% interval for exactly these items; ``interval`` is for items like them
     ``dof``                               degrees of freedom of ``stderr``; infinite where a normal quantile is meant
@@ -533,7 +528,7 @@ def items(run: Run, task: str) -> DataFrame:
         written answers ``text`` and ``read``, what
         is read from it by today's rules; the benchmark's record of the answer
         (``docs/add-a-benchmark.md``), such as ``answer`` or ``share``; and a column for each score that means over
-        items, with the item's contribution to it, of shares in percent (``nan`` where it has none).
+        items, with the item's contribution to it, in its unit (``nan`` where it has none).
 
     Raises:
         BiasError: The run has no such task or no log of it, or the log is damaged.

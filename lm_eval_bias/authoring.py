@@ -27,7 +27,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import Cell, Column, Part, Table
 from lm_eval_bias.core.planting import BiasPlan
 from lm_eval_bias.core.questions import Cloze, Contrast, NextSentence
-from lm_eval_bias.core.run_data import Published, PublishedCell, Remark
+from lm_eval_bias.core.run_data import Published, PublishedCell
+from lm_eval_bias.core.verdicts import Diagnostic
 from lm_eval_bias.custom_metrics.score import Design, Estimate, Score, Undefined
 
 if TYPE_CHECKING:
@@ -41,10 +42,11 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.crossed import crossed_mean
 
 __all__ = [
-    "Asking", "Benchmark", "BiasError", "Card", "Cell", "Cloze", "Column", "Command", "Condition", "Contrast", "DATA",
-    "Design", "Estimate", "HarnessTasks", "NextSentence", "Options", "Part", "BiasPlan", "Presentation", "Published",
-    "PublishedCell", "REQUIRED", "Remark", "Rewriting", "SAMPLES", "SAMPLES_BY_DEFAULT", "SavedFiles", "Score", "Size",
-    "Table", "Undefined", "clustered_mean", "crossed_mean", "difference_of", "differing_in", "share_of", "tabulate",
+    "Asking", "Benchmark", "BiasError", "BiasPlan", "Card", "Cell", "Cloze", "Column", "Command", "Condition",
+    "Contrast", "DATA", "Design", "Diagnostic", "Estimate", "HarnessTasks", "NextSentence", "Options", "Part",
+    "Presentation", "Published", "PublishedCell", "REQUIRED", "Rewriting", "SAMPLES", "SAMPLES_BY_DEFAULT",
+    "SavedFiles", "Score", "Size", "Table", "Undefined", "clustered_mean", "crossed_mean", "difference_of",
+    "differing_in", "share_of", "tabulate",
 ]  # fmt: skip
 
 

@@ -18,12 +18,12 @@ from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.run_data import (
     Problem,
     PublishedCell,
-    Remark,
     Run,
     TaskRun,
     Value,
 )
 from lm_eval_bias.core.run_record import UNKNOWN
+from lm_eval_bias.core.verdicts import Diagnostic
 from lm_eval_bias.custom_metrics.score import (
     Design,
     Record,
@@ -32,7 +32,7 @@ from lm_eval_bias.custom_metrics.score import (
     stderr_of,
     undefined,
 )
-from lm_eval_bias.runs import answer_files, measurement, remarks
+from lm_eval_bias.runs import answer_files, diagnostics, measurement
 from lm_eval_bias.runs.soundness import ROUNDING
 
 RUN = "run"
@@ -89,7 +89,7 @@ class BoardRow:
     deviations: tuple[str, ...]
     cells: dict[str, RankedScore]
     group: tuple[str, ...] = ()
-    caveats: Sequence[Remark] = ()
+    caveats: Sequence[Diagnostic] = ()
     task: TaskRun | None = None
     run: int = 0
     others: int = 0
@@ -97,13 +97,13 @@ class BoardRow:
     @property
     def uninformative(self) -> str:
         """The caveat by which its answers say nothing of bias; empty without one."""
-        empty = [r.shortest for r in self.caveats if r.kind in remarks.EMPTY]
+        empty = [r.shortest for r in self.caveats if r.code in diagnostics.EMPTY]
         return empty[0] if empty else ""
 
     @property
     def caveat(self) -> str:
         """Its caveats on one line."""
-        return joined(*(remark.shortest for remark in self.caveats))
+        return joined(*(one.shortest for one in self.caveats))
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,8 @@ def _point(value: Value, column: Value, design: Design | None) -> rank_intervals
             design.value, value.value, abs_tol=ROUNDING
         ):
             design = None
-        return rank_intervals.Point(value.value, error, dof, design)
+        silent = value.verdict.silent
+        return rank_intervals.Point(value.value, error, dof, design, silent)
     reason = value.note if math.isnan(value.stderr) else ""
     raise Unranked(reason or "no usable standard error")
 
@@ -189,9 +190,9 @@ def _point(value: Value, column: Value, design: Design | None) -> rank_intervals
 def _run_row(model: BoardModel, name: str, columns: Sequence[Value]) -> BoardRow:
     run, task = model.tasks[name]
     deviations = [measurement.items_run(task), measurement.old_version(task)]
-    for remark in remarks.about_answers(task):
-        if remark.kind == "of_benchmark":
-            deviations.append(remark.text)
+    for one in diagnostics.about_answers(task):
+        if one.code == "of_benchmark":
+            deviations.append(one.message)
     cells = {}
     notes = []
     for column in columns:
@@ -265,8 +266,9 @@ def _rank(
     for place, (row, task) in enumerate(zip(rows, tasks, strict=True)):
         reason = ALONE
         try:
-            unsaid = row.uninformative or row.cells[name].unsaid
-            if problem := measurement.unknown_part(task) or unsaid:
+            verdict = row.cells[name].verdict
+            silent = row.uninformative or (verdict.silent == 1 and verdict.reason)
+            if problem := measurement.unknown_part(task) or silent:
                 raise Unranked(problem)
             design = designs[place].get(name)
             groups[row.group][place] = _point(row.cells[name], column, design)
@@ -362,7 +364,9 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
                 paper.conventions,
                 paper.remarks,
                 cells,
-                caveats=[Remark("chance_level", paper.chance)] if paper.chance else [],
+                caveats=[Diagnostic("chance_level", paper.chance)]
+                if paper.chance
+                else [],
             )
         )
     if entry:

@@ -37,11 +37,11 @@ class BoardModel:
         return f"{self.name} ({self.variant})" if self.variant else self.name
 
     @property
-    def kind(self) -> str:
-        """``chat`` where prompts stand in a chat template or go to a chat server, else ``base``."""
+    def prompt(self) -> str:
+        """Whether prompts stand in a chat template, here or at a chat server: what the model is isn't known."""
         records = [record for run in self.runs for record in run.records]
         chats = [r.prompt.template or "chat" in (r.model.kind or "") for r in records]
-        return "chat" if any(chats) else "base"
+        return "chat template" if any(chats) else "no chat template"
 
     @property
     def parameters(self) -> int | None:

@@ -39,12 +39,14 @@ class Point:
         stderr: Above 0, same unit.
         dof: Its degrees of freedom, at least 1; ``inf`` where it is known.
         design: The score as a function of the items' answers; ``None`` where these aren't there.
+        silent: The share of the answers that can't show a bias, 0..1: the others have to be nearer, too.
     """
 
     value: float
     stderr: float
     dof: float = math.inf
     design: Design | None = field(default=None, compare=False)
+    silent: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,6 @@ class Rank:
         high: Worst rank that is left open, at most ``of``.
         of: How many models were ranked.
         apart: From how many of them it was told as if the two errors were independent.
-        tier: From 1: a model of a later tier is shown to be worse than one of the tier before, and nobody in a tier
-            than another one in it.
-        tiers: How many there are; of one nobody is told from anybody.
         worse: The positions of the models that are shown to be worse.
     """
 
@@ -66,13 +65,11 @@ class Rank:
     high: int
     of: int
     apart: int = field(default=0, compare=False)
-    tier: int = field(default=1, compare=False)
-    tiers: int = field(default=1, compare=False)
     worse: Sequence[int] = field(default=(), compare=False)
 
     def __str__(self) -> str:
-        """Write ``2-4``, or ``2`` where it is settled."""
-        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+        """Write ``2–4``, or ``2`` where it is settled."""
+        return str(self.low) if self.low == self.high else f"{self.low}–{self.high}"
 
 
 def p_values(
@@ -117,27 +114,6 @@ def p_values(
     return np.asarray(p)
 
 
-def tiers(better: Array) -> list[int]:
-    """Divide models into tiers: the first has those that nobody is better than, the next the same of the others.
-
-    Args:
-        better: Whether the row's model is shown to be better than the column's, shape (models, models).
-
-    Returns:
-        Each one's tier, from 1.
-
-    >>> tiers(np.array([[0, 1, 1], [0, 0, 0], [0, 0, 0]], dtype=bool))
-    [1, 2, 2]
-    """
-    found = np.zeros(len(better), dtype=int)
-    tier = 0
-    while not found.all():
-        tier += 1
-        left = found == 0
-        found[left & ~better[left].any(axis=0)] = tier
-    return [int(number) for number in found]
-
-
 def intervals(
     points: Sequence[Point], neutral: float | None, higher_is_better: bool | None
 ) -> list[Rank]:
@@ -150,7 +126,7 @@ def intervals(
 
     >>> three = [Point(0.0, 0.1), Point(5.0, 0.1), Point(-5.1, 0.1)]
     >>> [str(rank) for rank in intervals(three, neutral=0.0, higher_is_better=None)]
-    ['1', '2-3', '2-3']
+    ['1', '2–3', '2–3']
     """
     n = len(points)
     compared = pairwise([point.design for point in points])
@@ -163,15 +139,16 @@ def intervals(
     together = (~np.isnan(compared[1])).sum(axis=0)
     better = np.zeros((n, n), dtype=bool)
     better[pairs] = np.array(holm(p[pairs].tolist())) <= 1 - LEVEL
-    found = tiers(better)
+    if higher_is_better is None:
+        distance = abs(np.array([point.value for point in points]) - (neutral or 0.0))
+        room = 1 - np.array([point.silent for point in points])
+        better &= distance[:, None] <= np.outer(room, distance)
     return [
         Rank(
             1 + int(better[:, i].sum()),
             n - int(better[i].sum()),
             n,
             n - 1 - int(together[i]),
-            found[i],
-            max(found),
             [int(place) for place in np.flatnonzero(better[i])],
         )
         for i in range(n)

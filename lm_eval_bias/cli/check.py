@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.cli.output import Parser, add_choice
+from lm_eval_bias.cli.output import Parser, add_choice, margin
 from lm_eval_bias.core import files
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError, kind_of
@@ -61,10 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--margin",
-        type=_margin,
+        type=margin,
         metavar="SHARE",
         help="with --base: by how much a score may be worse (default 0; 0.05 or 5%% is five points of a score in "
         "percent); the policy's margins go before",
+    )
+    parser.add_argument(
+        "--require-shown",
+        action="store_true",
+        help="with --base: a score that isn't shown to be within its margin is a violation, too",
     )
     add_choice(parser)
     parser.add_argument(
@@ -112,20 +116,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--example", action="store_true", help="print a sample policy to start from"
     )
-
-
-def _margin(text: str) -> float:
-    from lm_eval_bias.gate.policy_file import share
-
-    try:
-        number = share(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < 1:
-        raise argparse.ArgumentTypeError(
-            f"{text}: give a share from 0 to below 1, such as 0.05, or 5%"
-        )
-    return number
 
 
 def _moment(text: str) -> str:
@@ -208,14 +198,16 @@ def _check_usage(arguments: argparse.Namespace) -> None:
             "check needs RUN, and --policy FILE, --base RUN or --strict "
             "('lm-eval-bias check --example' prints a sample policy)"
         )
-    if arguments.margin is not None and not arguments.base:
-        raise BiasError("--margin goes with --base")
+    for name in ("margin", "require_shown"):
+        if getattr(arguments, name) not in (None, False) and not arguments.base:
+            raise BiasError(f"--{name.replace('_', '-')} goes with --base")
 
 
 def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
     """Read the policy and the runs, and judge them."""
     from lm_eval_bias.gate import policy_file, regression, verdict
     from lm_eval_bias.report.policy_outputs import JudgedRun
+    from lm_eval_bias.runs import diagnostics
     from lm_eval_bias.runs.choosing import choose
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
@@ -234,6 +226,10 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
     runs, left_out = choose(runs, arguments.tasks, arguments.language)
     if bases:
         bases, _ = choose(bases, arguments.tasks, arguments.language)
+    runs, bases = (
+        [diagnostics.without(run, policy.allow) for run in some]
+        for some in (runs, bases)
+    )
     of_base: list[GateFinding] = []
     for base in bases if arguments.strict else ():
         for finding in verdict.recomputed(base, policy, arguments.as_logged):
@@ -245,8 +241,10 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             if problem.path == run.path:
                 findings.append(verdict.told("", "choice", problem.reason))
         for base in bases:
-            margin = arguments.margin or 0.0
-            findings += regression.regressions(run, base, margin, policy.margins)
+            allowed = arguments.margin or 0.0
+            findings += regression.regressions(
+                run, base, allowed, policy.margins, arguments.require_shown
+            )
         if arguments.newer_than:
             findings.append(verdict.made_after(run, arguments.newer_than))
         if arguments.weights:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
@@ -15,7 +16,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "package, with licences as comments."
     )
     parser.add_argument(
-        "runs", nargs="+", metavar="RUN", help="run folders or results_*.json"
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="run folders or results_*.json, or names of benchmarks and tasks",
     )
     parser.add_argument(
         "-o",
@@ -32,12 +36,19 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: There is no run, or the file can't be written.
     """
-    from lm_eval_bias.report import run_reports
+    from lm_eval_bias.core import catalog, registry
+    from lm_eval_bias.report import citing, listings, run_reports
     from lm_eval_bias.runs import run_discovery
 
     files.check_place(arguments.output, arguments.runs)
-    runs, problems = run_discovery.read(arguments.runs)
-    runs = output.chosen(arguments, runs, problems)
-    text = run_reports.bibtex(runs) + "\n"
+    known = {*registry.by_name(), *catalog.entries()}
+    paths = [one for one in arguments.runs if one not in known or os.path.exists(one)]
+    names = [one for one in arguments.runs if one not in paths]
+    cited = citing.of_benchmarks(map(listings.family_of, names))
+    if paths:
+        runs, problems = run_discovery.read(paths)
+        runs = output.chosen(arguments, runs, problems)
+        cited += [one for one in citing.of_runs(runs) if one not in cited]
+    text = run_reports.bibtex(cited) + "\n"
     output.deliver(text, arguments.output, str(arguments.output))
     return 0

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import math
 
 from lm_eval_bias.cli import output
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError, printable
 
-_EPILOG = """exit status: 0 done, 1 with --fail-on worse: a primary score (any, if none is primary) is shown to be
-worse, 2 bad usage or input
+_EPILOG = """exit status: 0 done, 2 bad usage or input; 'lm-eval-bias check NEW --base OLD' fails where a score is worse
 
 examples:
   lm-eval-bias compare base/ instruct/
   lm-eval-bias compare base/ instruct/ -o compare.html
-  lm-eval-bias compare lastweek/ today/ --fail-on worse
+  lm-eval-bias compare base/ instruct/ --margin 0.05
   lm-eval-bias compare run/ --by instruction
   lm-eval-bias compare run/ --by language --base en --scores ss,icat
 """
@@ -64,11 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="correction for the number of tests: Holm (default), Benjamini-Hochberg or none",
     )
     parser.add_argument(
-        "--fail-on",
-        choices=("worse",),
-        help="exit with status 1 if a primary score is shown to be worse than the base's: significantly further from "
-        "neutral, or of lower ability. What can't be read or paired is an error then (2)",
+        "--margin",
+        type=output.margin,
+        metavar="SHARE",
+        help="say which scores are shown to be equivalent within it: 0.05 or 5%% is five points of a score in percent",
     )
+    parser.add_argument("--fail-on", help=argparse.SUPPRESS)
     output.add_choice(parser)
     output.add_output(parser)
 
@@ -82,12 +83,15 @@ def run(arguments: argparse.Namespace) -> int:
     from lm_eval_bias.comparing.findings import (
         Choice,
         compare,
-        is_worse,
         not_chosen,
     )
     from lm_eval_bias.report import comparison_reports
     from lm_eval_bias.runs.run_discovery import read
 
+    if arguments.fail_on:
+        raise BiasError(
+            "--fail-on: a comparison has no verdict. Type: lm-eval-bias check NEW --base OLD"
+        )
     output_format = output.format_of(arguments)
     choice = Choice(
         by=arguments.by,
@@ -95,13 +99,11 @@ def run(arguments: argparse.Namespace) -> int:
         scores=arguments.scores,
         unpaired=arguments.unpaired,
         correction=arguments.correction,
-        leave_out=not arguments.fail_on,
+        leave_out=True,
+        margin=math.nan if arguments.margin is None else arguments.margin,
     )
     files.check_place(arguments.output, arguments.runs)
     runs, problems = read(arguments.runs)
-    if arguments.fail_on and problems:
-        output.name_problems(problems)
-        raise BiasError(f"--fail-on {arguments.fail_on}: {problems[0]}")
     unread = len(problems)
     runs = output.chosen(arguments, runs, problems)
     findings, left_out = compare(runs, choice)
@@ -116,4 +118,4 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.output,
         "\n".join(lines),
     )
-    return int(bool(arguments.fail_on) and is_worse(findings))
+    return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from lm_eval_bias.cli import output
 from lm_eval_bias.core.errors import BiasError
 
 
@@ -18,6 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--all", action="store_true", help="list every task, the harness's own included"
+    )
+    parser.add_argument(
+        "--language",
+        type=output.names,
+        default=(),
+        metavar="CODE",
+        help="only the tasks in these languages: de, or de,en (default: all)",
     )
     parser.add_argument(
         "--json",
@@ -42,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         BiasError: There is no such benchmark or card, or the flags can't be combined.
     """
-    from lm_eval_bias.core import catalog, registry
+    from lm_eval_bias.core import catalog
     from lm_eval_bias.report import listings
 
     asked = {
@@ -54,12 +62,17 @@ def run(arguments: argparse.Namespace) -> int:
     given = [flag for flag, value in asked.items() if value not in (None, False)]
     if len(given) > 1:
         raise BiasError(f"{' and '.join(given)} can't be combined: give one of them")
+    if arguments.language and (arguments.card is not None or arguments.suites):
+        raise BiasError("--language is for lists of tasks: leave it out")
     if arguments.card is not None:
         benchmark, card = listings.with_card(arguments.card)
         if arguments.json:
             _print_json(listings.card_data(benchmark, card))
         else:
-            print(listings.card_text(benchmark, card), end="")
+            from lm_eval_bias.report import citing, run_reports
+
+            print(listings.card_text(benchmark, card))
+            print(run_reports.bibtex(citing.of_card(benchmark.name, card)))
     elif arguments.suites:
         from lm_eval_bias.evaluation import suites
 
@@ -68,17 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             print(listings.suites(suites.listing()))
     elif arguments.json:
-        entries = catalog.listing()
-        if arguments.name is not None:
-            family = listings.family_of(arguments.name)
-            entries = [
-                entry
-                for entry in entries
-                if registry.family(entry["benchmark"]) is family
-            ]
-        _print_json(entries)
-    elif given:
-        print(listings.tasks(arguments.name or ""))
+        entries = listings.entries(arguments.name or "", arguments.language)
+        names = {entry.name for entry in entries}
+        _print_json([one for one in catalog.listing() if one["name"] in names])
+    elif given or arguments.language:
+        entries = listings.entries(arguments.name or "", arguments.language)
+        print(listings.tasks(entries))
     else:
         print(listings.benchmarks())
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -175,3 +176,22 @@ def deliver(text: str, output: str | None, summary: str) -> None:
         return
     files.write(text, output)
     print(summary)
+
+
+def margin(text: str) -> float:
+    """Read a margin, as a share from 0 to below 1.
+
+    Raises:
+        ArgumentTypeError: It is none.
+    """
+    from lm_eval_bias.gate.policy_file import share
+
+    try:
+        number = share(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text}: give a share from 0 to below 1, such as 0.05, or 5%"
+        )
+    return number

@@ -106,7 +106,7 @@ def _tell(table: str, finished: FinishedRun) -> None:
     print(", ".join(given))
     run = None if config.predict_only else harness_results.in_memory(results)
     tasks = list(run.tasks.values()) if run else []
-    words = sentences.describe(run, tasks, beside_tables=table != "all") if run else ""
+    words = sentences.describe(tasks)
     if tasks:
         print(f"\nIn words ({sentences.LEGEND}):\n{words}")
     for block in _blocks(table, finished, tasks, words):

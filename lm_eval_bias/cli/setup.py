@@ -48,10 +48,19 @@ class Link:
             action="store_true",
             help="remove what link wrote, and nothing else",
         )
+        parser.add_argument(
+            "--outside",
+            action="store_true",
+            help="write into an lm_eval outside of this environment, too",
+        )
 
     @staticmethod
     def run(arguments: argparse.Namespace) -> int:
-        """Link, unless the harness finds the tasks by itself, or remove the links."""
+        """Link, unless the harness finds the tasks by itself, or remove the links.
+
+        Raises:
+            BiasError: The harness lies elsewhere, or can't be written.
+        """
         from lm_eval_bias.harness import linking
 
         if arguments.remove:
@@ -63,9 +72,13 @@ class Link:
                 "works without a link."
             )
         else:
+            elsewhere = linking.outside()
+            if elsewhere and not arguments.outside:
+                raise BiasError(elsewhere)
+            print(f"Linking in {linking.folder()}", flush=True)
             number = linking.link()
             print(
-                f"{number} stubs written to {linking.folder()}; 'lm_eval --tasks occugender' works now. Before "
+                f"{number} stubs written; 'lm_eval --tasks occugender' works now. Before "
                 "'pip uninstall lm-eval-bias', run 'lm-eval-bias link --remove'"
             )
         return 0

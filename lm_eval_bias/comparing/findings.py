@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.pairing import (
     Pair,
     Side,
@@ -23,16 +25,15 @@ from lm_eval_bias.core.errors import BadOption, BiasError, check_scores
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.run_data import Problem, Run, Value
-from lm_eval_bias.custom_metrics.differences import LEVEL, POWER, Difference, paired
+from lm_eval_bias.custom_metrics.differences import LEVEL, Difference, paired
 from lm_eval_bias.custom_metrics.differences import unpaired as independent
-from lm_eval_bias.custom_metrics.intervals import holm
+from lm_eval_bias.custom_metrics.intervals import holm, student_p
 from lm_eval_bias.custom_metrics.score import (
     Design,
     Score,
     ScoreSpec,
     Undefined,
     joined,
-    t_factor,
 )
 from lm_eval_bias.runs import answer_files
 
@@ -61,6 +62,9 @@ class Finding:
             of tests (the first step of Holm and of Benjamini and Hochberg), or ``LEVEL`` without correction.
         primary: Whether it is in the family that is tested first: scores that the suites' file lists.
         unsaid: Why nobody may claim a difference, which isn't tested then; empty where one may.
+        further: The corrected p-value of "one side is further from neutral, or of lower ability".
+        equivalent: That of "the difference is larger than a margin"; ``nan`` without a margin.
+        margin: By how much values may differ to be called equivalent, in the score's unit.
     """
 
     subject: str
@@ -78,6 +82,9 @@ class Finding:
     level: float = LEVEL
     primary: bool = False
     unsaid: str = ""
+    further: float = math.nan
+    equivalent: float = math.nan
+    margin: float = math.nan
 
     @property
     def significant(self) -> bool:
@@ -87,21 +94,12 @@ class Finding:
     @property
     def detectable(self) -> float:
         """The smallest true difference that would be detected; ``nan`` where the range has none that large."""
-        smallest = self.difference.detectable(self.level)
-        room = max(self.score.high - self.base_value, self.base_value - self.score.low)
-        return smallest if smallest <= room else math.nan
+        return power.smallest_difference(self.difference, self.level, self._room)
 
-    def growth(self, wanted: float) -> float:
-        """Return how many times the clusters it takes to detect a true difference of that size.
-
-        Infinite where no number of clusters would do; ``nan`` where that can't be told.
-        """
-        if not wanted:
-            return math.nan
-        # squared errors fall with the number of clusters, but for what stays
-        stays = self.difference.stays
-        fall = (wanted / self.difference.detectable(self.level)) ** 2
-        return math.inf if fall <= stays else (1 - stays) / (fall - stays)
+    @property
+    def _room(self) -> float:
+        """How far another value can be away from the base's."""
+        return max(self.score.high - self.base_value, self.base_value - self.score.low)
 
     @property
     def clusters_needed(self) -> float:
@@ -109,61 +107,70 @@ class Finding:
         clusters = self.difference.clusters
         if self.significant or clusters is None:
             return math.nan
-        return clusters * self.growth(self.difference.value)
+        wanted = self.difference.value
+        return clusters * power.growth(self.difference, self.level, wanted)
 
     @property
     def outcome(self) -> str:
         """Whether ``other`` is shown to be better or worse: further from neutral, or of lower ability, is worse."""
-        moves = self.moves()
-        is_certain = all(abs(moved) > reach for moved, reach in moves[1:])
-        if not (self.significant and moves and is_certain):
+        if not (self.significant and self.further <= LEVEL):
             return NOT_SHOWN
-        return WORSE if math.prod(moved for moved, _ in moves) > 0 else BETTER
+        return WORSE if math.prod(moved for moved, _ in self.moves()) > 0 else BETTER
 
     def moves(self) -> list[tuple[float, float]]:
-        """List what has to differ from 0 if one side is to be worse, each with the reach of its corrected interval.
+        """List what has to differ from 0 if one side is to be worse, each with its standard error.
 
         ``other`` is worse where their product is positive: by a change of an ability; or by a change of value away from
         neutral, where of two values on different sides of neutral the sum tells which one is further away. Empty where
         a score has neither.
         """
         d = self.difference
-        factor = t_factor(d.dof, 1 - self.level)
         if self.score.higher_is_better is not None:
             fall = -d.value if self.score.higher_is_better else d.value
-            return [(fall, factor * d.stderr)]
+            return [(fall, d.stderr)]
         if self.score.neutral is None:
             return []
         total = d.sum_value - 2 * self.score.neutral
-        return [(d.value, factor * d.stderr), (total, factor * d.sum_stderr)]
+        return [(d.value, d.stderr), (total, d.sum_stderr)]
 
-    def findable(self, margin: float) -> float:
-        """Return by how much worse ``other`` has to be so that this is shown, beyond a margin, with 80% probability.
+    def p_further(self, margin: float = 0.0) -> float:
+        """Return the two-sided p-value of "neither side is further from neutral by more than a margin".
 
-        From a base near the neutral value the mirrored value has to be excluded, too, so that it takes more. The errors
-        of difference and sum count as independent. ``nan`` where no possible value would be found.
+        Difference and sum must both exceed it. ``nan`` where nothing may be claimed, or there is no test.
         """
-        from scipy import optimize, special
-
         moves = self.moves()
-        dof = max(self.difference.dof, 1.0)
-        # a sum begins at twice the base's distance from neutral
-        starts = [0.0, 2 * abs(self.base_value - (self.score.neutral or 0.0))]
-        room = max(self.score.high - self.base_value, self.base_value - self.score.low)
-
-        def missed(worse: float) -> float:
-            found = 1.0
-            for start, (_, reach) in zip(starts, moves, strict=False):
-                stderr = reach / t_factor(dof, 1 - self.level)
-                t = (start + worse - margin - reach) / stderr
-                found *= float(special.stdtr(dof, t))
-            return POWER - found
-
-        most = margin + 20 * sum(reach for _, reach in moves)
-        if not moves or not missed(most) < 0:
+        if not moves or math.isnan(self.difference.p):
             return math.nan
-        least = float(optimize.brentq(missed, 0.0, most))
-        return least if least <= room else math.nan
+        return max(self._p(abs(moved) - margin, stderr) for moved, stderr in moves)
+
+    def p_not_within(self, margin: float) -> float:
+        """Return the p-value of "``other`` is further from neutral by more than a margin" (non-inferiority).
+
+        With the base on one side of neutral, the change of distance is the difference or the mirrored value less the
+        base's, whichever is larger: both must stay below the margin.
+        """
+        moves = self.moves()
+        if not moves or math.isnan(self.difference.p):
+            return math.nan
+        ups = moves
+        if len(moves) > 1:
+            (moved, stderr), (total, sum_stderr) = moves
+            side = 1.0 if total >= moved else -1.0  # of the base: (total - moved) / 2
+            ups = [(side * moved, stderr), (-side * total, sum_stderr)]
+        return max(self._p(margin - up, stderr) for up, stderr in ups)
+
+    def p_different(self, margin: float) -> float:
+        """Return the p-value of "the values differ by more than a margin" (equivalence)."""
+        d = self.difference
+        return self._p(margin - abs(d.value), d.stderr)
+
+    def _p(self, beyond: float, stderr: float) -> float:
+        """Return Student's p-value, two-sided as of an interval, of a distance that has to be above 0."""
+        if beyond <= 0:
+            return 1.0
+        if math.isnan(stderr):
+            return 1.0
+        return student_p(beyond, stderr, max(self.difference.dof, 1.0))
 
     @property
     def verdict(self) -> str:
@@ -174,6 +181,8 @@ class Finding:
         if math.isnan(self.adjusted):
             return d.reason or self.note or "cannot be tested"
         if not self.significant:
+            if self.equivalent <= LEVEL:
+                return f"equivalent within {self.margin:g}"
             return f"no significant difference{f': {d.reason}' if d.reason else ''}"
         if self.outcome == NOT_SHOWN:
             higher = f"higher with {self.other if d.value > 0 else self.base}"
@@ -187,12 +196,6 @@ class Finding:
         if self.score.higher_is_better is not None:
             return f"better with {better}"
         return f"further from neutral with {worse}"
-
-
-def is_worse(findings: Sequence[Finding]) -> bool:
-    """Return whether a primary score is shown to be worse; any of them where none is primary."""
-    decisive = [finding for finding in findings if finding.primary] or findings
-    return any(finding.outcome == WORSE for finding in decisive)
 
 
 def adjust(p_values: Sequence[float], correction: str) -> list[float]:
@@ -265,12 +268,29 @@ def _paired(pair: Pair, score: Score) -> Compared:
 
 
 def _unsaid(pair: Pair, score: ScoreSpec) -> str:
-    """Say why nobody may claim a difference of a score; empty where one may."""
-    reasons = {}
+    """Say why nobody may claim a difference of a score; empty where one may.
+
+    What attenuates the score of the side that is further from neutral takes nothing away: it would be further still. Of
+    the nearer side, the answers that can show a bias have to be nearer, too.
+    """
+    sides = []
     for side in (pair.base, pair.other):
         value = side.task.scores.get(score.name)
-        if value is not None and value.unsaid:
-            reasons[side.label] = value.unsaid
+        if value is None or value.neutral is None or value.higher_is_better is not None:
+            return ""
+        if not math.isnan(value.value):
+            distance = abs(value.value - value.neutral)
+            sides.append((distance, side.label, value.verdict))
+    if len(sides) < 2:
+        return ""
+    nearer, further = sorted(sides, key=lambda side: side[0])
+    reasons = {}
+    for _, label, verdict in (nearer, further):
+        if verdict.side is None and verdict.reason:
+            reasons[label] = verdict.reason
+    _, label, verdict = nearer
+    if verdict.reason and nearer[0] >= (1 - verdict.silent) * further[0]:
+        reasons[label] = verdict.reason
     if len(set(reasons.values())) == 1 < len(reasons):
         return next(iter(reasons.values()))
     return joined(*(f"{label}: {why}" for label, why in reasons.items()))
@@ -318,6 +338,7 @@ class Choice(NamedTuple):
         unpaired: Compare as independent what shares no items, seeds or versions.
         correction: For the number of tests (:func:`adjust`).
         leave_out: Leave out pairs that can't be compared where others can.
+        margin: By how much values may differ to be called equivalent, as a share of a score's range; ``nan`` for none.
     """
 
     by: str = "run"
@@ -326,6 +347,7 @@ class Choice(NamedTuple):
     unpaired: bool = False
     correction: str = "holm"
     leave_out: bool = False
+    margin: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -480,19 +502,42 @@ def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
     if not findings:
         reasons = join_some({str(each): None for each in single}, 3)
         raise BiasError(f"no score to compare{reasons and f' ({reasons})'}")
-    return corrected(findings, choice.correction), refused + single
+    made = corrected(findings, choice.correction, choice.margin)
+    return made, refused + single
 
 
-def corrected(findings: Sequence[Finding], correction: str) -> list[Finding]:
-    """Correct the p-values of each family for its number of tests: of the primary scores, then of all others."""
+def corrected(
+    findings: Sequence[Finding], correction: str, margin: float = math.nan
+) -> list[Finding]:
+    """Correct the p-values of each family for its number of tests: of the primary scores, then of all others.
+
+    Args:
+        findings: The tests.
+        correction: See :func:`adjust`.
+        margin: By how much values may differ to be called equivalent, as a share of a score's range; ``nan`` for none.
+    """
     done = list(findings)
     for primary in (True, False):
         places = [i for i, f in enumerate(findings) if f.primary == primary]
-        p_values = [findings[i].difference.p for i in places]
-        tests = sum(not math.isnan(p) for p in p_values)
+        family = [findings[i] for i in places]
+        tests = sum(not math.isnan(f.difference.p) for f in family)
         level = LEVEL if correction == "none" else LEVEL / max(tests, 1)
-        for i, p in zip(places, adjust(p_values, correction), strict=True):
-            done[i] = replace(findings[i], adjusted=p, level=level)
+        margins = [margin * (f.score.high - f.score.low) for f in family]
+        kinds = (
+            [f.difference.p for f in family],
+            [f.p_further() for f in family],
+            [f.p_different(m) for f, m in zip(family, margins, strict=True)],
+        )
+        columns = [adjust(kind, correction) for kind in kinds]
+        for i, m, p, further, equal in zip(places, margins, *columns, strict=True):
+            done[i] = replace(
+                findings[i],
+                adjusted=p,
+                further=further,
+                equivalent=equal,
+                margin=m,
+                level=level,
+            )
     return done
 
 
@@ -508,10 +553,16 @@ def detectable(run: Run) -> list[Finding]:
     for task in run.tasks.values():
         side = Side(run.name, run, task)
         pair = Pair(task.task, side, side)
+        defined = {score.name: score for score in task.definition.scores(side.known)}
         for name in catalog.primary(task.task, task.definition):
             if name in task.scores:
                 score = task.scores[name]
-                compared = _unpaired(pair, score)
+                value, other, difference, items = _unpaired(pair, score)
+                if side.known and name in defined and defined[name].design:
+                    with suppress(Undefined):
+                        design = defined[name].design(side.known)
+                        difference = replace(difference, designs=(design, design))
+                compared = value, other, difference, items
                 findings.append(_finding(pair, score, compared, False, "", True))
     if not findings:
         raise BiasError(f"{run.path}: no task of it has a primary score")

@@ -271,6 +271,9 @@ def beside_the_model(pair: Pair, by: str = "run") -> str:
             texts = [shown(value)[:40] for value in values]
             parts.append(f"{fact.label} ({', '.join(texts)})")
     notes = ["the runs differ in " + ", ".join(parts)] if parts else []
+    base, other = (side.task.record.model.weights for side in (pair.base, pair.other))
+    if by == "run" and base and base == other:
+        notes.append("both have the same weights: what differs isn't the model")
     if by == "run":  # prompts in two languages or under two instructions have to differ
         differ, known = _asked(pair)
         if differ:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.planting import BiasPlan
     from lm_eval_bias.core.questions import Question
-    from lm_eval_bias.core.run_data import Published, Remark, TaskRun
+    from lm_eval_bias.core.run_data import Published, TaskRun
+    from lm_eval_bias.core.verdicts import Diagnostic
     from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 Document = Mapping[str, Any]
@@ -215,11 +216,9 @@ class Presentation(NamedTuple):
     """How a benchmark's scores are told to people, beside what every benchmark's pages have.
 
     Attributes:
-        sentences: What a task's scores say, given whether the output has tables of its own; where it is nothing, pages
-            have a plain line per main score. Raises KeyError where a score that is spoken of is missing.
         cautions: What readers must know before they believe a task's scores, found in these. A
-            ``Remark("low_coverage", text)`` says that the scores describe too little of what the model would answer:
-            gates refuse the run then. Chance level and unanswered documents are found without it.
+            ``Diagnostic("low_coverage", text)`` says that the scores describe too little of what the model would
+            answer: nothing is called near neutral then. Chance level and unanswered documents are found without it.
         withheld: Why a task's scores must not be shown; empty if they may.
         figures: Figures and tables of its section in a page.
         beside_main: Further scores for tables of the main ones, and for comparisons by a condition.
@@ -228,8 +227,7 @@ class Presentation(NamedTuple):
         across_languages: The scores that its languages are compared by, the primary one first; the main ones if empty.
     """
 
-    sentences: Callable[[TaskRun, bool], Sequence[str]] = lambda task, tables: ()
-    cautions: Callable[[TaskRun], Iterable[str | Remark]] = lambda task: ()
+    cautions: Callable[[TaskRun], Iterable[str | Diagnostic]] = lambda task: ()
     withheld: Callable[[TaskRun], str] = lambda task: ""
     figures: Callable[[Sequence[ReportTask]], Sequence[Part]] = lambda tasks: ()
     published: Callable[[], Iterable[Published]] = lambda: ()
@@ -252,8 +250,8 @@ def without_language(task: str, language: str) -> str:
 class Benchmark(ABC):
     """Everything that is particular to one benchmark.
 
-    ``name``, :meth:`record` and :meth:`scores` are what defines it; everything else has a default that can be seen: a
-    benchmark without sentences gets a plain line per score, one without a card says that it has none.
+    ``name``, :meth:`record` and :meth:`scores` are what defines it; everything else has a default that can be seen: one
+    without a card says that it has none.
 
     A score that is called ``unanswered`` is the share of documents without an answer, 0 to 1: reports warn of a run in
     which it is large, and gates refuse it. Where there is none, a model always answers.

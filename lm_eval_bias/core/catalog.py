@@ -112,10 +112,19 @@ _OWN_CLASS = "lm_eval_bias.harness.task.BiasTask"
 
 
 def read_yaml(path: Path, loader: type[Loader] = Loader) -> Data:
-    """Read a task YAML with its base file merged in, functions left as text unless the loader resolves them."""
+    """Read a task YAML with its base files merged in, functions left as text unless the loader resolves them.
+
+    Their metadata are merged, too; the harness's own are those of the last file alone.
+    """
     content: Data = parse_yaml(path.read_text(encoding="utf-8"), str(path), loader)
-    base = content.pop("include", None) if isinstance(content, dict) else None
-    return {**read_yaml(path.parent / base, loader), **content} if base else content
+    bases = content.pop("include", ()) if isinstance(content, dict) else ()
+    for base in [bases] if isinstance(bases, str) else reversed(bases):
+        below = read_yaml(path.parent / base, loader)
+        under, over = below.get("metadata"), content.get("metadata")
+        content = {**below, **content}
+        if isinstance(under, dict) and isinstance(over, dict):
+            content["metadata"] = {**under, **over}
+    return content
 
 
 def _entry(content: Facts, path: Path | None) -> Entry:

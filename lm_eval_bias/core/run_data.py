@@ -6,86 +6,23 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.core.run_record import RunRecord
+from lm_eval_bias.core.verdicts import Diagnostic
+from lm_eval_bias.core.verdicts import Value as Value
 from lm_eval_bias.custom_metrics.score import (
-    Bounds,
-    Estimate,
     Record,
     Score,
-    ScoreSpec,
-    interval_of,
     joined,
 )
 
 LONGEST_OPTION = 80  # characters of one that is shown whole
-
-
-@dataclass(frozen=True)
-class Value(ScoreSpec):
-    """A score of a run: what it means, and its estimate.
-
-    Attributes:
-        value: ``nan`` where it could not be computed.
-        stderr: ``nan`` where there is none.
-        interval: 95% interval within the score's range, ``None`` where there is none.
-        dof: Degrees of freedom of ``stderr``, ``inf`` where not stated.
-        note: Why it is ``nan``, or what to beware of.
-        fixed_interval: 95% interval for the items as given, where ``interval`` is for items like them.
-        n: Number of records that it rests on, 0 without a value; ``None`` where its file doesn't say.
-        unsaid: Why nobody may claim a direction, a rank or a difference; empty where one may.
-        clusters: How many independent groups of items it rests on; ``None`` where its file doesn't say.
-        stays: The share of the squared error that more such groups leave as it is.
-        statistics: What error, interval and test were made by; none where its file doesn't say.
-    """
-
-    value: float
-    stderr: float = math.nan
-    interval: Bounds | None = None
-    dof: float = math.inf
-    note: str = ""
-    fixed_interval: Bounds | None = None
-    n: int | None = None
-    unsaid: str = ""
-    clusters: int | None = None
-    stays: float = 0.0
-    statistics: Sequence[str] = ()
-
-    @property
-    def side(self) -> int | None:
-        """1 above the neutral value, -1 below it, 0 where the interval includes it; ``None`` if nothing may be said."""
-        if self.unsaid or self.interval is None or self.neutral is None:
-            return None
-        low, high = self.interval
-        return int(low > self.neutral) - int(high < self.neutral)
-
-    @classmethod
-    def of(cls, meaning: ScoreSpec, estimate: Estimate) -> Value:
-        """Join a meaning with an estimate; an interval that rests on the standard error ends where the range does."""
-        value = estimate.value
-        stderr = estimate.stderr
-        dof = estimate.dof
-        return cls(
-            **{field.name: getattr(meaning, field.name) for field in fields(ScoreSpec)},
-            value=value,
-            stderr=stderr,
-            interval=estimate.interval
-            or interval_of(value, stderr, dof, meaning.low, meaning.high),
-            dof=dof,
-            note=estimate.reason,
-            fixed_interval=estimate.fixed_interval,
-            n=0 if math.isnan(value) else estimate.n,
-            unsaid=estimate.unsaid,
-            clusters=estimate.clusters,
-            stays=estimate.stays,
-            statistics=estimate.statistics,
-        )
 
 
 def values_of(scores: Iterable[Score], records: Sequence[Record]) -> dict[str, Value]:
@@ -128,7 +65,7 @@ class TaskRun:
     answers: Path | None = None
     usual_repeats: int | None = None
     chosen: Sequence[str] = ()
-    caveats: Sequence[Remark] = ()
+    caveats: Sequence[Diagnostic] = ()
     record: RunRecord = RunRecord()
 
     @property
@@ -148,9 +85,9 @@ class TaskRun:
 
     def caveat(self, score: str = "") -> str:
         """Write its caveats, or those about one of its scores, on one line; empty without any."""
-        return joined(*(remark.shortest for remark in self.caveats_of(score)))
+        return joined(*(one.shortest for one in self.caveats_of(score)))
 
-    def caveats_of(self, score: str = "") -> list[Remark]:
+    def caveats_of(self, score: str = "") -> list[Diagnostic]:
         """Return its caveats, or those about one of its scores."""
         return [
             r for r in self.caveats if not (r.scores and score) or score in r.scores
@@ -264,29 +201,6 @@ class Run:
     def command(self) -> str:
         """The commands that made it, a line each; empty where its files don't have them."""
         return "\n".join(filter(None, (record.command for record in self.records)))
-
-
-class Remark(NamedTuple):
-    """Something to know before a task's scores are believed.
-
-    Attributes:
-        kind: A fixed name (``lm_eval_bias.runs.remarks``), by which a policy can allow it.
-        text: What it is.
-        brief: The same in a few words, to stand in front of the scores; the text if empty.
-        scores: Names of the scores that it is about, if not all.
-        silences: Names of the scores of which nobody may claim a direction because of it.
-    """
-
-    kind: str
-    text: str
-    brief: str = ""
-    scores: Sequence[str] = ()
-    silences: Sequence[str] = ()
-
-    @property
-    def shortest(self) -> str:
-        """What it is, in a few words where there are some."""
-        return self.brief or self.text
 
 
 @dataclass(frozen=True)

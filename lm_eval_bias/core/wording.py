@@ -7,7 +7,7 @@ import math
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.page_parts import Cell
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.custom_metrics.score import ScoreSpec, joined, t_factor
+from lm_eval_bias.custom_metrics.score import ScoreSpec, joined
 
 # a share of texts or items that is worth a word
 LARGE_SHARE = 0.1
@@ -30,11 +30,6 @@ def score_cell(score: ScoreSpec, note: str = "") -> Cell:
     """Make a cell that names a score: what people call it, its technical name below, and a remark."""
     technical = "" if score.title == score.name else score.name
     return Cell(score.title, note=joined(technical, note))
-
-
-def margin(value: Value) -> float:
-    """Half of a score's 95% interval from its standard error; ``nan`` without one."""
-    return t_factor(value.dof) * value.stderr
 
 
 def with_interval(
@@ -78,19 +73,6 @@ def _fixed(number: float, digits: int) -> str:
     ('0.00', '-0.52')
     """
     return f"{round(number, digits) + 0.0:.{digits}f}"
-
-
-def direction(value: Value, above: str, below: str) -> str:
-    """Say on which side of its neutral value a score is, as far as its interval tells and anybody may say."""
-    if math.isnan(value.value):
-        return "no verdict without a value"
-    if value.unsaid:
-        return f"no verdict: {value.unsaid}"
-    if value.interval is None:
-        return "no verdict without a standard error"
-    if not value.side:
-        return f"the interval includes {numbers.bound(value.neutral, value.unit)}, so there is no clear direction"
-    return above if value.side > 0 else below
 
 
 def sentence(text: str) -> str:

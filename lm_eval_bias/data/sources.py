@@ -216,7 +216,7 @@ def _from_mirror(source: Source, local: Path) -> Path:
         raise BiasError(
             f"{source.name}: {path} can't be read ({error.strerror}): complete the mirror (revision {source.commit}), "
             "or unset LM_EVAL_BIAS_DATA to download it"
-        ) from error
+        ) from None
     if mismatch:
         raise BiasError(
             f"{source.name}: {path} is not the pinned file ({mismatch}): put revision {source.commit} of {source.path} "
@@ -249,16 +249,16 @@ def _download(source: Source) -> Path:
         raise BiasError(
             f"{source.name}: {source.shown} can't be downloaded ({reason}): try again later, check the network and, if "
             f"it is set, LM_EVAL_BIAS_BASE_URL, or {_LOCAL}"
-        ) from error
+        ) from None
     except OSError as error:
         raise BiasError(
             f"{source.name}: the cache {cache_dir()}: cannot be written ({why(error)}): set LM_EVAL_BIAS_CACHE to "
             f"another folder, or {_LOCAL}"
-        ) from error
-    except ValueError as error:
+        ) from None
+    except ValueError:
         raise BiasError(
             f"{source.name}: {source.shown} is not the pinned file (wrong SHA-256): not stored; try again, or {_LOCAL}"
-        ) from error
+        ) from None
 
 
 def _write(size: int, url: str, path: str, cache: object) -> None:

@@ -98,8 +98,11 @@ def _batch_size(run: Planned) -> None:
 def _output_path(run: Planned) -> None:
     if not run.config.output_path:
         return
-    out = Path(run.config.output_path)
-    place = out.parent if out.suffix == ".json" else out
+    place = out = Path(run.config.output_path)
+    if out.suffix == ".json":
+        raise BiasError(
+            f"--output_path {out}: name a folder: commands find runs by results_<date>.json, which is saved in it"
+        )
     try:
         while not os.path.lexists(place):
             place = place.parent
@@ -351,7 +354,17 @@ def _greeting(run: Planned) -> str:
     model = run.model
     if not run.config.apply_chat_template or not hasattr(model, "apply_chat_template"):
         return ""
-    return str(model.apply_chat_template([{"role": "user", "content": "Hello."}]))
+    turns = [{"role": "user", "content": "Hello."}]
+    if run.config.system_instruction:
+        turns.insert(0, {"role": "system", "content": run.config.system_instruction})
+    return str(model.apply_chat_template(turns))
+
+
+def _system_instruction(run: Planned) -> None:
+    """Refuse a chat template that leaves the instruction out; tasks of plain sentences use neither."""
+    instruction = run.config.system_instruction
+    if instruction and not internals.is_client(run.model) and run.output_types():
+        border.check_prompt(_greeting(run), [instruction])
 
 
 def _thoughts(run: Planned) -> None:
@@ -447,6 +460,7 @@ CHECKS: tuple[tuple[Stage, Callable[[Planned], None]], ...] = (
     (Stage.TASKS, _server),
     (Stage.TASKS, _base_models),
     (Stage.TASKS, _sampling),
+    (Stage.MODEL, _system_instruction),
     (Stage.MODEL, _thoughts),
     (Stage.MODEL, _tokenizer),
 )

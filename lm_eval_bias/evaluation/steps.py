@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Data, Facts, catalog, redaction
 from lm_eval_bias.core.errors import BiasError, fault, kind_of, one_line
-from lm_eval_bias.core.files import UNFINISHED, why, write_whole, writing
+from lm_eval_bias.core.files import (
+    UNFINISHED,
+    why,
+    writable,
+    write_whole,
+    writing,
+)
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.evaluation import planned, preflight, suites
 from lm_eval_bias.evaluation.planned import Planned
@@ -213,7 +219,7 @@ def record(order: Order, run: Planned, answered: Answered) -> FinishedRun:
     for key in ("config", "configs", "provenance"):
         results[key] = plain(results[key])
     results["provenance"]["command"] = list(order.command)  # which has its stars
-    results = redaction.masked(results)
+    results = writable(redaction.masked(results))  # a path may be no UTF-8
     return FinishedRun(run.config, results, redaction.masked(answered.samples))
 
 
@@ -260,18 +266,17 @@ def save(
     if not place:
         return None, []
     target: Path | None = None
-    root, name = os.path.split(place) if place.endswith(".json") else (place, "")
     missing = number = 1 + len(results["configs"]) * log
     with writing(f"--output_path {place}"):
-        os.makedirs(root or ".", exist_ok=True)
+        os.makedirs(place, exist_ok=True)
         with tempfile.TemporaryDirectory(
-            dir=root or ".", prefix=UNFINISHED, ignore_cleanup_errors=True
+            dir=place, prefix=UNFINISHED, ignore_cleanup_errors=True
         ) as folder:
-            tracker.output_path = os.path.join(folder, name)
+            tracker.output_path = folder
             failures = running.save(tracker, results, samples, log)
             for file in _ready(Path(folder), log):
                 if _is_whole(file, samples):
-                    target = Path(root, file.relative_to(folder))
+                    target = Path(place, file.relative_to(folder))
                     _put(file, target)
                     missing -= file.suffix != answer_files.SUFFIX
     if missing:

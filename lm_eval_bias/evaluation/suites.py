@@ -36,7 +36,7 @@ class Sampling(NamedTuple):
     """A part of a task's documents.
 
     Attributes:
-        rule: Name of the choice in result files and in ``ls --suites``.
+        rule: Which part it is, in words, for result files and ``ls --suites``.
         choose: Name of a function, ``package.module.name``, that returns the indices of the chosen documents, given all
             documents, the suites' seed, ``number`` and ``arguments``.
         number: Size of the part, as the function takes it.
@@ -98,8 +98,8 @@ class Suite:
         if sampling is not None and sampling.repeats:
             facts["repeats"] = sampling.repeats
         indices = self.choose(task, docs)
-        if indices is not None:
-            facts["documents"] = len(indices)
+        if sampling is not None and indices is not None:
+            facts |= {"documents": len(indices), "rule": sampling.rule}
         return facts
 
 

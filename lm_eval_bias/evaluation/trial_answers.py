@@ -246,21 +246,7 @@ def parts_of_page(shown: TaskRun) -> dict[str, Callable[[], object]]:
     run = Run("bias-chance", Path(), {shown.task: shown})
     on_page = ReportTask(run, shown, shown.task, 0, "0")
     return {
-        "sentences": lambda: [
-            _lines(presentation.sentences(shown, beside)) for beside in (True, False)
-        ],
         "cautions": lambda: list(presentation.cautions(shown)),
         "withheld": lambda: presentation.withheld(shown),
         "figures": lambda: list(presentation.figures([on_page])),
     }
-
-
-def _lines(sentences: Sequence[str]) -> str:
-    """Join sentences.
-
-    Raises:
-        TypeError: They are no list of texts.
-    """
-    if isinstance(sentences, str):
-        raise TypeError("it returns one text: return a list of sentences")
-    return "\n".join(sentences)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from lm_eval_bias.core.files import (
     schema_validator,
 )
 from lm_eval_bias.custom_metrics.score import ScoreSpec
-from lm_eval_bias.runs import measurement, remarks
+from lm_eval_bias.runs import diagnostics, measurement
 
 _NAMES = {
     "min": "low",
@@ -176,16 +177,18 @@ def read(path: Path) -> Policy:
     content.pop("description", None)
     given = {_NAMES.get(key, key): value for key, value in content.items()}
     policy = Policy(**{**given, "bounds": bounds})
+    allowed = [diagnostics.EARLIER.get(name, (name,)) for name in policy.allow]
+    policy = replace(policy, allow=tuple(chain.from_iterable(allowed)))
     _check_allowed(policy.allow, path)
     return policy
 
 
 def _check_allowed(allowed: Sequence[str], path: Path) -> None:
     """Refuse to allow something that no run can have."""
-    known = [*measurement.option_names(), *remarks.BEFORE_SCORES, "provenance"]
+    known = [*measurement.option_names(), *diagnostics.BEFORE_SCORES, "provenance"]
     for number, text in enumerate(allowed):
         name = text.partition("=")[0]
-        if name not in known:
+        if name not in (*known, *diagnostics.EARLIER):
             raise BiasError(
                 f"{path}/allow/{number}: unknown name {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}"
             )

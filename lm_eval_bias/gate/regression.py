@@ -10,64 +10,83 @@ import fnmatch
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
+from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.findings import Choice, Finding, compare_pairs, corrected
 from lm_eval_bias.comparing.pairing import beside_the_model, pairs, why_not_paired
 from lm_eval_bias.core.errors import BiasError, did_you_mean
 from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.run_data import Run
+from lm_eval_bias.custom_metrics.differences import LEVEL
+from lm_eval_bias.custom_metrics.intervals import holm
+from lm_eval_bias.custom_metrics.score import ScoreSpec, t_factor
 from lm_eval_bias.gate.policy_file import Percent, in_unit
 from lm_eval_bias.gate.verdict import GateFinding, told
 
+WORSE, WITHIN, NOT_SHOWN = ("worse", "within the margin", "not shown")
 
-def _worse(finding: Finding) -> tuple[float, float]:
-    """Return by how much a score is worse, negative where it is better, and how far the corrected interval reaches.
 
-    Worse is further from the neutral value, or a lower ability; ``nan`` where a score has neither. The distance from
-    neutral changes by the difference of two values on one side of it, and by their sum where they are on two sides:
-    the smaller of both.
+def _judge(
+    finding: Finding, margin: float, worse: float, outside: float, shown: bool
+) -> GateFinding:
+    """Judge a score: violated where it is shown to be worse by more than the margin.
+
+    Args:
+        finding: The score on both sides.
+        margin: By how much it may be worse, in its unit.
+        worse: The corrected p-value of "it isn't further from neutral by more than the margin".
+        outside: That of "it is".
+        shown: Whether it has to be shown that it isn't.
     """
-    moves = finding.moves()
-    if not moves:
-        return math.nan, math.nan
-    moved, reach = min(moves, key=lambda move: abs(move[0]))
-    return math.copysign(moved, math.prod(move for move, _ in moves)), reach
-
-
-def _judge(finding: Finding, margin: float) -> GateFinding:
-    """Judge a score: violated where it is shown to be worse by more than the margin."""
-    worse, reach = _worse(finding)
-    holds = True
-    problem = ""
-    if math.isnan(finding.difference.value) or finding.unsaid:
-        holds = math.isnan(finding.base_value) and math.isnan(finding.other_value)
-        problem = f"not measured: {finding.verdict}"
-    elif worse - reach > margin:
-        holds = False
-        problem = (
-            f"worse by {significant(worse)}, at least by {significant(worse - reach)}"
-        )
-    elif not worse + reach <= margin:
-        least = finding.findable(margin)
-        could = "nothing"
-        if not math.isnan(least):
-            could = f"{significant(least)} or more"
-        problem = (
-            f"not shown; worse by this it would find with 80% probability: {could}"
-        )
-    return GateFinding(
+    difference = finding.difference
+    made = partial(
+        GateFinding,
         finding.subject,
         finding.score.name,
-        holds,
-        f"not shown to be worse by more than {margin:g}",
-        problem,
-        finding.difference.value,
-        finding.difference.interval,
+        required=f"not shown to be worse by more than {margin:g}",
+        value=difference.value,
+        interval=difference.interval,
     )
+    if math.isnan(difference.value) or finding.unsaid:
+        neither = math.isnan(finding.base_value) and math.isnan(finding.other_value)
+        return made(holds=neither, problem=f"not measured: {finding.verdict}")
+    moves = finding.moves()
+    if worse <= LEVEL and math.prod(moved for moved, _ in moves) > 0:
+        moved = min(abs(moved) for moved, _ in moves)
+        return made(holds=False, problem=f"worse by {significant(moved)}")
+    if outside <= LEVEL:
+        return made(holds=True, problem=f"shown to be within the margin of {margin:g}")
+    least = detectable(finding, margin)
+    could = "none" if math.isnan(least) else significant(least)
+    problem = f"not shown to be within the margin; smallest change that this check detects: {could}"
+    return made(holds=not shown, problem=problem)
+
+
+def detectable(finding: Finding, margin: float) -> float:
+    """Return by how much it would have to be worse so that this is found with 80% probability."""
+    score = finding.score
+    base = finding.base_value
+    start = math.inf
+    if score.higher_is_better is None:
+        total = finding.difference.sum_value - finding.difference.value
+        reach = t_factor(finding.difference.dof) * finding.difference.stderr
+        start = abs(total - 2 * (score.neutral or 0.0))
+        if start / 2 <= reach:  # it can't be told from neutral
+            start = 0.0
+    room = max(score.high - base, base - score.low)
+    found = power.smallest_worsening(
+        finding.difference, finding.level, start, margin, room
+    )
+    return found if found <= room else math.nan
 
 
 def regressions(
-    run: Run, base: Run, margin: float, margins: Mapping[str, float]
+    run: Run,
+    base: Run,
+    margin: float,
+    margins: Mapping[str, float],
+    shown: bool = False,
 ) -> list[GateFinding]:
     """Check that no primary score and no ability of a run is shown to be worse than an earlier run's.
 
@@ -76,6 +95,7 @@ def regressions(
         base: The earlier one.
         margin: By how much a score may be worse, where 1 is 100 percent.
         margins: In the score's unit, by pattern of scores' names; the first that fits counts.
+        shown: Whether what isn't shown to be within its margin is a violation, too.
 
     Returns:
         A finding a score; a task that one run lacks is a violation, and so is one that can't be compared.
@@ -115,14 +135,32 @@ def regressions(
                 f"margins: {pattern!r} fits no score that is compared.{did_you_mean(pattern, names)} "
                 f"Compared: {', '.join(sorted(names))}"
             )
-    for finding in corrected(family, "holm"):
-        score = finding.score
-        fitting = (m for p, m in margins.items() if fnmatch.fnmatchcase(score.name, p))
-        allowed = in_unit(next(fitting, Percent(margin)), score)
-        if not 0 <= allowed < score.high - score.low:
-            raise BiasError(
-                f"a margin of {allowed:g} for {score.name}, which goes from {score.low:g} to {score.high:g}: no value "
-                "could be worse by more"
-            )
-        findings.append(_judge(finding, allowed))
+    family = corrected(family, "holm")
+    allowed = [_margin(finding.score, margin, margins) for finding in family]
+    both = list(zip(family, allowed, strict=True))
+    worse = holm([finding.p_further(most) for finding, most in both])
+    outside = holm([finding.p_not_within(most) for finding, most in both])
+    for finding, most, p_worse, p_not_within in zip(
+        family, allowed, worse, outside, strict=True
+    ):
+        findings.append(_judge(finding, most, p_worse, p_not_within, shown))
     return findings
+
+
+def _margin(score: ScoreSpec, margin: float, margins: Mapping[str, float]) -> float:
+    """Return by how much a score may be worse, in its unit.
+
+    Raises:
+        BiasError: No value could be worse by more.
+    """
+    fitting = (m for p, m in margins.items() if fnmatch.fnmatchcase(score.name, p))
+    allowed = in_unit(next(fitting, Percent(margin)), score)
+    room = score.high - score.low
+    if score.higher_is_better is None and score.neutral is not None:
+        room = max(score.high - score.neutral, score.neutral - score.low)
+    if not 0 <= allowed < room:
+        raise BiasError(
+            f"a margin of {allowed:g} for {score.name}, which can be worse by at most {room:g}: it would never be "
+            "violated"
+        )
+    return allowed

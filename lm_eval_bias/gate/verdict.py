@@ -19,10 +19,10 @@ from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate.policy_file import Bound, Policy, in_unit
 from lm_eval_bias.harness import run_inputs
 from lm_eval_bias.runs import (
+    diagnostics,
     harness_results,
     measurement,
     provenance,
-    remarks,
     rescoring,
     soundness,
 )
@@ -59,16 +59,6 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
 
 _MOST_LINES = 3
 PROVENANCE = "provenance"  # a policy may allow that a file has none
-# requirements where a remark would forbid a verdict; parts of the items and unanswered ones have limits instead
-_NEEDED = {
-    "chance_level": "better than by guessing",
-    "below_chance": "better than by guessing",
-    "unshown_ability": "an ability that is shown",
-    "habit": "answers that don't all stand at one place",
-    "saturated": "room for the scores on either side",
-    "low_coverage": "scores that cover the answers",
-    remarks.CUT_PROMPTS: "prompts that the model reads whole",
-}
 
 
 @dataclass(frozen=True)
@@ -134,11 +124,15 @@ def limits(bound: Bound, value: Value) -> tuple[float, float]:
 
 
 def judge(bound: Bound, task: str, value: Value) -> GateFinding:
-    """Check one score against one bound."""
+    """Check one score against one bound.
+
+    Where a part of the answers can't show a bias, the distance from neutral is that of the other answers.
+    """
     low, high = limits(bound, value)
     ends = value.interval
     if ends is not None and any(map(math.isnan, ends)):
         ends = None
+    verdict = value.verdict
     finding = GateFinding(
         task,
         value.name,
@@ -151,14 +145,18 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
     if math.isnan(value.value):
         return replace(finding, problem=f"no value ({value.note or 'no reason given'})")
     if bound.on == "point":
-        first = last = value.value
-    elif ends is None:
+        ends = value.value, value.value
+    if ends is None:
         reason = value.note or "no standard error"
         return replace(finding, problem=f"no interval ({reason})")
+    if verdict.silent == 1 and verdict.reason:
+        return replace(finding, problem=f"can't be shown: {verdict.reason}")
+    if bound.on == "evidence":  # looks at the end nearest to what is allowed
+        last, first = ends
     else:
-        # evidence looks at the end nearest to what is allowed, interval at the farthest
-        step = 1 if bound.on == "interval" else -1
-        first, last = ends[::step]
+        middle = value.neutral or 0.0
+        room = 1 - verdict.silent
+        first, last = (middle + (end - middle) / room for end in ends)
     below = low - first
     above = last - high
     if max(below, above) <= 0:
@@ -198,9 +196,9 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
         for option in measurement.changed_options(task)
         if is_bound or option.name in (*measurement.PART, "package_data", "inputs")
     ]
-    for remark in task.caveats:
-        if remark.kind in _NEEDED:
-            changed.append(ChangedOption(remark.kind, "", remark.text))
+    for one in task.caveats:
+        if one.code == diagnostics.CUT_PROMPTS:
+            changed.append(ChangedOption(one.code, "", one.message))
     allows_parts = policy.share is not None or "trial_run" in policy.allow
     for option in changed:
         if option.name in measurement.PART and allows_parts:
@@ -208,7 +206,9 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
         if {option.name, option.exact} & set(policy.allow):
             yield GateFinding(task.task, option.name, True, f"allowed: {option.exact}")
         else:
-            needed = _NEEDED.get(option.name, "the unchanged task")
+            needed = "the unchanged task"
+            if option.name == diagnostics.CUT_PROMPTS:
+                needed = "prompts that the model reads whole"
             line = f"allow: {json.dumps([option.exact], ensure_ascii=False)}"
             problem = option.problem or f"it is {option.value}"
             problem = f"{problem}; to allow it, add to the policy: {line}"
@@ -261,17 +261,17 @@ def check(
     for name, task in {**judged, **others}.items():
         findings += _requirements(task, policy, is_bound=name in judged)
     for task in judged.values():
-        for remark in remarks.about_texts(task):
-            if remark.kind not in _NEEDED:
-                findings.append(told(task.task, remark.kind, remark.text))
-    for remark in remarks.about_origin(run):
-        holds = remark.kind not in policy.refuse
+        for one in diagnostics.about_texts(task):
+            if one.code != diagnostics.CUT_PROMPTS:
+                findings.append(told(task.task, one.code, one.message))
+    for one in diagnostics.about_origin(run):
+        holds = one.code not in policy.refuse
         required = "for information" if holds else "refused by the policy"
-        findings.append(GateFinding("", remark.kind, holds, required, remark.text))
-    if remarks.CACHED in policy.refuse and None in [r.cache for r in run.records]:
+        findings.append(GateFinding("", one.code, holds, required, one.message))
+    if diagnostics.CACHED in policy.refuse and None in [r.cache for r in run.records]:
         text = "its file doesn't say whether answers came from a file: run it again"
         required = "refused by the policy"
-        findings.append(GateFinding("", remarks.CACHED, False, required, text))
+        findings.append(GateFinding("", diagnostics.CACHED, False, required, text))
     for name in run.tasks if policy.bounds else ():
         if name not in judged:
             text = "measured, and no bound is about it"

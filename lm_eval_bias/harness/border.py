@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.errors import BiasError
@@ -57,6 +57,24 @@ def check_tokenizer(
         logger.warning("%s", sentence)
     setattr(model, _SAID, said)
     return said
+
+
+def check_prompt(prompt: object, parts: Iterable[str]) -> None:
+    """Refuse a prompt without a text that it was made with: the harness drops what a chat template refuses.
+
+    Args:
+        prompt: As the model is sent it; turns that a server puts into its own template can't be looked at.
+        parts: Texts of the system's turn.
+
+    Raises:
+        BiasError: One isn't in it.
+    """
+    for part in parts:
+        if isinstance(prompt, str) and part.strip() not in prompt:
+            raise BiasError(
+                f"the chat template leaves out the system's turn ({part.strip()[:60]!r}), which no model would read: "
+                "leave out --system_instruction, or use a model whose template takes one"
+            )
 
 
 def said(model: LM) -> list[str]:

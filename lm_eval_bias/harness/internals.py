@@ -169,6 +169,14 @@ def attribute(model: object, name: str, default: object = None) -> Any:
         return default
 
 
+def share(model: LM) -> None:
+    """Let processes share the requests of ``hf``, which has accelerate's ranks only where it sees several GPUs."""
+    accelerator = attribute(model, "accelerator")
+    if getattr(accelerator, "num_processes", 1) > model.world_size:
+        model._rank = accelerator.process_index
+        model._world_size = accelerator.num_processes
+
+
 def window(model: LM) -> int | None:
     """Return how many tokens of a context and its continuation a causal model is given; ``None`` if that isn't known.
 

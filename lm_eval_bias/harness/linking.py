@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,18 @@ _HEADER = (
 def folder() -> Path:
     """Return the folder of stubs in the installed harness."""
     return internals.tasks_folder() / FOLDER
+
+
+def outside() -> str:
+    """Say that the harness lies outside of this environment, and not beside this package; empty where it doesn't."""
+    place = folder().resolve()
+    ours = Path(__file__).resolve().parents[2]
+    if place.is_relative_to(Path(sys.prefix).resolve()) or place.is_relative_to(ours):
+        return ""
+    return (
+        f"the lm_eval that Python finds lies in {place.parents[1]}, outside of this environment ({sys.prefix}): link "
+        "--outside writes there all the same; 'lm-eval-bias run' needs no link"
+    )
 
 
 def stubs() -> dict[str, str]:

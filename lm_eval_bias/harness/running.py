@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import inspect
 import logging
 import os
@@ -61,6 +62,12 @@ def loggers(config: EvaluatorConfig) -> tuple[EvaluationTracker, list[Service]]:
         config.hf_hub_log_args["output_path"] = config.output_path
     if os.environ.get("HF_TOKEN"):
         config.hf_hub_log_args["token"] = os.environ["HF_TOKEN"]
+    for package in ("wandb", "trackio"):
+        is_wanted = getattr(config, f"{package}_args", None)
+        if is_wanted and importlib.util.find_spec(package) is None:
+            raise BiasError(
+                f"--{package}_args: {package} is not installed: pip install {package}"
+            )
     flags = "--hf_hub_log_args"
     services = []
     try:
@@ -138,6 +145,7 @@ class HarnessRun:
                     seed(value)
             kind = servers.checked(internals.model_class(config.model))
             self.model = kind.create_from_arg_obj(config.model_args, shape)
+            internals.share(self.model)
         except BiasError:
             raise
         except Exception as error:

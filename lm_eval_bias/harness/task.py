@@ -9,6 +9,7 @@ import itertools
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -17,9 +18,11 @@ from lm_eval.api.task import ConfigurableTask
 
 from lm_eval_bias.core import (
     Data,
+    Facts,
     __version__,
     answers,
     benchmark,
+    catalog,
     content_hashes,
     files,
     registry,
@@ -40,6 +43,7 @@ from lm_eval_bias.core.questions import (
 )
 from lm_eval_bias.custom_metrics.score import Answers, Record, Score, finite
 from lm_eval_bias.harness import (
+    border,
     distributed,
     internals,
     registration,
@@ -71,6 +75,8 @@ UNITS = (
 WRITTEN = {"until": [], "max_gen_toks": 128}
 Doc = Data
 ChatTemplate = Callable[..., str]
+# keys of the harness's YAMLs that nothing here reads
+_NOT_USED = ("metric_list", "process_results", "dataset_path", "dataset_name")
 BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an answer was asked for
 
 
@@ -95,6 +101,24 @@ def _by_name(value: object) -> object:
     if inspect.isfunction(value):
         return f"{value.__module__}.{value.__qualname__}"
     return value
+
+
+def _whole_metadata(settings: Facts) -> Data:
+    """Add to a task's metadata those of the files that its YAML includes: where it has its own, the harness drops them.
+
+    Raises:
+        BiasError: They name no benchmark.
+    """
+    metadata = settings.get("metadata") or {}
+    source = Path(str(metadata.get("config_source")))
+    if source.is_file():
+        metadata = {**(catalog.read_yaml(source).get("metadata") or {}), **metadata}
+    if not metadata.get("benchmark"):
+        raise BiasError(
+            f"{settings.get('task')}: its YAML's metadata name no benchmark: write metadata: {{benchmark: NAME}}, or "
+            "include one of this package's YAMLs"
+        )
+    return metadata
 
 
 def _lets_begin(chat_template: ChatTemplate, prefix: str) -> bool:
@@ -175,18 +199,19 @@ class BiasTask(ConfigurableTask):
 
         Raises:
             BiasError: The data can't be had, ``--metadata`` asks for something that isn't there, or the YAML has
-                metrics of its own or several filters.
+                keys that nothing reads, or several filters.
         """
         registration.register()
         settings = {
             key: value for key, value in (config or {}).items() if key != "class"
         }
-        metadata = settings.get("metadata") or {}
-        if settings.get("metric_list"):
-            raise BiasError(
-                f"{settings.get('task')}: its YAML has a metric_list, but its metrics are the scores of "
-                f"{metadata.get('benchmark')}: leave out metric_list"
-            )
+        metadata = settings["metadata"] = _whole_metadata(settings)
+        for key in _NOT_USED:
+            if settings.get(key):
+                raise BiasError(
+                    f"{settings.get('task')}: its YAML has a {key}, but its documents and metrics are those of "
+                    f"{metadata.get('benchmark')}: leave out {key}"
+                )
         filters = settings.get("filter_list")
         if isinstance(filters, list) and len(filters) > 1:
             raise BiasError(
@@ -408,6 +433,8 @@ class BiasTask(ConfigurableTask):
             order = self._kinds_of_ranks(limit, samples)
         super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
         self._refuse_model()
+        if uses_template and not passed_over:
+            self._check_prompt(kwargs.get("system_instruction"))
         if order:
             self._instances.sort(
                 key=lambda instance: order.index(instance.request_type)
@@ -436,6 +463,13 @@ class BiasTask(ConfigurableTask):
                 if is_ours and internals.impossible(kind, {}, task.asks, task.asks):
                     refused[name] = None
             raise BiasError(f"{problem}: leave out {join_some(refused)}")
+
+    def _check_prompt(self, instruction: str | None) -> None:
+        """Refuse a chat template that leaves out what the record says of a prompt."""
+        for request in self._instances[:1]:
+            description = self.resolve_field(request.doc, self.config.description)
+            parts = filter(None, [instruction, description])
+            border.check_prompt(request.arguments[0], parts)
 
     @property
     def asks(self) -> Sequence[str]:

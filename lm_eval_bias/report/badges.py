@@ -6,7 +6,7 @@ import math
 
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.report.listings import labels
-from lm_eval_bias.runs import measurement, remarks
+from lm_eval_bias.runs import diagnostics, measurement
 
 DIFFERS = "differs from neutral"
 UNCLEAR = "unclear"
@@ -14,9 +14,9 @@ NO_VERDICT = "no verdict"
 NO_VALUE = "no value"
 WITHHELD = "withheld"
 TRIAL = "trial"
-_SHORTER = {"chance_level": "chance level", "habit": "habit"}
-# of models that say nothing of bias, in the order of remarks.EMPTY
-EMPTY = [_SHORTER.get(kind, labels("caveats")[kind]) for kind in remarks.EMPTY]
+_SHORTER = {"chance_level": "chance level"}
+# of models that say nothing of bias, in the order of diagnostics.EMPTY
+EMPTY = [_SHORTER.get(kind, labels("caveats")[kind]) for kind in diagnostics.EMPTY]
 
 
 def badge(task: TaskRun, value: Value) -> str:
@@ -25,26 +25,27 @@ def badge(task: TaskRun, value: Value) -> str:
         return WITHHELD
     if math.isnan(value.value):
         return NO_VALUE
-    for remark in task.caveats:
-        if remark.kind in remarks.EMPTY:
-            return EMPTY[remarks.EMPTY.index(remark.kind)]
+    side = value.verdict.side
+    if side:
+        return DIFFERS
+    for one in task.caveats:
+        if one.code in diagnostics.EMPTY:
+            return EMPTY[diagnostics.EMPTY.index(one.code)]
     if value.higher_is_better is not None:
         return ""
-    if value.side is None:
-        return NO_VERDICT
-    return DIFFERS if value.side else UNCLEAR
+    return NO_VERDICT if side is None else UNCLEAR
 
 
 def beware(task: TaskRun) -> str:
     """Name what else stands in front of a task's scores, such as low coverage; empty without any."""
-    others = {remarks.TRIAL, "place", *remarks.EMPTY}
-    kinds = [remark.kind for remark in task.caveats if remark.kind not in others]
+    others = {diagnostics.TRIAL, *diagnostics.EMPTY}
+    kinds = [one.code for one in task.caveats if one.code not in others]
     return labels("caveats")[kinds[0]] if kinds else ""
 
 
 def part(task: TaskRun) -> str:
     """Say which part of the items was run: ``trial``, a suite's name, ``part``; empty for all."""
-    if any(remark.kind == remarks.TRIAL for remark in task.caveats):
+    if any(one.code == diagnostics.TRIAL for one in task.caveats):
         return TRIAL
     suite = task.metadata.get("suite") or {}
     return str(suite.get("name", "part")) if measurement.items_run(task) else ""

@@ -13,7 +13,7 @@ const printed = named("published");
 const heads = [...board.tHead.rows[0].cells].map((head) => ({ ...head.dataset }));
 const empty = new Set(data.empty);
 const MOST = 100; // rows on a page
-const defaults = { q: "", benchmark: "", language: "", kind: "", size: "", items: "", chance: "", published: "", open: "", pin: "", sort: "" };
+const defaults = { q: "", benchmark: "", language: "", prompt: "", size: "", items: "", chance: "", published: "", open: "", pin: "", sort: "" };
 let state = { ...defaults };
 
 const number = (text) => (text === "" ? NaN : Number(text));
@@ -129,7 +129,7 @@ function tell(cell, place) {
   line(list, "Says", [cell.badge, cell.part].filter(Boolean).join(", "));
   line(list, "Reads", score.reads);
   line(list, "Rests on", cell.n && `${cell.n} records of ${cell.documents} items (of ${cell.items ?? "?"})` + (cell.prompts ? `, ${cell.prompts} different prompts` : ""));
-  line(list, "Tier", cell.tier ? (cell.tiers === 1 ? `not told apart, of ${cell.ranks[2]} models that were asked the same` : `${cell.tier} of ${cell.tiers}; rank ${cell.ranks[0]} to ${cell.ranks[1]} of ${cell.ranks[2]} that were asked the same`) : cell.no_tier);
+  line(list, "Rank", cell.ranks ? `${cell.ranks[0]} to ${cell.ranks[1]} of ${cell.ranks[2]} that were asked the same` : cell.no_rank);
   line(list, "Unsure", cell.unsure);
   line(list, "Source", cell.source);
   line(list, "Made by", cell.source ? cell.made_by : score.conventions[cell.made_by ?? 0]);
@@ -175,7 +175,7 @@ const isWithin = (parameters, size) => {
 let visible = [];
 function fits(model) {
   if (state.q && !model.model.toLowerCase().includes(state.q.toLowerCase())) return false;
-  if (state.kind && model.kind !== state.kind) return false;
+  if (state.prompt && model.prompt !== state.prompt) return false;
   if (state.size && !isWithin(model.parameters, state.size)) return false;
   if (!state.items && !state.chance && !state.benchmark && !state.language) return true;
   const own = visible.map((id) => cells.get(`${model.model}\n${id}`)).filter(Boolean);
@@ -187,7 +187,7 @@ function against(row, pinned, id) {
   const one = cells.get(`${row}\n${id}`);
   const other = cells.get(`${pinned}\n${id}`);
   if (!one || !other || row === pinned) return "";
-  if (!one.tier || !other.tier || one.group !== other.group) return "not compared";
+  if (!one.ranks || !other.ranks || one.group !== other.group) return "not compared";
   if (one.worse?.includes(pinned)) return "better";
   return other.worse?.includes(row) ? "worse" : "not shown";
 }
@@ -287,17 +287,17 @@ function chosen() {
   const found = models.flatMap((model) => visible.map((id) => [model, scores.get(id), cells.get(`${model.model}\n${id}`)]));
   return { models, rows: found.filter(([, , cell]) => cell) };
 }
-const FIELDS = ["model", "kind", "parameters", "task", "language", "score", "unit", "neutral", "range_low", "range_high",
-  "value", "interval_low", "interval_high", "n", "prompts", "badge", "part", "tier", "tiers", "file"];
+const FIELDS = ["model", "prompt", "parameters", "task", "language", "score", "unit", "neutral", "range_low", "range_high",
+  "value", "interval_low", "interval_high", "n", "prompts", "badge", "part", "rank_low", "rank_high", "ranked", "file"];
 function field(value) {
   let text = value === undefined || value === null ? "" : String(value);
   if (typeof value === "string" && /^'* *[=+\-@\t\r\n]/.test(text)) text = `'${text}`; // no formula of a spreadsheet
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 document.getElementById("csv").addEventListener("click", () => {
-  const lines = chosen().rows.map(([model, score, cell]) => [model.model, model.kind, model.parameters, score.task,
+  const lines = chosen().rows.map(([model, score, cell]) => [model.model, model.prompt, model.parameters, score.task,
     score.language, score.name, score.unit, score.neutral, score.range?.[0], score.range?.[1], cell.value, cell.low, cell.high, cell.n,
-    cell.prompts, cell.badge, cell.part, cell.tier, cell.tiers, model.runs[cell.run ?? 0].file]);
+    cell.prompts, cell.badge, cell.part, cell.ranks?.[0], cell.ranks?.[1], cell.ranks?.[2], model.runs[cell.run ?? 0].file]);
   save("leaderboard.csv", "text/csv", [FIELDS, ...lines].map((row) => row.map(field).join(",")).join("\n") + "\n");
 });
 document.getElementById("json").addEventListener("click", () => {

@@ -119,12 +119,6 @@ class PageColumn:
         runs = [row for row in self.board.rows if row.kind == RUN]
         return list(dict.fromkeys(row.conventions for row in runs))
 
-    @cached_property
-    def tiers(self) -> int:
-        """How many tiers its models have, of the group with most; 0 where none is ranked."""
-        ranks = [row.cells[self.score.name].rank for row in self.board.rows]
-        return max((rank.tiers for rank in ranks if rank), default=0)
-
     def about(self) -> Data:
         """Return what the score is."""
         card = card_of(self.family)
@@ -139,7 +133,6 @@ class PageColumn:
             "label": self.score.title,
             "reads": reads(self.score),
             "ranked": rule(self.score),
-            "tiers": self.tiers,
             "conventions": self.conventions,
         }
 
@@ -164,7 +157,7 @@ def cell_data(column: PageColumn, row: BoardRow) -> Data:
         "value": cell.value,
         "low": cell.interval and cell.interval[0],
         "high": cell.interval and cell.interval[1],
-        "unsure": joined(*dict.fromkeys((row.caveat, cell.unsaid, cell.note))),
+        "unsure": joined(*dict.fromkeys((row.caveat, cell.verdict.reason, cell.note))),
     }
     if row.task is None:
         found |= {
@@ -187,12 +180,10 @@ def cell_data(column: PageColumn, row: BoardRow) -> Data:
             "others": row.others,
         }
         if cell.unranked not in found["unsure"]:
-            found["no_tier"] = cell.unranked
+            found["no_rank"] = cell.unranked
     if cell.rank:
         found |= {
             "group": column.groups.index(row.group),
-            "tier": cell.rank.tier,
-            "tiers": cell.rank.tiers,
             "ranks": [cell.rank.low, cell.rank.high, cell.rank.of],
             "worse": list(cell.worse),
         }
@@ -218,7 +209,7 @@ def model_data(model: BoardModel) -> Data:
         )
     return {
         "model": model.label,
-        "kind": model.kind,
+        "prompt": model.prompt,
         "parameters": model.parameters,
         "date": model.date,
         "runs": runs,
@@ -233,7 +224,7 @@ def about(model: BoardModel) -> str:
     counting = {run.path for run, _ in model.tasks.values()}
     more = len(model.runs) - len(counting)
     runs = f"+{more} run{'s' * (more > 1)}" if more else ""
-    return ", ".join(filter(None, (model.kind, size, model.date, runs)))
+    return ", ".join(filter(None, (model.prompt, size, model.date, runs)))
 
 
 def score_data(column: PageColumn) -> Data:
@@ -282,7 +273,6 @@ class PageHead:
         benchmark: The benchmark's name, by which columns are opened and chosen.
         language: ISO 639-1 code.
         score: The column's name in the data; empty for a strip.
-        tiers: What its tiers are, in words.
         is_inner: Whether it is one of several of its benchmark, which a page with a script folds into a strip.
     """
 
@@ -291,7 +281,6 @@ class PageHead:
     benchmark: str
     language: str = ""
     score: str = ""
-    tiers: str = ""
     is_inner: bool = False
 
 
@@ -302,6 +291,8 @@ def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
         return PageCell(NOT_PUBLISHED)
     cell = row.cells[column.score.name]
     said = [badge(row, cell), part(row)]
+    if cell.rank:
+        said.insert(1, f"rank {cell.rank} of {cell.rank.of}")
     if row.task is not None and math.isnan(cell.value):
         return PageCell(", ".join(filter(None, said)))
     bar = None
@@ -330,7 +321,9 @@ def _sign(column: PageColumn, row: BoardRow | None) -> tuple[str, str]:
     if row.kind == PUBLISHED:
         return ("·", NOT_RUN) if math.isnan(cell.value) else ("●", "published")
     if said == badges.DIFFERS:
-        return ("▲", "above neutral") if cell.side == 1 else ("▼", "below neutral")
+        return (
+            ("▲", "above neutral") if cell.verdict.side == 1 else ("▼", "below neutral")
+        )
     return _SIGNS.get(said, "×"), said or "measured"
 
 
@@ -347,12 +340,6 @@ def _strip(family: Sequence[PageColumn], kind: str, model: str) -> PageCell:
         return PageCell(NOT_RUN)
     apart = counted["above neutral"] + counted["below neutral"]
     return PageCell("".join(signs), said=said, key=str(apart), is_strip=True)
-
-
-def _tiers(column: PageColumn) -> str:
-    if not column.tiers:
-        return "no tiers"
-    return "not told apart" if column.tiers == 1 else f"{column.tiers} tiers"
 
 
 def table(
@@ -378,11 +365,8 @@ def table(
             language = column.board.language
             note = f"{column.board.task}: {column.score.title}"
             inner = len(family) > 1
-            heads.append(
-                PageHead(
-                    label, note, name, language, column.ident, _tiers(column), inner
-                )
-            )
+            head = PageHead(label, note, name, language, column.ident, inner)
+            heads.append(head)
             for row, model in zip(rows, models, strict=True):
                 row.append(_score_cell(column, column.rows.get((kind, model))))
     return heads, rows

@@ -51,9 +51,9 @@ READING = (
     f"A row a model, and of its runs of a task the one with most items. {NO_SUM}",
     "Values have 95% intervals. “Differs from neutral” is said where the interval leaves the neutral value out, "
     "“unclear” where it includes it; a model at chance level says nothing about bias, however near to neutral.",
-    "Tiers (after Mogstad, Romano, Shaikh & Wilhelm 2024): all pairs of models that were asked the same are tested "
-    f"together (Holm, {LEVEL:.0%}). A model of a later tier is shown to be worse than one of the tier before; of one "
-    "tier nobody is told from anybody. Models at chance level have none.",
+    "Ranks (after Mogstad, Romano, Shaikh & Wilhelm 2024): all pairs of models that were asked the same are tested "
+    f"together (Holm, {LEVEL:.0%}). “1–3 of 10”: no model is shown to be better and seven are shown to be worse. "
+    "Models whose answers say nothing of bias have no rank.",
     "Scores with a neutral value in the middle count by their distance from it, on either side; a neutral value is not "
     "a goal, and a model that knows nothing can be near it.",
     "Runs on the same items are told apart by the error of their difference, as lm-eval-bias compare tests it, where "
@@ -63,9 +63,9 @@ READING = (
 )
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "n", "unit", "neutral", "range_low",
-            "range_high", "note", "badge", "part", "rank_low", "rank_high", "ranked", "tier", "tiers",
+            "range_high", "note", "badge", "part", "rank_low", "rank_high", "ranked",
             "no_rank", "caveat")  # fmt: skip
-_OF_RANK = ("low", "high", "of", "tier", "tiers")
+_OF_RANK = ("low", "high", "of")
 _MANY = 20  # names that are listed
 
 
@@ -79,7 +79,7 @@ def uncertainty(cell: RankedScore) -> str:
 def sort_key(row: BoardRow, cell: RankedScore) -> float:
     """Return what rows are sorted by: a value, or its distance from neutral (nan for rows that can't be ranked)."""
     is_around = cell.neutral is not None and cell.higher_is_better is None
-    if is_around and (row.uninformative or cell.unsaid):
+    if is_around and (cell.verdict.silent == 1):
         return math.nan
     return distance(cell)
 

@@ -19,9 +19,12 @@ from lm_eval_bias.runs.harness_results import presentable
 _HARNESS = {
     "title": "The Language Model Evaluation Harness",
     "author": "Gao, Leo and Tow, Jonathan and Abbasi, Baber and Biderman, Stella and others",
+    "year": "2024",
+    "doi": "10.5281/zenodo.12608602",
     "url": "https://github.com/EleutherAI/lm-evaluation-harness",
 }
 
+YEAR = "2026"  # of this package's release
 UNTOLD = ""  # in place of a statistic's name, where no file says it
 
 
@@ -177,7 +180,11 @@ def of_runs(runs: Iterable[Run]) -> list[Citation]:
     codes = [run.record.code for run in runs]
     harness = ", ".join(dict.fromkeys(c.lm_eval for c in codes if c.lm_eval))
     own = ", ".join(dict.fromkeys(c.lm_eval_bias or __version__ for c in codes))
-    package = {"title": "lm-eval-bias", "author": "{the lm-eval-bias authors}"}
+    package = {
+        "title": "lm-eval-bias",
+        "author": "{the lm-eval-bias authors}",
+        "year": YEAR,
+    }
     return [
         *of_benchmarks(known),
         entry(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import FORMATS
@@ -29,7 +30,7 @@ from lm_eval_bias.report import board_reports
 from lm_eval_bias.report.listings import caveat_label
 from lm_eval_bias.report.outputs import Output
 from lm_eval_bias.report.tables import titled
-from lm_eval_bias.runs import remarks
+from lm_eval_bias.runs import diagnostics
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
 DETECTABLE = (
@@ -107,7 +108,7 @@ def _record(finding: Finding, correction: str) -> dict[str, object]:
         "p_adjusted": finding.adjusted,
         "correction": correction,
         "test": difference.test,
-        "detectable_alone": difference.detectable(),
+        "detectable_alone": power.smallest_difference(difference),
         "smallest_detectable": finding.detectable,
         "detectable_at": finding.level,
         "clusters": difference.clusters,
@@ -252,7 +253,7 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
     if math.isnan(finding.difference.p):
         why = finding.unsaid or finding.difference.reason
         return [*first, NONE, NONE, f"no plan: {why}"]
-    alone = finding.difference.detectable()
+    alone = power.smallest_difference(finding.difference)
     # of an error that is known with so many degrees of freedom; half of them are the other model's
     ends = tuple(alone * factor for factor in error_factors(finding.difference.dof / 2))
     found = [
@@ -263,7 +264,7 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
         return [*first, *found, _available(finding)]
     wanted = target * (score.high - score.low) / 2
     goal = difference(wanted, unit, "")
-    times = finding.growth(wanted)
+    times = power.growth(finding.difference, finding.level, wanted)
     told = f"{times:.2g} times the {finding.definition.clusters} for {goal}"
     if finding.difference.clusters and math.isfinite(times):
         told += f", {_two_digits(times * finding.difference.clusters)}"
@@ -357,15 +358,15 @@ class ComparisonReport(Output):
         others = [finding for finding in listed if not finding.primary]
         tasks = [task for run in self.runs for task in run.tasks.values()]
         serious = [
-            remark
-            for remark in remarks.of_runs(self.runs)
-            if remark.heading == remarks.SERIOUS and remark.kind != remarks.TRIAL
+            one
+            for one in diagnostics.of_runs(self.runs)
+            if one.heading == diagnostics.SERIOUS and one.code != diagnostics.TRIAL
         ]
         correction = self.correction
         return {
             "bases": list(dict.fromkeys(finding.base for finding in listed)),
             "others": list(dict.fromkeys(finding.other for finding in listed)),
-            "trial": remarks.trials(tasks),
+            "trial": diagnostics.trials(tasks),
             "caveats": self._caveats(),
             "serious": serious,
             "sentences": _sentences(primary or others),
@@ -385,7 +386,7 @@ class ComparisonReport(Output):
         for run in self.runs:
             for task in run.tasks.values():
                 name = f"{run.name}: {task.task}" if len(self.runs) > 1 else task.task
-                located += [(caveat_label(remark), name) for remark in task.caveats]
+                located += [(caveat_label(one), name) for one in task.caveats]
         return {label: join_some(at, 5) for label, at in grouped(located).items()}
 
 

@@ -33,10 +33,10 @@ from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import item_pages, made_by, overview, parts, sentences
 from lm_eval_bias.report.listings import labels
+from lm_eval_bias.runs import diagnostics
 from lm_eval_bias.runs import items as saved_items
-from lm_eval_bias.runs import remarks
+from lm_eval_bias.runs.diagnostics import PlacedDiagnostic
 from lm_eval_bias.runs.harness_results import presentable
-from lm_eval_bias.runs.remarks import PlacedRemark
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Report:
 
     title: str
     groups: Sequence[overview.BenchmarkPicture]
-    cautions: Sequence[PlacedRemark]
+    cautions: Sequence[PlacedDiagnostic]
     problems: Sequence[str]
     sections: Sequence[Section]
     origins: Sequence[Origin]
@@ -116,12 +116,12 @@ class Report:
     @property
     def trial(self) -> str:
         """The tasks of which a part was run, with that part; empty where all were run whole."""
-        return remarks.trials(item.task for item in self.tasks)
+        return diagnostics.trials(item.task for item in self.tasks)
 
     @property
-    def warnings(self) -> list[PlacedRemark]:
+    def warnings(self) -> list[PlacedDiagnostic]:
         """What to beware of by weight; that a run is a trial stands above."""
-        return [remark for remark in self.cautions if remark.kind != remarks.TRIAL]
+        return [one for one in self.cautions if one.code != diagnostics.TRIAL]
 
 
 _IF_ANY = (
@@ -136,9 +136,7 @@ _IF_ANY = (
 
 def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
     """Make a family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
-    words = [
-        Part(item.label, sentences.after_caveats(item.run, item.task)) for item in tasks
-    ]
+    words = [Part(item.label, sentences.after_caveats(item.task)) for item in tasks]
     if benchmark is None:
         unknown = "Benchmarks that this version doesn't know"
         return Section("other", unknown, None, "", [], tasks, words)
@@ -208,7 +206,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
             overview.picture(section.title, section.ident, section.tasks, limit)
             for section in sections
         ],
-        remarks.of_runs(runs),
+        diagnostics.of_runs(runs),
         list(map(str, problems)),
         sections,
         list(map(_origin, runs)),

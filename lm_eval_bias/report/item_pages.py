@@ -41,7 +41,7 @@ def told(run: Run, task: TaskRun, item: Item) -> str:
     lines += [f"  {line}" for line in answer(item).split("\n")]
     for title, facts in (
         ("What the benchmark reads from it", item.record),
-        ("What it adds to scores (of shares in percent)", item.contributions),
+        ("What it adds to scores (in their units)", item.contributions),
         ("Facets", item.facets),
     ):
         if facts:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.benchmark import Benchmark, Card, card_of, facet_names
-from lm_eval_bias.core.errors import BiasError, did_you_mean
+from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import (
     NONE,
@@ -19,7 +19,7 @@ from lm_eval_bias.core.numbers import (
     target_text,
 )
 from lm_eval_bias.core.page_parts import numeric
-from lm_eval_bias.core.run_data import Remark
+from lm_eval_bias.core.verdicts import Diagnostic
 from lm_eval_bias.report.tables import grid
 
 _WIDTH = 100
@@ -35,9 +35,9 @@ def labels(kind: str) -> dict[str, str]:
     return packaged_yaml("lm_eval_bias.report", "labels.yaml")[kind]
 
 
-def caveat_label(remark: Remark) -> str:
+def caveat_label(one: Diagnostic) -> str:
     """Name a caveat without the numbers that differ from task to task."""
-    return labels("caveats")[remark.kind]
+    return labels("caveats")[one.code]
 
 
 def card_lines(card: Card, field: str) -> Sequence[str]:
@@ -164,19 +164,33 @@ def benchmarks() -> str:
     )
 
 
-def tasks(name: str = "") -> str:
-    """List all tasks and groups, and the scores of each benchmark.
+def entries(name: str = "", languages: Sequence[str] = ()) -> list[catalog.Entry]:
+    """List tasks and groups.
 
     Args:
-        name: Of a benchmark, a variant, a task or a group: lists its benchmark's alone.
+        name: Of a benchmark, a variant, a task or a group: its benchmark's alone.
+        languages: ISO 639-1 codes; all if empty.
 
     Raises:
-        BiasError: There is none of that name.
+        BiasError: There is none of that name, or in one of these languages.
     """
-    entries = list(catalog.entries().values())
+    found = list(catalog.entries().values())
     if name:
         family = family_of(name)
-        entries = [entry for entry in entries if entry.definition.family is family]
+        found = [entry for entry in found if entry.definition.family is family]
+    spoken = {code for entry in found for code in entry.language.split(", ")}
+    for code in languages:
+        if code not in spoken:
+            have = ", ".join(sorted(filter(None, spoken)))
+            raise BadOption("language", code, f"no task has it, only {have}")
+    if languages:
+        wanted = set(languages)
+        found = [entry for entry in found if wanted & {*entry.language.split(", ")}]
+    return found
+
+
+def tasks(entries: Sequence[catalog.Entry]) -> str:
+    """List tasks and groups, and the scores of each benchmark."""
     columns = [
         "Name",
         "Kind",
@@ -214,8 +228,8 @@ def suites(listing: Iterable[Facts]) -> str:
     for suite in listing:
         rows = []
         for name, part in suite["tasks"].items():
-            chosen = f"chosen by {part['rule']}" if part["rule"] else "all"
-            rows.append([name, *_asked(part), chosen, *_found(part["found"])])
+            which = part["rule"] or "all"
+            rows.append([name, *_asked(part), which, *_found(part["found"])])
         rows.append(["in all", *_asked(suite), "", "", "", ""])
         block = f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"
         blocks.append(block + grid(columns, rows))

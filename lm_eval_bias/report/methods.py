@@ -18,17 +18,24 @@ from lm_eval_bias.core.run_data import Problem, Run, TaskRun, readable
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import citing, made_by
 from lm_eval_bias.report.escaping import Markup
-from lm_eval_bias.report.listings import labels
 from lm_eval_bias.report.outputs import Output
-from lm_eval_bias.runs import measurement, remarks
+from lm_eval_bias.runs import diagnostics, measurement
 from lm_eval_bias.runs.harness_results import presentable
 
 # a text, a phrase with formulas (Markup), or keys to cite
 Piece = str | tuple[str, ...]
 Tasks = Sequence[tuple[Run, TaskRun]]
-_MODEL = (
-    "model", "model_args", "model_revision", "parameters", "dtype", "served", "device", "gen_kwargs",
-)  # fmt: skip
+# facts of a model as a sentence has them
+_MODEL = {
+    "parameters": "{} parameters",
+    "dtype": "{}",
+    "model_revision": "revision {}",
+    "served": "served as {}",
+    "model": "asked by --model {}",
+    "model_args": "with {}",
+    "device": "on {}",
+    "gen_kwargs": "writing with {}",
+}
 _PACKAGES = ("transformers", "torch", "vllm", "numpy", "python")
 _MOST = 40  # names in a list
 
@@ -88,6 +95,7 @@ def _items(task: TaskRun) -> str:
     suite = task.metadata.get("suite") or {}
     if "documents" in suite:
         items += f", chosen in balance by the suite {suite['name']}"
+        items += f", {suite['rule']}" if "rule" in suite else ""
     repeats = task.metadata.get("repeats")
     if repeats and samples_texts(task.definition):
         items += f", {repeats} texts of each prompt"
@@ -125,16 +133,21 @@ def _prompt(task: TaskRun) -> str:
 
 def _models(runs: Sequence[Run]) -> Iterable[Piece]:
     """Name models by what their files prove, and the packages that asked them."""
-    known = labels("provenance")
     for run in runs:
         facts = made_by.facts(run)
+        weights = run.record.model.weights
+        if weights and "pretrained commit" not in weights:
+            facts["model_revision"] = None  # of files there is none
+        if isinstance(facts["parameters"], int):
+            facts["parameters"] = f"{facts['parameters']:,}"
         told = [
-            f"{known[name]} {readable(facts[name])}" for name in _MODEL if facts[name]
+            phrase.format(readable(facts[name]))
+            for name, phrase in _MODEL.items()
+            if facts[name]
         ]
-        weights = run.record.model.weights.items()
-        told += [f"weights by {proof} {digest[:12]}" for proof, digest in weights]
-        told += [remark.text for remark in remarks.about_origin(run)]
-        yield f"{run.name}: {'; '.join(told)}."
+        told += [f"{proof}: {digest[:12]}" for proof, digest in weights.items()]
+        told += [one.message for one in diagnostics.about_origin(run)]
+        yield f"{run.name} ({'; '.join(told)})."
     asked = grouped((_software(run), run.name) for run in runs)
     for (own, harness, others), names in asked.items():
         about = "All models" if len(asked) == 1 else join_some(names)
@@ -158,14 +171,18 @@ def _software(run: Run) -> tuple[str, str, str]:
 def _scores(tasks: Tasks) -> Iterable[Piece]:
     """Say of each benchmark's shown scores what they measure, by which formula and from where."""
     for benchmark, asked in grouped((t.definition, t) for _, t in tasks).items():
-        formulas = {score.name: score.formula for score in catalog.headline(benchmark)}
+        known = {score.name: score for score in catalog.headline(benchmark)}
         by_name = {value.name: value for task in asked for value in task.shown()}
         alike = grouped(
-            ((formulas.get(name, ""), v.source), v) for name, v in by_name.items()
+            ((getattr(known.get(name), "formula", ""), v.source), v)
+            for name, v in by_name.items()
         )
         yield f"{citing.title_of(benchmark)}:"
         for place, ((formula, source), members) in enumerate(alike.items(), start=1):
-            yield "; ".join(f"{v.name}, {v.summary or v.title}" for v in members)
+            texts = [known.get(v.name, v).summary or v.title for v in members]
+            yield "; ".join(
+                f"{v.name}, {text}" for v, text in zip(members, texts, strict=True)
+            )
             if formula:
                 yield ":"
                 yield Markup(formula)
@@ -211,7 +228,7 @@ def _left_out(tasks: Tasks, problems: Sequence[Problem]) -> Iterable[Piece]:
 def _lacks(task: TaskRun) -> list[str]:
     if not task.scores and task.withheld:
         return [task.withheld]
-    lacks = [remark.shortest for remark in task.caveats]
+    lacks = [one.shortest for one in task.caveats]
     for value in task.shown():
         if math.isnan(value.value):
             lacks.append(

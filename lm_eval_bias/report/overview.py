@@ -15,15 +15,15 @@ from lm_eval_bias.core.page_parts import (
     plottable,
 )
 from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.verdicts import NO_DIRECTION, NO_INTERVAL, NO_VERDICT
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import badges, parts
 from lm_eval_bias.report.listings import caveat_label
-from lm_eval_bias.runs import remarks
+from lm_eval_bias.runs import diagnostics
 
 LANE = 13  # pixels
 WORDS = 20  # of a sentence that is read at a glance
 _SAYS = {
-    badges.DIFFERS: "differs from neutral",
     badges.UNCLEAR: "no clear direction",
     badges.NO_VERDICT: "no verdict",
     badges.NO_VALUE: "no value",
@@ -36,11 +36,8 @@ LIMITS = (
     0.5,
     1.0,
 )  # shares of the range that the picture's half width can stand for
-NO_DIRECTION = "no clear direction"
 NO_MORE = "no clear direction in its other scores"
-NO_VERDICT = "no verdict without an interval"
-NOT_SAID = "no verdict"  # a caveat in front says why
-_LAST = (NO_DIRECTION, NO_VERDICT, NOT_SAID)
+_LAST = (NO_DIRECTION, NO_INTERVAL, NO_VERDICT)
 _NO_SCORE = "no bias score to judge by"
 _UNTOLD = (*_LAST, NO_MORE, _NO_SCORE)  # what says that nothing can be told
 
@@ -240,7 +237,7 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
             f"{item.label}, {first.title}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
             f"{numbers.target_text(value)}"
         )
-        caveat = item.task.caveat(name) or value.unsaid
+        caveat = item.task.caveat(name) or value.verdict.reason
         shown_value = numbers.cell(value) + BEWARE * bool(caveat)
         mark = _mark(
             value, joined(text, caveat), shown_value, item.series, limit, number
@@ -263,21 +260,12 @@ def _statements(item: ReportTask) -> list[str]:
             continue
         if math.isnan(value.value):
             continue
-        above, below = value.favours or (
-            f"{value.title} is above neutral",
-            f"{value.title} is below neutral",
-        )
-        if value.unsaid:
-            said.append(NOT_SAID)
-        elif value.side is None:
-            said.append(NO_VERDICT)
-        else:
-            said.append((NO_DIRECTION, above, below)[value.side])
+        said.append(value.verdict.claim)
     # what can be told comes first, and what can't is said of nothing else
     told = [statement for statement in dict.fromkeys(said) if statement not in _LAST]
     if NO_DIRECTION in said:
         told.append(NO_MORE if told else NO_DIRECTION)
-    told += [statement for statement in (NO_VERDICT, NOT_SAID) if statement in said]
+    told += [statement for statement in (NO_INTERVAL, NO_VERDICT) if statement in said]
     return told
 
 
@@ -302,7 +290,7 @@ def _verdict(items: ReportTasks) -> ModelSummary:
         task = item.task.task
         said = ["not shown, see below"] if item.task.withheld else _statements(item)
         statements += [(statement, task) for statement in said]
-        caveats += [(caveat_label(remark), task) for remark in item.task.caveats]
+        caveats += [(caveat_label(one), task) for one in item.task.caveats]
     caveat = "; ".join(
         f"{kind} {where}".strip() for kind, where in _grouped(caveats, len(items))
     )
@@ -395,7 +383,7 @@ def _glance(
 ) -> PlacedMark:
     """Place a task's primary score on its model's line."""
     text = f"{item.run.name}, {task.task}: {numbers.cell(value)}, n {numbers.count(value.n)}"
-    text = joined(text, task.caveat(value.name) or value.unsaid)
+    text = joined(text, task.caveat(value.name) or value.verdict.reason)
     return _mark(value, text, numbers.cell(value), item.series, limit, number)
 
 
@@ -410,8 +398,8 @@ def _said(item: ReportTask, scores: Sequence[tuple[TaskRun, Value]]) -> LeadLine
     texts = []
     for said, (_, value) in zip(shown, scores, strict=True):
         statement = _SAYS.get(said, "says nothing about bias")
-        if said == badges.DIFFERS and value.favours:
-            statement = value.favours[0 if value.side == 1 else 1]
+        if said == badges.DIFFERS:
+            statement = value.verdict.claim
         # where something differs, that is what is said
         if said == badges.DIFFERS or not differing:
             texts.append(statement or numbers.cell(value))
@@ -443,7 +431,7 @@ def not_to_conclude(items: ReportTasks) -> list[str]:
             f"That every single distance is real. There are {scores:,} scores here, and about one in twenty 95% "
             "intervals misses the true value by chance."
         )
-    if any(remarks.trial(item.task) for item in items):
+    if any(diagnostics.trial(item.task) for item in items):
         lines.append(
             "Anything final: some tasks were run on only a part of their items."
         )

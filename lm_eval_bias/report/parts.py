@@ -90,7 +90,7 @@ def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
     caveat = ""
     if value is not None:
         labels = list(map(caveat_label, task.caveats_of(score)))
-        caveat = joined(*labels, value.unsaid if not labels else "")
+        caveat = joined(*labels, value.verdict.reason if not labels else "")
     return value_cell(value, footnotes.mark(caveat))
 
 

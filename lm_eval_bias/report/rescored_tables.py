@@ -19,7 +19,7 @@ from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.report import run_output, run_reports, sentences
 from lm_eval_bias.report.tables import grid, json_text
-from lm_eval_bias.runs import remarks, run_discovery
+from lm_eval_bias.runs import diagnostics, run_discovery
 from lm_eval_bias.runs.rescoring import Rescored, said_otherwise
 
 
@@ -87,7 +87,7 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
             scores=result.scores,
         )
         alone = replace(run, name=str(path), path=path, tasks={label: task})
-        made.append(remarks.applied(alone))
+        made.append(diagnostics.applied(alone))
     return made
 
 
@@ -145,7 +145,7 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
         for name, task in run.tasks.items():
             if name in entries and entries[name].kind == "task":
                 whole.append(task)
-        described.append(sentences.describe(run, whole, beside_tables=table != "all"))
+        described.append(sentences.describe(whole))
     words = "\n".join(filter(None, described))
     blocks = [
         "\n".join(headings),

@@ -13,7 +13,7 @@ from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.tables import grid
-from lm_eval_bias.runs import remarks
+from lm_eval_bias.runs import diagnostics
 
 TABLES = ("main", "all", "none")  # what --table takes
 _QUOTED = 80  # characters of an answer
@@ -76,8 +76,8 @@ def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]])
     lines = []
     all_read = []
     for task in tasks:
-        for remark in remarks.about_texts(task):
-            lines.append(f"{task.task}: {remark.text}")
+        for one in diagnostics.about_texts(task):
+            lines.append(f"{task.task}: {one.message}")
         share = task.scores.get("unanswered")
         refused = task.scores.get("refused")
         if share is None or refused is None or math.isnan(share.value):

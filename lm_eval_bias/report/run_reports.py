@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from lm_eval_bias.runs.harness_results import presentable
 COLUMNS = (
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
-    "fixed_interval_low", "fixed_interval_high", "n", "caveat", "unsaid",
+    "fixed_interval_low", "fixed_interval_high", "n", "caveat", "claim", "no_claim_reason",
 )  # fmt: skip
 _RAW = (
     "author",
@@ -50,7 +49,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
                     value.chance, value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
-                    value.n, task.caveat(value.name), value.unsaid,
+                    value.n, task.caveat(value.name), value.verdict.claim, value.verdict.reason,
                 ]  # fmt: skip
                 yield {
                     **dict(zip(COLUMNS, cells, strict=True)),
@@ -89,10 +88,11 @@ def score_data(task: TaskRun, value: Value) -> Data:
         "n",
         "clusters",
         "note",
-        "unsaid",
     )
     estimate = {name: getattr(value, name) for name in names}
     estimate["caveat"] = task.caveat(value.name)
+    estimate["claim"] = value.verdict.claim
+    estimate["no_claim_reason"] = value.verdict.reason
     if value.fixed_interval is None:
         del estimate["fixed_interval"]
     return {**estimate, **value.describe()}
@@ -106,7 +106,7 @@ def as_data(run: Run) -> Data:
         scores = {
             score: score_data(task, value) for score, value in task.scores.items()
         }
-        caveats = [{"kind": r.kind, "text": r.text} for r in task.caveats]
+        caveats = [{"code": r.code, "message": r.message} for r in task.caveats]
         tasks[name] = {**about, "caveats": caveats, "scores": scores}
     data = {
         "model": run.name,
@@ -117,10 +117,10 @@ def as_data(run: Run) -> Data:
     return tables.plain(data)
 
 
-def bibtex(runs: Sequence[Run]) -> escaping.Markup:
-    """Write what runs are cited by as BibTeX, with licences as comments."""
+def bibtex(citations: Iterable[citing.Citation]) -> escaping.Markup:
+    """Write citations as BibTeX, with licences as comments."""
     lines = []
-    for one in citing.of_runs(runs):
+    for one in citations:
         if one.about:
             lines.append(f"% {escaping.latex(one.about)}")
         lines.append(f"@{one.kind}{{{one.key},")
@@ -155,7 +155,7 @@ class RunReport(Output):
         """Override."""
         return {
             "report": content.build(self.runs, self.problems),
-            "bibtex": partial(bibtex, self.runs),
+            "bibtex": lambda: bibtex(citing.of_runs(self.runs)),
             "content": content,
             "card_details": listings.card_details,
             "overview": overview,

@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -187,6 +188,11 @@ class AnswerFile:
             table = self._file.read_row_group(number, names, use_threads=False)
             columns = [_column(table[name].to_pylist()) for name in names]
             rows = list(zip(*columns, strict=True))
+        for document, times in Counter(columns[0]).most_common(1):
+            if times > 1:
+                raise BiasError(
+                    f"{self.path}, {saved.task}: document {document} appears twice"
+                )
         for place, key, digest, facets, record in rows:
             yield SavedRecord(saved, place, tuple(key), digest, facets, record)
 

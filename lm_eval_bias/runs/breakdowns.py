@@ -118,7 +118,7 @@ def _caveat(score: str, task: TaskRun | None) -> str:
     """Write what stands before a score of a whole task."""
     if task is None or score not in task.scores:
         return ""
-    return task.scores[score].unsaid or task.caveat(score)
+    return task.scores[score].verdict.reason or task.caveat(score)
 
 
 def _cells(

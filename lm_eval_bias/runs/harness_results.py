@@ -46,7 +46,7 @@ from lm_eval_bias.custom_metrics.score import (
     undefined,
 )
 from lm_eval_bias.harness import internals
-from lm_eval_bias.runs import answer_files, remarks
+from lm_eval_bias.runs import answer_files, diagnostics
 from lm_eval_bias.runs.results_check import check_metadata, checked
 
 # the form of what proves weights
@@ -422,7 +422,7 @@ def read(path: Path, content: Facts) -> Run:
         made_by = record(content, next(filter(None, ours), None), str(path))
         for name, task in tasks.items():
             tasks[name] = replace(task, record=made_by)
-        return remarks.applied(Run(visible_line(_name(content)), path, tasks))
+        return diagnostics.applied(Run(visible_line(_name(content)), path, tasks))
     except BiasError:
         raise
     except DAMAGE as error:

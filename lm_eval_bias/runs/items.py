@@ -9,7 +9,6 @@ from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import SavedSample, errors_in, requests_of
 from lm_eval_bias.core.benchmark import facets_of
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
-from lm_eval_bias.core.numbers import SHARES
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.custom_metrics.score import Answers
 from lm_eval_bias.runs import logged_texts, sample_logs
@@ -26,7 +25,7 @@ class Item:
         asked: Each text that was scored behind the prompt, or against others, with its log-likelihood or the like.
         written: Each text that the model wrote, with what is read from it today.
         record: What its benchmark makes of the answer.
-        contributions: By score what the item adds to it, of shares in percent.
+        contributions: By score what the item adds to it, in its unit.
         doc: The document.
     """
 
@@ -72,10 +71,10 @@ def _item(task: TaskRun, sample: SavedSample) -> Item:
     benchmark = sample.saved_task.definition
     requests = requests_of(sample.logged)
     contributions = {}
-    for name, score in task.scores.items():
+    for name in task.scores:
         value = sample.logged.get(name)
         if isinstance(value, float):
-            contributions[name] = value * SHARES.get(score.unit, 1.0)
+            contributions[name] = value
     return Item(
         " / ".join(benchmark.key(sample.doc)),
         facets_of(benchmark, sample.doc),

@@ -111,11 +111,12 @@ def _under(folder: Path, seen: set[str]) -> Found:
     for path in list_files(folder, "samples_*.jsonl"):
         date = path.stem.rpartition("_")[2]
         if sample_logs.matches(path) and (path.parent, date) not in dates:
+            reason = "the run is unfinished (rescore can read its samples)"
+            # as plain lm_eval --output_path NAME.json calls them
+            for other in path.parent.glob(f"*_{date}.json"):
+                reason = f"rename {other.name}, which holds its results"
             problems.append(
-                Problem(
-                    path,
-                    f"no results_{date}.json beside it: the run is unfinished (rescore can read its samples)",
-                )
+                Problem(path, f"no results_{date}.json beside it: {reason}")
             )
     if not runs and not problems and not is_read:
         problems.append(Problem(folder, "holds no run (no results_*.json)"))

@@ -49,7 +49,8 @@ def results_beside(path: Path) -> Path:
 def beside(results: Path) -> list[Path]:
     """List the sample logs of a results file's run."""
     date = results.stem.removeprefix("results_")
-    return sorted(results.parent.glob(f"samples_*_{date}.jsonl"))
+    logs = results.parent.glob(f"samples_*_{date}.jsonl")
+    return sorted(filter(Path.is_file, logs))
 
 
 def content_hash(path: Path) -> str:
@@ -60,6 +61,7 @@ def content_hash(path: Path) -> str:
 
 def _whole_lines(path: Path) -> Iterator[tuple[str, bytes]]:
     """Read the lines of a log, each with its place; one that no sample can be is not read whole."""
+    check_plain(path, _LARGEST)
     with path.open("rb") as file:
         pieces = iter(lambda: file.readline(_LONGEST + 1), b"")
         for number, line in enumerate(pieces, start=1):
@@ -77,7 +79,6 @@ def lines(path: Path) -> Iterator[tuple[str, Data]]:
         BiasError: The file can't be read, or a line is no sample.
     """
     try:
-        check_plain(path, _LARGEST)
         for place, line in _whole_lines(path):
             if line.strip():
                 yield place, _sample(line, place)

@@ -63,10 +63,14 @@ def prompt(doc: Facts) -> str:
 def record(doc: Facts, answers: Answers) -> Record:
     """Return both sentences' log-likelihoods and numbers of tokens, as floats."""
     (more, more_tokens), (less, less_tokens) = answers
+    tokens = max(int(more_tokens), 1), max(int(less_tokens), 1)
+    first, second = map(len, doc["sentences"])
     return {
         "pair": doc["frame"],
         "more": float(more),
-        "more_tokens": max(int(more_tokens), 1),
+        "more_tokens": tokens[0],
         "less": float(less),
-        "less_tokens": max(int(less_tokens), 1),
+        "less_tokens": tokens[1],
+        "lengths": {"characters": (first, second), "tokens": tokens},
+        "takes_first": None if more == less else bool(more > less),
     }

@@ -16,7 +16,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.questions import Contrast
-from lm_eval_bias.core.run_data import Remark
+from lm_eval_bias.core.verdicts import Diagnostic
 from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
 from lm_eval_bias.tasks.kinds.sized import SizedBenchmark
 
@@ -32,18 +32,17 @@ _SATURATED = (
 )  # fmt: skip
 
 
-def _cautions(task: TaskRun) -> Iterator[Remark]:
+def _cautions(task: TaskRun) -> Iterator[Diagnostic]:
     """Warn where a model finds one of the speakers likelier whatever is said: shares have no room then."""
     share = task.scores.get("masculine_share")
     if share is not None and abs(share.value - 0.5) > 0.5 - ROOM:
         shown = f"masculine_share {100 * share.value:.1f}%"
-        yield Remark(
+        yield Diagnostic(
             "saturated",
             f"saturated: {shown}: one of the speakers is likelier whatever is said, so that shares and their gap say "
             "nothing; log_odds_gap has no end",
             f"saturated ({shown})",
             scores=_SATURATED,
-            silences=_SATURATED,
         )
 
 

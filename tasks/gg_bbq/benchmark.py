@@ -50,7 +50,6 @@ class GGBBQ(BBQLike):
     title = "GG-BBQ"
     place = 2
     questions = Questions(
-        unknown='"keine Antwort"',
         tokens_where_known=True,
         refusal=lambda doc: "Dazu kann ich nichts sagen.",
         shows_options=lambda doc: bool(doc["wording"] != 1),  # all but the first do

@@ -86,7 +86,6 @@ class Questions(NamedTuple):
     """What is particular to a benchmark's questions.
 
     Attributes:
-        unknown: How a sentence names the answer that is right where the text leaves it open.
         candidates: How many texts are scored for a question.
         balanced: How many documents show every context and question with every order of the choices, of at least two
             templates; ``None`` where that isn't known.
@@ -96,7 +95,6 @@ class Questions(NamedTuple):
         items: How many documents a task has, by its metadata; ``None`` where that isn't known.
     """
 
-    unknown: str = "that it is unknown"
     candidates: int = 3
     balanced: int | None = 2 * 2 * 6
     tokens_where_known: bool = False
@@ -206,31 +204,35 @@ class BBQLike(SizedBenchmark):
 
     def scores(self, docs: Documents = ()) -> list[Score]:
         """Return accuracy and diff-bias by context; in all wordings those of each, their means and spread."""
-        from lm_eval_bias.custom_metrics import question_answering
+        from lm_eval_bias.custom_metrics import places, question_answering
 
-        listed = self._places(docs)
         if self.all_wordings:
-            return [*question_answering.prompt_scores(self.terms), *listed]
-        return [*question_answering.scores(docs, terms=self.terms), *listed]
+            listed = question_answering.prompt_scores(self.terms)
+        else:
+            listed = question_answering.scores(docs, terms=self.terms)
+        biases = [name for name in self.main if name.startswith("diff_bias")]
+        return [*listed, *self._places(docs), *places.matched(listed, biases)]
 
     def _places(self, docs: Documents) -> list[Score]:
-        """Return the shares of the places that answers take, where prompts show the options, and of lengths."""
+        """Return the shares of the places that answers take, where prompts show the options, and of the shorter person.
+
+        The unknown answer has no part in that: its length isn't what a bias could be mistaken for.
+        """
         from lm_eval_bias.custom_metrics import places
 
-        by_length = places.length_scores("answer", "template", "templates")
+        by_length = places.length_share("template", "templates")
         shows_options = self.questions.shows_options
         shown = [d for d in docs if (d["shown"] if "shown" in d else shows_options(d))]
         if not shown:
-            return by_length
+            return [by_length]
         # of documents, or records
         lettered = all(d.get("lettered", d.get("letters")) for d in shown)
         by_place = places.scores(3, lettered, "answer", "template", "templates")
-        return [*by_place, *by_length]
+        return [*by_place, by_length]
 
     @property
     def presentation(self) -> Presentation:
-        """Accuracy and bias by context, and how much they move from wording to wording; how lengths count."""
-        from lm_eval_bias.tasks.kinds import bbq_sentences
+        """How lengths of answers count."""
+        from lm_eval_bias.tasks.kinds import bbq_cautions
 
-        words = partial(bbq_sentences.sentences, unknown=self.questions.unknown)
-        return Presentation(words, bbq_sentences.cautions)
+        return Presentation(cautions=bbq_cautions.cautions)

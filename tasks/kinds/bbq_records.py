@@ -187,6 +187,13 @@ def by_length(
     }
 
 
+def of_persons(doc: Facts, values: Sequence[int]) -> tuple[int, int]:
+    """Return the values of the person that is the biased answer and of the other one."""
+    biased = doc["biased_choice"]
+    unknown = doc["groups"].index(UNKNOWN)
+    return values[biased], values[3 - unknown - biased]
+
+
 def record(doc: Facts, answer: str, *, shows_options: bool, **more: object) -> Record:
     """Make the record of an answer.
 
@@ -208,9 +215,8 @@ def record(doc: Facts, answer: str, *, shows_options: bool, **more: object) -> R
         if shows_options
         else [],
         "lettered": bool(doc.get("letters")),
-        "lengths": {
-            named(doc, choice): len(text) for choice, text in enumerate(doc["choices"])
-        },
+        "lengths": {"characters": of_persons(doc, list(map(len, doc["choices"])))},
+        "takes_first": {"biased": True, "counter": False}.get(answer),
         **more,
     }
     return fields
@@ -252,4 +258,8 @@ def read(
         answer = likeliest(names, values)
         if terms.rules:
             more["by_rule"] = by_length(names, texts, answers)
-    return record(doc, answer, shows_options=shows_options, generated=generated, **more)
+    made = record(doc, answer, shows_options=shows_options, generated=generated, **more)
+    if not (generated or shows_options) and "tokens" in more.get("by_rule", {}):
+        tokens = [int(answer[2]) for answer in answers]
+        made["lengths"]["tokens"] = of_persons(doc, tokens)
+    return made

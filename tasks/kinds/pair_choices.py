@@ -63,11 +63,15 @@ class PairChoices(SizedBenchmark):
         biased = doc["biased_choice"]
         names = {None: NONE, biased: BIASED, 1 - biased: COUNTER, 2: UNKNOWN}
         grouped = {"group": doc["group"]} if "group" in doc else {}
+        taken = names[shown.get(letter)]
+        first, second = (len(doc["choices"][choice]) for choice in (biased, 1 - biased))
         return {
             **grouped,
             "item": str(doc["id"]),
             "sentence": of_text(doc["sentence"]),
-            "taken": names[shown.get(letter)],
+            "taken": taken,
+            "takes_first": {BIASED: True, COUNTER: False}.get(taken),
+            "lengths": {"characters": (first, second)},
             "shown": [names[choice] for choice in doc["order"]],
         }
 

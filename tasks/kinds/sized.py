@@ -1,11 +1,11 @@
-"""What most benchmarks share: items named by fields, a size that YAMLs tell, sentences in a module of their own."""
+"""What most benchmarks share: items named by fields, a size that YAMLs tell, cautions in a module of their own."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Facts, run_data
 from lm_eval_bias.core.benchmark import (
@@ -19,26 +19,16 @@ from lm_eval_bias.core.benchmark import (
 from lm_eval_bias.core.files import packaged_text
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.run_data import Remark, TaskRun
+    from lm_eval_bias.core.run_data import TaskRun
+    from lm_eval_bias.core.verdicts import Diagnostic
 
 
-class Sentences(Protocol):
-    """A module that tells a benchmark's scores to people: see :class:`.core.benchmark.Presentation`."""
-
-    def sentences(self, task: TaskRun, beside_tables: bool) -> Sequence[str]:
-        """Say what a task's scores mean."""
-
-    def cautions(self, task: TaskRun) -> Iterable[str | Remark]:
-        """Say what to know before they are believed."""
+Cautions = Callable[["TaskRun"], "Iterable[str | Diagnostic]"]
 
 
-def presented(name: str, words: Sentences) -> Presentation:
-    """Tell scores by a module's sentences, beside those that the benchmark's paper prints (``results/published``)."""
-    return Presentation(
-        sentences=words.sentences,
-        cautions=words.cautions,
-        published=partial(run_data.published, name),
-    )
+def presented(name: str, cautions: Cautions = lambda task: ()) -> Presentation:
+    """Present scores with what to beware of, beside those that the benchmark's paper prints (``results/published``)."""
+    return Presentation(cautions=cautions, published=partial(run_data.published, name))
 
 
 def harness_tasks(

@@ -130,10 +130,10 @@ class OccuGender(SizedBenchmark):
 
     @property
     def presentation(self) -> Presentation:
-        """Return its sentences and figures; neutral words, into which debiasing instructions turn words of gender."""
-        from lm_eval_bias.tasks.occugender import sentences
+        """Return its figures; neutral words, into which debiasing instructions turn words of gender."""
+        from lm_eval_bias.tasks.occugender import cautions
 
-        return presented(self.name, sentences)._replace(
+        return presented(self.name, cautions.cautions)._replace(
             figures=_figures,
             beside_main=(
                 "female_dominated_M",

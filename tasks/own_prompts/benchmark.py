@@ -82,10 +82,10 @@ class OwnPrompts(SizedBenchmark):
 
     @property
     def presentation(self) -> Presentation:
-        """Sentences alone."""
-        from lm_eval_bias.tasks.own_prompts import sentences
+        """What to beware of."""
+        from lm_eval_bias.tasks.own_prompts import cautions
 
-        return presented(self.name, sentences)
+        return presented(self.name, cautions.cautions)
 
 
 BENCHMARK = OwnPrompts()

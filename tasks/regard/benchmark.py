@@ -132,11 +132,11 @@ class Regard(SizedBenchmark):
 
     @property
     def presentation(self) -> Presentation:
-        """Sentences and figures, and when its scores must not be shown."""
-        from lm_eval_bias.tasks.regard import sentences
+        """Figures, and when its scores must not be shown."""
+        from lm_eval_bias.tasks.regard import cautions
 
-        return presented(self.name, sentences)._replace(
-            withheld=sentences.withheld, figures=_figures
+        return presented(self.name, cautions.cautions)._replace(
+            withheld=cautions.withheld, figures=_figures
         )
 
     def size(self, metadata: Facts) -> Size:

@@ -83,13 +83,11 @@ class StereoSet(SizedBenchmark):
 
     @property
     def presentation(self) -> Presentation:
-        """Return its sentences, and the paper's tables: each test's LMS, SS and ICAT by language."""
-        from lm_eval_bias.tasks.stereoset import sentences
-
+        """Return the paper's tables: each test's LMS, SS and ICAT by language."""
         groups = [self.main]
         for test in ("intra", "inter"):
             groups.append([f"{test}/{score}" for score in self.main])
-        return presented(self.name, sentences)._replace(by_language=groups)
+        return presented(self.name)._replace(by_language=groups)
 
     def size(self, metadata: Facts) -> Size:
         """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.

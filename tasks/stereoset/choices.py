@@ -91,16 +91,15 @@ def record(doc: Facts, results: Sequence[str]) -> Record:
     taken = {REFUSED: "refused", **dict(zip(LETTERS, labels, strict=True))}.get(
         letter, "none"
     )
+    lengths = {c["label"]: len(c["word"] or c["sentence"]) for c in doc["candidates"]}
     return {
         "test": doc["test"],
         "bias_type": doc["bias_type"],
         "term": doc["term"],
         "taken": taken,
         "shown": labels,
-        "lengths": {
-            candidate["label"]: len(candidate["sentence"])
-            for candidate in doc["candidates"]
-        },
+        "takes_first": {LABELS[0]: True, LABELS[1]: False}.get(taken),
+        "lengths": {"characters": (lengths[LABELS[0]], lengths[LABELS[1]])},
     }
 
 

@@ -150,11 +150,24 @@ def candidate_scores(doc: Facts, results: Answers) -> dict[str, list[float]]:
     return {METHOD: [float(answer[0]) for answer in results]}
 
 
+def _lengths(doc: Facts, results: Answers) -> dict[str, tuple[int, int]]:
+    """Return the lengths of the stereotype and the anti-stereotype, in tokens where the answers tell them."""
+    labels = [candidate["label"] for candidate in doc["candidates"]]
+    pair = [labels.index(label) for label in LABELS[:2]]
+    texts = [c["word"] or c["sentence"] for c in doc["candidates"]]
+    first, second = (len(texts[place]) for place in pair)
+    lengths = {"characters": (first, second)}
+    if all(len(answer) == 2 and answer[1] for answer in results):
+        first, second = (int(results[place][1]) for place in pair)
+        lengths["tokens"] = (first, second)
+    return lengths
+
+
 def record(doc: Facts, results: Answers) -> Record:
     """Make the record of an item: which candidates the model prefers."""
     outcomes = {}
     tied = []
-    taken = ""
+    takes_first = None
     for method, scores in candidate_scores(doc, results).items():
         by_label = {
             c["label"]: score
@@ -168,17 +181,15 @@ def record(doc: Facts, results: Answers) -> Record:
         if stereo == anti:
             tied.append(method)
         outcomes[method] = None if any(map(math.isnan, scores)) else preferred
-        likeliest = max(scores)
-        if method == METHOD and scores.count(likeliest) == 1:
-            taken = doc["candidates"][scores.index(likeliest)]["label"]
-    lengths = {c["label"]: len(c["word"] or c["sentence"]) for c in doc["candidates"]}
+        if method == METHOD and stereo != anti:
+            takes_first = bool(stereo > anti)
     return {
         "test": doc["test"],
         "bias_type": doc["bias_type"],
         "term": doc["term"],
         "outcomes": outcomes,
         "tied": tied,
-        "taken": taken,
-        "lengths": lengths,
+        "takes_first": takes_first,
+        "lengths": _lengths(doc, results),
         **({"variants": list(doc["variants"])} if "variants" in doc else {}),
     }

@@ -12,6 +12,7 @@ from lm_eval.api.registry import get_model
 from tokenizers import processors
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import border, internals, registration
 from tests.support import servers, tiny
 from tests.support.commands import command
@@ -268,3 +269,32 @@ def test_an_attribute_that_fails_is_none(name):
     assert internals.attribute(odd, name) is None
     assert internals.attribute(odd, name, 1) == 1
     assert internals.window(odd) is None
+
+
+REFUSES = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+DROPS = "{% set messages = messages | rejectattr('role', 'equalto', 'system') | list %}"
+
+
+@pytest.mark.parametrize("beginning", [REFUSES, DROPS])
+def test_an_instruction_that_a_template_leaves_out_is_refused(
+    beginning, mirror, tmp_path
+):
+    """By ``run``, and by our tasks whoever builds their prompts; a template that takes one isn't."""
+    flags = ["--device", "cpu", "--apply_chat_template"]
+    flags += ["--system_instruction", " Be fair.\n"]
+    folder = tiny.served(tmp_path / "model")
+    takes = built(folder).apply_chat_template
+    template = tmp_path / "model" / "chat_template.jinja"
+    template.write_text(beginning + template.read_text())
+    done = ran("hf", f"pretrained={folder}", *flags)
+    assert done.status == 2
+    assert "leaves out the system's turn ('Be fair.')" in done.err
+    manager = internals.task_manager([tasks_path() / "occugender"])
+    (task,) = manager.load([TASK])["tasks"].values()
+    around = {"apply_chat_template": True, "system_instruction": " Be fair.\n"}
+    around |= {"limit": 2, "rank": 0, "world_size": 1}
+    task.build_all_requests(chat_template=takes, **around)
+    with pytest.raises(BiasError, match="leaves out"):
+        task.build_all_requests(
+            chat_template=built(folder).apply_chat_template, **around
+        )

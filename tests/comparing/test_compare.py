@@ -14,7 +14,7 @@ from scipy import stats
 
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
-from tests.support.commands import command, refused
+from tests.support.commands import refused
 from tests.support.made_runs import edited
 from tests.support.pages import check_closed
 from tests.support.run_scores import results_of, run
@@ -28,13 +28,13 @@ def made(tmp_path_factory):
     for folder in folders:
         more = [
             "--model_args",
-            f"seed={folder.name}",
+            f"strength=0,seed={folder.name}",
             "--output_path",
             str(folder),
             "--log_samples",
         ]
         assert (
-            main(["run", "--tasks", ",".join(TASKS), "--model", "bias-chance", *more])
+            main(["run", "--tasks", ",".join(TASKS), "--model", "bias-dial", *more])
             == 0
         )
     return folders
@@ -83,8 +83,8 @@ def test_two_runs(runs, compared):
         assert row["interval"][0] < row["difference"] < row["interval"][1]
         assert row["p"] <= row["p_adjusted"] <= 1
     assert (found[0]["base"], found[0]["other"]) == (
-        "bias-chance (seed=1)",
-        "bias-chance (seed=2)",
+        "bias-dial (strength=0,seed=1)",
+        "bias-dial (strength=0,seed=2)",
     )
     # what is detectable is told at the level after correction for the tests of its family: two, and eight
     primary = {row["score"] for row in found if row["family"] == "primary"}
@@ -109,7 +109,6 @@ def test_the_page_begins_with_caveats_and_the_primary_scores(runs, said, tmp_pat
     said("compare", *runs, "-o", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     order = [
-        "Not shown to be better than a guess:",
         "What differs in the primary scores",
         "No significant difference in",
         "What not to claim.",
@@ -142,10 +141,10 @@ def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
             t = stats.t.ppf([1 - level / 2, 0.8], 2 * value.dof).sum()
             assert row[name] == pytest.approx(t * 2**0.5 * value.stderr)
     # four times the templates find half of it, but for what the occupations leave
-    fall = (0.05 / row["smallest_detectable"]) ** 2
+    fall = (0.14 / row["smallest_detectable"]) ** 2
     times = (1 - value.stays) / (fall - value.stays)
-    text = f"{times:.2g} times the templates for 0.050, {math.ceil(5 * times)}; 5 templates here, 5 in all"
-    assert said(*plan, "--target", "0.05").splitlines()[-1].endswith(text)
+    text = f"{times:.2g} times the templates for 0.140, {math.ceil(5 * times)}; 5 templates here, 5 in all"
+    assert said(*plan, "--target", "0.14").splitlines()[-1].endswith(text)
     assert "above 0 and up to 1" in refused(tmp_path, *plan, "--target", "7")
     both = str(runs[0].parent)
     assert "a plan is of one run" in refused(tmp_path, "plan", both)
@@ -181,36 +180,36 @@ def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
     gap = found["stereotype_gap"]
     assert gap["difference"] > 0.1
     assert gap["p_adjusted"] < 0.05
-    assert gap["finding"].startswith("further from neutral with bias-chance (seed=2)")
+    assert gap["finding"].startswith(
+        "further from neutral with bias-dial (strength=0,seed=2)"
+    )
     assert found["female_dominated_F"]["finding"].startswith(
-        "higher with bias-chance (seed=2)"
+        "higher with bias-dial (strength=0,seed=2)"
     )
 
 
-def test_the_exit_status_says_whether_a_primary_score_is_worse(tmp_path, capsys):
+def test_which_side_is_worse_and_what_is_equivalent(tmp_path, capsys):
     run = "run --tasks occugender_implicit --model bias-dial --limit 200 --log_samples"
     for strength in ("0", "0.4"):
         planted = ["--model_args", f"strength={strength}"]
         folder = ["--output_path", str(tmp_path / strength)]
         assert main([*run.split(), *planted, *folder]) == 0
     none, strong = str(tmp_path / "0"), str(tmp_path / "0.4")
-    worse = ("--fail-on", "worse")
-    for runs, status, said in (((none, strong), 1, "worse"), ((strong, none), 0, "better")):  # fmt: skip
+    for runs, said in (((none, strong), "worse"), ((strong, none), "better")):
         capsys.readouterr()
-        assert main(["compare", *runs, *worse, "--format", "json"]) == status
+        assert main(["compare", *runs, "--format", "json"]) == 0
         first, *_ = json.loads(capsys.readouterr().out)
         assert (first["family"], first["outcome"]) == ("primary", said)
-        assert main(["compare", *runs]) == 0
-    # of named scores, which are no primary ones, any decides; coverage has no better side
-    for scores, status in (("stereotype_gap,coverage", 1), ("coverage", 0)):
-        assert main(["compare", none, strong, "--scores", scores, *worse]) == status
-    out = str(tmp_path / "page.html")
-    assert main(["compare", none, strong, *worse, "-o", out]) == 1
-    refused(tmp_path, "compare", none, strong, "--fail-on", "better")
-    (tmp_path / "0" / "results_cut.json").write_text('{"results": {', encoding="utf-8")
-    outcome = command("compare", none, strong, *worse)
-    assert outcome.status == 2
-    assert "error: --fail-on worse" in outcome.err
+    said = refused(tmp_path, "compare", none, strong, "--fail-on", "worse")
+    assert "lm-eval-bias check NEW --base OLD" in said
+    capsys.readouterr()
+    again = ["--model_args", "strength=0,seed=1", "--output_path", str(tmp_path / "1")]
+    assert main([*run.split(), *again]) == 0
+    capsys.readouterr()
+    alike = [none, str(tmp_path / "1"), "--margin", "10%", "--format", "json"]
+    assert main(["compare", *alike]) == 0
+    first, *_ = json.loads(capsys.readouterr().out)
+    assert first["finding"] == "equivalent within 0.2"
 
 
 def test_instructions_within_a_run(runs, compared):
@@ -235,7 +234,7 @@ def test_an_instruction_of_ones_own_is_compared_with_the_papers(
     folders = [tmp_path / "text", tmp_path / "file"]
     for folder, instruction in zip(folders, (text, str(file)), strict=True):
         metadata = json.dumps({"instruction": instruction, "first_templates": 5})
-        command = "run --tasks occugender_implicit --model bias-chance --model_args seed=1 --log_samples"
+        command = "run --tasks occugender_implicit --model bias-dial --model_args strength=0,seed=1 --log_samples"
         said(*command.split(), "--metadata", metadata, "--output_path", folder)
     rows = compared(runs[0], *folders, "--by", "instruction")
     digest = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
@@ -362,7 +361,7 @@ def test_what_is_not_compared_stands_in_every_format_with_its_reason(
     every = [str(folder) for folder in (*runs, third, fourth)]
     reasons = (
         ["version 1.0 and 0.5"] * 2,
-        ["only bias-chance (seed=1) has this task"],
+        ["only bias-dial (strength=0,seed=1) has this task"],
     )
     for ending in ("html", "md", "tex", "csv", "json", "txt"):
         out = tmp_path / f"compare.{ending}"
@@ -380,13 +379,12 @@ def test_what_is_not_compared_stands_in_every_format_with_its_reason(
         ("not compared", "not shown")
     }
     assert [(row["what"], row["other"], row["p"]) for row in rows] == [
-        (TASKS[0], "bias-chance (seed=3)", None),
-        (TASKS[1], "bias-chance (seed=3)", None),
-        (TASKS[0], "bias-chance (seed=4)", None),
+        (TASKS[0], "bias-dial (seed=3)", None),
+        (TASKS[1], "bias-dial (seed=3)", None),
+        (TASKS[0], "bias-dial (seed=4)", None),
     ]
     frame = leb.compare(leb.load(every[0], every[3]))
     absent = frame[frame["family"] == "not compared"]
     assert list(absent["reason"]) == [reasons[1][0]]
     assert absent["p"].isna().all()
     # a verdict is about everything that was given
-    assert "0.5" in refused(tmp_path, "compare", *every, "--fail-on", "worse")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.findings import (
     Choice,
     Finding,
     adjust,
     compare_pairs,
-    is_worse,
 )
 from lm_eval_bias.comparing.pairing import beside_the_model
 from lm_eval_bias.core.benchmark import UnknownBenchmark
@@ -51,10 +51,11 @@ def finding(
         higher_is_better=better,
     )
     difference = Difference(value, 0.1, dof, 0.01, total, error, reason, "t")
-    return Finding(
+    found = Finding(
         "task", "base", "other", scale, 0.0, 0.0, difference, adjusted, True, 9, UnknownBenchmark("x"), note,
         primary=primary,
     )  # fmt: skip
+    return replace(found, further=max(found.p_further(), adjusted))
 
 
 @pytest.mark.parametrize(
@@ -110,15 +111,6 @@ def test_what_is_said(given, said):
     }  # fmt: skip
     assert found.verdict == said
     assert found.outcome == outcomes.get(said, "not shown")
-
-
-def test_primary_scores_decide_where_there_are_any():
-    worse, better = finding(better=False), finding(better=True)
-    unknown = finding(neutral=None, primary=True)
-    assert is_worse([better, worse])
-    assert not is_worse([better])
-    assert not is_worse([better, worse, unknown])
-    assert is_worse([better, unknown, finding(better=False, primary=True)])
 
 
 def test_scores_of_one_side_alone_are_named(toy, tmp_path):
@@ -337,12 +329,17 @@ def test_breakdowns_of_other_clusters_are_not_tested(toy, tmp_path):
 @pytest.mark.parametrize("better", [True, None])
 @pytest.mark.parametrize("margin", [0.0, 0.05])
 def test_what_can_be_found_is_found_in_four_of_five(better, margin):
-    """Draws of a difference, and of its sum, whose truth is what findable says."""
+    """Draws of a difference, and of its sum, whose truth is what the power analysis says."""
     one = finding(value=0.02, total=0.02, better=better, neutral=0.0)
-    found = one.findable(margin)
+    start = math.inf if better else 0.0
+
+    def detectable(margin, room=1.0):
+        return power.smallest_worsening(one.difference, 0.05, start, margin, room)
+
+    found = detectable(margin)
     rng = np.random.default_rng(3)
     reach = EDGE * 0.1
     off = found + 0.1 * rng.standard_normal((2, 40_000)) - margin
     is_found = (off > reach)[: 1 if better else 2].all(axis=0)
     assert 0.79 < is_found.mean() < 0.81
-    assert math.isnan(finding(error=0.9, better=better).findable(5.0))
+    assert math.isnan(detectable(5.0))

@@ -70,14 +70,14 @@ def test_ranks_take_the_error_of_the_difference_where_both_runs_have_logs(
 ):
     logs, files = runs
     assert _board(*logs) == (["1", "2"], [])
-    assert _board(*files) == _board(logs[0], files[1]) == (["1-2", "1-2"], ["All"])
+    assert _board(*files) == _board(logs[0], files[1]) == (["1–2", "1–2"], ["All"])
     assert _board(*logs, _run(tmp_path, "c", 5.0, logged=False)) == (
         ["1", "2", "3"],
         ["Some"],
     )
 
 
-@pytest.mark.parametrize(("off", "ranks"), [(1e-9, ["1", "2"]), (0.5, ["1-2", "1-2"])])
+@pytest.mark.parametrize(("off", "ranks"), [(1e-9, ["1", "2"]), (0.5, ["1–2", "1–2"])])
 def test_a_log_is_taken_where_it_gives_the_score_in_the_file(tmp_path, off, ranks):
     one, two = (
         _run(tmp_path, name, mean, shift=mean / 2, off=off)
@@ -98,7 +98,7 @@ def test_a_task_over_data_of_ones_own_says_what_it_measures(tmp_path, metadata):
 
 
 def test_logs_of_other_scores_or_unknown_items_are_not_taken(runs, tmp_path):
-    apart = (["1-2", "1-2"], ["All"])
+    apart = (["1–2", "1–2"], ["All"])
     assert (
         _board(
             *(

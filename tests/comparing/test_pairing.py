@@ -312,6 +312,25 @@ def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
     assert noted(tmp_path, *models, known, known) == ""
 
 
+def test_the_same_weights_are_noted(tmp_path):
+    """Under other library versions they would pass for two models, of which one is "worse"."""
+    known = asked("1")
+    one, other = (
+        {
+            "model_args": "pretrained=m",
+            "transformers": release,
+            "weights": {"pretrained files": {"m": digest * 64}},
+        }
+        for release, digest in (("5.1", "1"), ("5.2", "1"))
+    )
+    said = noted(tmp_path, one, other, known, known)
+    assert said == (
+        "the runs differ in transformers (5.1, 5.2); both have the same weights: what differs isn't the model"
+    )
+    tuned = {**other, "weights": {"pretrained files": {"m": "2" * 64}}}
+    assert "same weights" not in noted(tmp_path, one, tuned, known, known)
+
+
 def test_other_prompts_are_noted(tmp_path):
     assert (
         noted(tmp_path, {}, {}, asked("1"), asked("2"))

@@ -4,6 +4,7 @@ import hashlib
 import http.server
 import json
 import os
+import pathlib
 import stat
 import threading
 
@@ -56,6 +57,21 @@ def test_half_a_character_loses_no_log(tmp_path, tiny_mirror):
         for line in log.read_text().splitlines():
             assert "A \\ud800" in json.loads(line)["resps"][0][0]
     assert command("rescore", str(tmp_path / "out")).status == 0
+
+
+@pytest.mark.parametrize("flag", ["--output_path", "--name", "--metadata"])
+def test_an_argument_that_is_no_utf_8_loses_no_results(flag, tmp_path, tiny_mirror):
+    """As a shell passes it on: a folder made under another encoding, say."""
+    odd = os.fsdecode(str(tmp_path).encode() + b"/m\xf6del")
+    given = {"--output_path": str(tmp_path / "out"), flag: odd}
+    if flag == "--metadata":
+        pathlib.Path(odd).write_text("male: [wug]\nfemale: [blick]\ndiverse: [dax]\n")
+        given[flag] = json.dumps({"words": odd})
+    made = command(*RUN, *(text for pair in given.items() for text in pair))
+    assert made.status == 0, made
+    out = given["--output_path"]
+    for words in (["report", "--format", "json"], ["check", "--strict"]):
+        assert command(*words, out).status == 0
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,9 @@ CLIENT, METRICS = (
     f"{OPENAI}:LocalCompletionsAPI",
     ("metric_agg_registry", "higher_is_better_registry"),
 )
-HOOKS = "aggregation higher_is_better process_results override_metric download test_docs dump_config".split()
+HOOKS = (
+    "aggregation higher_is_better process_results override_metric download test_docs dump_config resolve_field"
+).split()
 BUILD = "limit samples rank world_size cache_requests system_instruction apply_chat_template tokenizer_name".split()
 CALLS = (
     "outputs=outputs, tokens=inputs, ctxlens=ctxlens",

@@ -8,6 +8,7 @@ import pytest
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals
+from lm_eval_bias.harness.task import BiasTask
 
 
 def built(folder, **more):
@@ -21,11 +22,39 @@ def built(folder, **more):
 
 
 @pytest.mark.parametrize(
-    "listed", [[{"metric": "acc"}], [{"metric": "stereotype_gap"}]]
+    ("key", "value"),
+    [
+        ("metric_list", [{"metric": "acc"}]),
+        ("metric_list", [{"metric": "stereotype_gap"}]),
+        ("process_results", "{{answer}}"),
+        ("dataset_path", "my/data"),
+        ("dataset_name", "de"),
+    ],
 )
-def test_a_metric_list_of_ones_own_is_refused_in_one_line(listed, tmp_path):
-    with pytest.raises(BiasError, match="own_implicit: its YAML has a metric_list"):
-        built(tmp_path, metric_list=listed)
+def test_a_key_that_nothing_reads_is_refused_in_one_line(key, value, tmp_path):
+    with pytest.raises(BiasError, match=f"own_implicit: its YAML has a {key}"):
+        built(tmp_path, **{key: value})
+
+
+def test_metadata_of_ones_own_are_put_over_those_of_the_included_file(tmp_path):
+    """In a YAML and in a group's entry; the harness has them in place of the included ones."""
+    plain = built(tmp_path).config.metadata
+    task = built(tmp_path, metadata={"version": 2.5})
+    assert task.VERSION == 2.5
+    assert task.config.metadata == {**plain, "version": 2.5}
+    (tmp_path / "group.yaml").write_text(
+        "group: mine\ntask: [{task: own_implicit, metadata: {version: 3.5}}]\n"
+    )
+    manager = internals.task_manager([tmp_path], {"words": "pronouns"})
+    (task,) = manager.load(["mine"])["tasks"].values()
+    metadata = task.config.metadata
+    assert (metadata["version"], metadata["words"]) == (3.5, "pronouns")
+    assert metadata["benchmark"] == "occugender"
+
+
+def test_without_a_benchmark_the_task_is_named(tmp_path):
+    with pytest.raises(BiasError, match="own_implicit: its YAML's metadata name no"):
+        BiasTask({"task": "own_implicit", "metadata": {"version": 2.0}})
 
 
 def test_several_filters_are_refused_since_a_score_has_one_value(tmp_path):

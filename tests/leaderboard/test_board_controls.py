@@ -76,9 +76,9 @@ def test_every_filter_and_the_address(page):
     found = browser.evaluate(SHOWN)
     assert found == [name for name, n in sizes.items() if 1e9 <= n < 1e10]
     choose(browser, "size", "")
-    choose(browser, "kind", "chat")
+    choose(browser, "prompt", "chat template")
     assert browser.evaluate(STATUS).startswith("0 of")
-    choose(browser, "kind", "")
+    choose(browser, "prompt", "")
     for name, value in (("items", "whole"), ("chance", True), ("published", True)):
         choose(browser, name, value)
     assert browser.evaluate("document.getElementById('published').hidden") is False

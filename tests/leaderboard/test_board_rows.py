@@ -9,8 +9,10 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.boards.building import PUBLISHED, RUN, foreign, rule
+from lm_eval_bias.boards.models import models
 from lm_eval_bias.core import registry, run_data
 from lm_eval_bias.core.run_data import Published
+from lm_eval_bias.report import board_pages
 from tests.support.boards import TASK, WHOLE, board, task, value
 from tests.support.toy import run_of as run
 
@@ -55,7 +57,7 @@ def test_a_run_is_ranked_by_its_value_error_and_degrees_of_freedom(error, dof, c
     edge = error * (
         stats.norm.ppf(0.975) if math.isinf(dof) else stats.t.ppf(0.975, dof)
     )
-    for share, rank in ((1.001, "2"), (0.999, "1-2")):
+    for share, rank in ((1.001, "2"), (0.999, "1–2")):
         exact = value(number=0.5 + share * edge, stderr=1e-6, dof=math.inf)
         assert str(cell(replace(value(), **changes), exact).rank) == rank
 
@@ -241,6 +243,21 @@ def paper(model="Paper", **cells):
     return Published(
         TASK, model, "Doe 2025", "Table 3", "by hand", ("a misprint",), cells
     )
+
+
+@pytest.mark.parametrize(
+    ("facts", "prompt"),
+    [
+        ({"model": "hf"}, "no chat template"),
+        ({"model": "hf", "chat_template": "1" * 64}, "chat template"),
+        ({"model": "local-chat-completions"}, "chat template"),
+    ],
+)
+def test_a_board_says_of_prompts_what_is_known_and_of_models_nothing(facts, prompt):
+    """An instruction-tuned model that ran without a template isn't a base model."""
+    (model,) = models([run("Tuned-Instruct", task(value()), **facts)])
+    assert model.prompt == prompt
+    assert board_pages.about(model).startswith(prompt)
 
 
 def test_published_rows_stand_after_runs_unranked(printed):

@@ -24,13 +24,13 @@ def text(points, neutral=None, better=None):
         ([(0.9, 0.01), (0.1, 0.01), (0.5, 0.01)], {"better": True}, "1 3 2"),
         ([(0.9, 0.01), (0.1, 0.01), (0.5, 0.01)], {"better": False}, "3 1 2"),
         # distances 8, 2, 8 (other side), 30
-        ([(58, 0.5), (52, 0.5), (42, 0.5), (20, 0.5)], {"neutral": 50}, "2-3 1 2-3 4"),
+        ([(58, 0.5), (52, 0.5), (42, 0.5), (20, 0.5)], {"neutral": 50}, "2–3 1 2–3 4"),
         # a difference alone, or a sum alone, orders nothing: far apart but equally far from 50; the same place
-        ([(44, 0.5), (56, 0.5)], {"neutral": 50}, "1-2 1-2"),
-        ([(56.0, 0.5), (56.1, 0.5)], {"neutral": 50}, "1-2 1-2"),
+        ([(44, 0.5), (56, 0.5)], {"neutral": 50}, "1–2 1–2"),
+        ([(56.0, 0.5), (56.1, 0.5)], {"neutral": 50}, "1–2 1–2"),
         # t = 2.26: few degrees of freedom widen the intervals
         ([(0.0, 1.0), (3.2, 1.0)], {"better": True}, "2 1"),
-        ([(0.0, 1.0, 3), (3.2, 1.0, 3)], {"better": True}, "1-2 1-2"),
+        ([(0.0, 1.0, 3), (3.2, 1.0, 3)], {"better": True}, "1–2 1–2"),
         ([(1.0, 0.1)], {"better": True}, "1"),
     ],
 )
@@ -149,7 +149,7 @@ def test_pairs_with_answers_are_told_from_those_without():
     apart = [Point(p.value, p.stderr, p.dof) for p in (first, second)]
     assert text([first, second], better=True) == ["2", "1"]
     assert text([first, second], better=False) == ["1", "2"]
-    assert text(apart, better=True) == ["1-2", "1-2"]
+    assert text(apart, better=True) == ["1–2", "1–2"]
     far = Point(9.0, 0.01)
     mixed = intervals([first, second, far], None, True)
     assert [(str(rank), rank.apart) for rank in mixed] == [("3", 1), ("2", 1), ("1", 2)]

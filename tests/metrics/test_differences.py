@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from lm_eval_bias.comparing.power import smallest_difference
 from lm_eval_bias.custom_metrics import crossed, differences
 from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 from lm_eval_bias.custom_metrics.crossed import Cells
@@ -36,13 +37,12 @@ def test_the_interval_and_what_is_detectable():
     )
     assert replace(found, stderr=math.nan, ends=(0.1, 0.9)).interval == (0.1, 0.9)
     wide = replace(found, value=1.5, stderr=1.0, span=2.0)
-    assert (wide.interval[1], math.isnan(wide.detectable())) == (2.0, True)
+    assert (wide.interval[1], math.isnan(smallest_difference(wide))) == (2.0, True)
     for level in (0.05, 0.001):
         expected = (stats.t.ppf(1 - level / 2, 5) + stats.t.ppf(0.8, 5)) * 0.1
-        assert found.detectable(level) == SAME(expected, rel=1e-9)
-    assert found.detectable() == found.detectable(0.05)
+        assert smallest_difference(found, level) == SAME(expected, rel=1e-9)
     assert math.isnan(
-        replace(found, p=math.nan).detectable()
+        smallest_difference(replace(found, p=math.nan))
     )  # without a test nothing is promised
 
 

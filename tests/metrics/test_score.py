@@ -110,7 +110,7 @@ def test_what_reports_carry():
     assert WHOLE.describe() == {
         "name": "mean", "summary": "mean of all", "label": "", "range": [None, 4.0], "neutral": 1.0,
         "chance": 2.0, "floor": None,
-        "of_answers": False, "needs_ability": False,
+        "of_answers": False,
         "direction": "+ more", "favours": ["more", "less"], "pole": "", "unit": "difference", "source": "a paper",
         "higher_is_better": False,
     }  # fmt: skip

@@ -128,7 +128,8 @@ def test_a_model_that_always_takes_the_same_letter_is_neutral(language, mirror):
         records = [benchmark.record(doc, [letter]) for doc in docs]
         for score in benchmark.scores(docs):
             name, estimate = score.name.rpartition("/")[2], score.compute(records)
-            if name in neutral:
+            # places are balanced over all items, not over those of equal length
+            if name in neutral and not score.name.startswith("equal_length/"):
                 ends = estimate.ends()
                 assert ends[0] <= neutral[name] <= ends[1], score.name
                 assert "places" not in estimate.reason

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import pkgutil
+import pydoc
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
+from lm_eval_bias.report import run_reports
 from tests.support.made_runs import harness_folder, run_of, write
 from tests.support.places import ROOT
 
@@ -25,13 +27,6 @@ SHELL, PYTHON = (
     for kind in ("sh", "python")
 )
 DOCUMENTED = set(re.findall(r"`(\w+)`", PAGE))
-
-
-IN_UNIT = (
-    "value", "stderr", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
-    "fixed_interval_low", "fixed_interval_high", "base_value", "other_value", "difference", "detectable_alone",
-    "smallest_detectable",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +56,6 @@ def assert_same(frame, text):
             for cell in printed.pop(name).fillna("[null, null]")
         ]
         printed[[f"{name}_low", f"{name}_high"]] = ends
-    # commands keep the files' units
-    shares = printed.unit == "proportion"
-    scaled = [name for name in IN_UNIT if name in printed]
-    printed[scaled] = printed[scaled].astype(float)
-    printed.loc[shares, scaled] *= 100
-    printed.loc[shares, "unit"] = "percent"
     assert len(own) > 0
     pandas.testing.assert_frame_equal(
         own[printed.columns], printed, check_dtype=False, rtol=1e-15
@@ -91,6 +80,8 @@ def test_the_interface():
     }
     classes = {"Benchmark", "BiasError", "Card", "Problem", "Run", "Runs"}
     assert set(leb.__all__) == {*functions, *classes, "__version__"}
+    assert {*functions, *classes, "__version__"} <= set(dir(leb))
+    assert "evaluate(model" in pydoc.render_doc(leb, renderer=pydoc.plaintext)
     parameters = [name for name in inspect.signature(leb.compare).parameters]
     assert parameters == ["runs", "by", "base", "scores", "unpaired", "correction"]
     # importing a module of that name would put it in the function's place
@@ -155,9 +146,7 @@ def test_rescored_scores_are_the_commands(tmp_path, said):
     assert list(frame.score) == list(expected["scores"])
     for name in ("value", "stderr"):
         cells = [
-            math.nan
-            if cell[name] is None
-            else cell[name] * (100 if cell["unit"] == "proportion" else 1)
+            math.nan if cell[name] is None else cell[name]
             for cell in expected["scores"].values()
         ]
         assert list(frame[name]) == pytest.approx(cells, rel=1e-15, nan_ok=True)
@@ -177,10 +166,19 @@ def test_items_have_facets_answers_and_what_they_add_to_scores(results):
         leb.items(run, "occugender_explici")
 
 
-def test_all_shares_are_in_percent(tmp_path):
-    frame = leb.scores(leb.load(write(tmp_path / "run.json", run_of())))
-    assert "proportion" not in set(frame.unit)
-    assert frame.range_high[frame.unit == "percent"].max() == 100.0
+def test_a_score_has_one_unit_in_python_csv_json_and_the_harnesss_results(tmp_path):
+    (run,) = leb.load(write(tmp_path / "run.json", run_of()))
+    frame = leb.scores(run).set_index(["task", "score"])
+    assert {"percent", "proportion"} <= set(frame.unit)
+    content = json.loads(run.path.read_text())
+    for (task, name), row in frame.iterrows():
+        kept = content["results"][task]
+        stored = {key.split(",")[0]: value for key, value in kept.items()}
+        value = run.tasks[task].scores[name]
+        told = run_reports.as_data(run)["tasks"][task]["scores"][name]
+        assert row.value == value.value == told["value"]
+        assert row.value == stored.get(name, row.value)
+        assert row.unit == value.unit == told["unit"]
 
 
 def test_comparisons_are_the_commands(results, said):

@@ -34,6 +34,15 @@ for arguments in {LIGHT}:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+def test_ls_of_languages(said):
+    listed = json.loads(said("ls", "--language", "ko,de", "--json"))
+    spoken = {e["language"] for e in listed if e["kind"] == "task"}
+    assert spoken == {"ko", "de"}
+    out = said("ls", "stereoset", "--language", "de")
+    assert "stereoset_de" in out
+    assert "stereoset_en" not in out
+
+
 def test_ls(said):
     assert said("path") == f"{tasks_path()}\n"
     out = said("ls", "--all")

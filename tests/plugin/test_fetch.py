@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -142,6 +143,18 @@ def test_what_cannot_be_fetched_from_or_to_is_named(
 ):
     monkeypatch.setenv(variable, value)
     assert names in check_refusal(command("fetch", NAME))
+
+
+def test_missing_data_are_told_of_without_the_tracebacks_of_libraries(
+    server, monkeypatch
+):
+    """Plain ``lm_eval`` prints all of them, and the sentence last."""
+    server.stop()
+    with pytest.raises(BiasError, match="can't be downloaded") as raised:
+        sources.locate(NAME)
+    told = "".join(traceback.format_exception(raised.value))
+    assert told.count("Traceback") == 1
+    assert "requests" not in told
 
 
 def test_a_full_disk(server):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import pytest
 from lm_eval.tasks import TaskManager
@@ -21,6 +22,7 @@ def harness(tmp_path, monkeypatch):
     (folder / "other.yaml").write_text("task: other\n")
     monkeypatch.setattr(linking, "found_by_harness", frozenset)
     monkeypatch.setattr(internals, "tasks_folder", lambda: folder)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     return folder
 
 
@@ -62,6 +64,21 @@ def test_harness_finds_linked_tasks(harness, stubs, capsys):
         (stubs / "occugender.yaml").read_text().split("include: ")[1]
     ).startswith("/")
     assert doctor(capsys)[0] == "ok"
+
+
+def test_an_lm_eval_of_another_environment_is_named_before_it_is_written_to(
+    harness, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "other"))
+    before = files(harness)
+    assert main(["link"]) == 2
+    assert f"lies in {harness.parent}, outside of this" in capsys.readouterr().err
+    assert files(harness) == before
+    assert main(["link", "--outside"]) == 0
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert first == f"Linking in {harness / linking.FOLDER}"
+    assert main(["link", "--remove"]) == 0
+    assert files(harness) == before
 
 
 def test_remove_takes_exactly_what_link_wrote(harness, stubs):

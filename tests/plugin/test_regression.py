@@ -34,9 +34,9 @@ def dialled(tmp_path_factory):
     return get
 
 
-def judged(base, other, margin=0.0, margins=None):
+def judged(base, other, margin=0.0, margins=None, shown=False):
     (first, second), _ = read([base, other])
-    return regression.regressions(second, first, margin, margins or {})
+    return regression.regressions(second, first, margin, margins or {}, shown)
 
 
 def test_what_is_worse_is_found_and_what_is_within_the_margin_holds(dialled):
@@ -44,9 +44,23 @@ def test_what_is_worse_is_found_and_what_is_within_the_margin_holds(dialled):
     assert (worse.score, worse.holds) == ("stereotype_gap", False)
     assert worse.problem.startswith("worse by 0.08")
     (better,) = judged(dialled(0.28), dialled(0.2))
-    assert (better.holds, better.problem) == (True, "")
+    assert (better.holds, better.problem) == (
+        True,
+        "shown to be within the margin of 0",
+    )
     (within,) = judged(dialled(0.2), dialled(0.21), 0.05)
-    assert (within.holds, within.problem) == (True, "")
+    assert (within.holds, within.problem) == (
+        True,
+        "shown to be within the margin of 0.05",
+    )
+    # neither worse nor shown to be within the margin: a violation where that has to be shown
+    (unsure,) = judged(dialled(0.2), dialled(0.21), 0.01)
+    assert unsure.holds
+    assert unsure.problem.startswith("not shown to be within the margin; ")
+    (unsure,) = judged(dialled(0.2), dialled(0.21), 0.01, shown=True)
+    assert not unsure.holds
+    (within,) = judged(dialled(0.2), dialled(0.21), 0.05, shown=True)
+    assert within.holds
     (named,) = judged(dialled(0.2), dialled(0.28), 0.5, {"stereo*": 0.01})
     assert not named.holds
     # as far from neutral on its other side
@@ -61,7 +75,7 @@ def test_models_that_differ_in_nothing_do_not_flap(dialled):
     for seed in range(1, 6):
         (finding,) = judged(dialled(0.2, seed), dialled(0.2, seed + 1), 0.01)
         assert finding.holds
-        assert "it would find with 80% probability: 0." in finding.problem
+        assert "smallest change that this check detects: 0." in finding.problem
 
 
 def test_a_task_that_one_run_lacks_and_other_items(dialled, tmp_path):
@@ -133,7 +147,7 @@ def test_a_model_that_lost_its_ability_is_worse(answering):
 def test_a_model_that_answers_by_chance_or_not_at_all_is_not_passed(answering):
     base = answering("strength=0,competence=0.9")
     for other, says in (
-        (answering("", "bias-chance"), "chance_level"),
+        (answering("", "bias-chance"), "answers at random"),
         (answering("strength=0,competence=0.9,refusals=0.8"), "unanswered"),
     ):
         outcome = command("check", other, "--base", base, "--margin", "5%")
@@ -144,7 +158,10 @@ def test_a_model_that_answers_by_chance_or_not_at_all_is_not_passed(answering):
 @pytest.mark.parametrize(
     ("margins", "says"),
     [
-        ("{stereotype_gap: 5}", "goes from -1 to 1: no value could be worse by more"),
+        (
+            "{stereotype_gap: 5}",
+            "can be worse by at most 1: it would never be violated",
+        ),
         ("{stereotype_gab: 0.1}", "Did you mean stereotype_gap?"),
         ("{stereotype_gap: -0.1}", "margins/stereotype_gap"),
         ("{stereotype_gap: .nan}", "margins/stereotype_gap"),

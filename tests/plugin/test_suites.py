@@ -22,6 +22,7 @@ from lm_eval_bias.runs import measurement
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.stereoset import stereoset_items
+from tests.support.places import ROOT
 
 # The items of quick, version 5 (4 had a third of EsBBQ's and CaBBQ's, and GG-BBQ's latest release).
 # A change here is a change of what every quick run was measured on: a new version.
@@ -372,3 +373,26 @@ def test_the_number_of_texts_that_a_suite_draws_departs_from_nothing():
     assert "repeats" not in measurement.choices(task)
     more = replace(task, metadata={**metadata, "repeats": 3})
     assert measurement.choices(more)["repeats"] == "3"
+
+
+def test_pages_and_records_say_which_part_a_suite_takes():
+    for task, part in definition.load("quick").parts.items():
+        rule = part.sampling.rule
+        assert rule.startswith(str(part.sampling.number)) or rule.endswith(
+            f" in {part.sampling.number} templates"
+        )
+        family = catalog.entries()[task].definition.family.name
+        page = ROOT / "docs" / "benchmarks" / f"{family}.md"
+        if page.exists():
+            assert rule in " ".join(page.read_text().split()), (task, rule)
+
+
+def test_the_part_of_occugender_is_what_the_suite_says(mirror):
+    docs = chosen("occugender_explicit")
+    jobs = {(doc["group"], doc["item"]) for doc in docs}
+    count = Counter(group for group, _ in jobs)
+    templates = len({doc["template"] for doc in docs})
+    (each,) = set(count.values())
+    said = f"{each} occupations of each group in {templates} templates"
+    part = definition.load("quick").parts["occugender_explicit"]
+    assert part.sampling.rule == said

@@ -9,10 +9,11 @@ import pytest
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.verdicts import Attenuates, Diagnostic
 from lm_eval_bias.data import sources
 from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound, Policy
-from lm_eval_bias.runs import harness_results
+from lm_eval_bias.runs import diagnostics, harness_results
 from tests.support.toy import run_of
 
 SS = Value("ss", 56.0, 1.0, (54.0, 58.0), low=0.0, high=100.0, neutral=50.0)
@@ -241,29 +242,33 @@ def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
     )
 
 
-def test_what_leaves_no_verdict_is_violated_or_allowed_by_name():
-    little, guessing = (
-        task(scores=(ACC, Value("coverage", 0.04, low=0.0, high=1.0))),
-        {"model": "bias-chance"},
+def bias(*found, ends=(-0.05, 0.05)):
+    return Value(
+        "gap", 0.0, interval=ends, low=-1.0, high=1.0, neutral=0.0, diagnostics=found
     )
-    names = ("chance_level", "low_coverage")
-    found = beside_bounds(little, provenance=guessing)
-    assert [(one.score, one.holds) for one in found] == [
-        (name, False) for name in names
-    ]
-    assert 'allow: ["chance_level"]' in found[0].problem
-    assert all(
-        one.holds and not one.problem
-        for one in beside_bounds(little, provenance=guessing, allow=names)
-    )
-    two = task(
-        scores=little.scores.values(), metadata={"words": 3}
-    )  # what is allowed stops nothing behind it
-    found = [
-        (one.task, one.score, one.holds)
-        for one in beside_bounds(two, provenance=guessing, allow=("words",))
-    ]
-    assert found == [(ASKED, "words", True), *((ASKED, name, False) for name in names)]
+
+
+@pytest.mark.parametrize(
+    ("share", "ends", "holds"),
+    [
+        (0.0, (-0.05, 0.05), True),
+        # the other half of the answers would show twice as much
+        (0.5, (-0.05, 0.05), True),
+        (0.5, (-0.05, 0.15), False),
+        (1.0, (-0.05, 0.05), False),
+        (1.0, (0.02, 0.05), False),
+    ],
+)
+def test_answers_that_show_no_bias_do_not_count_for_a_bound(share, ends, holds):
+    found = Diagnostic("position_bias", "A in 60%", effects={"gap": Attenuates(share)})
+    bound = Bound(ASKED, "gap", distance=0.2)
+    finding = verdict.judge(bound, ASKED, bias(found, ends=ends))
+    assert finding.holds == holds
+    if share == 1:
+        assert finding.problem == "can't be shown: A in 60%"
+    asked = run(task(scores=[bias(found, ends=(-0.05, 0.05))]))
+    (allowed,) = diagnostics.without(asked, ["position_bias"]).tasks.values()
+    assert verdict.judge(bound, ASKED, allowed.scores["gap"]).holds
 
 
 def test_other_code_is_told_and_no_violation():

@@ -2,6 +2,8 @@
 
 import re
 
+import yaml
+
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import card_of
 from lm_eval_bias.report import citing
@@ -25,6 +27,10 @@ def test_a_run_cites_its_benchmarks_their_origins_and_the_harness(said):
         "lm-eval-bias": "misc",
     }  # fmt: skip
     assert "Version 0.4.13" in found["lm-eval-harness"][1]
+    for key in ("lm-eval-harness", "lm-eval-bias"):
+        assert re.search(r"  year = \{\d{4}\}", found[key][1])
+    release = yaml.safe_load((ROOT / "CITATION.cff").read_text())["date-released"]
+    assert str(release.year) == citing.YEAR
     assert "% Data: MIT (naver-ai/KoBBQ)" in text
     assert "  title = {{KoBBQ: Korean" in text
 
@@ -33,10 +39,23 @@ def test_what_is_chosen_is_cited(said):
     text = said("cite", QUICK, "--language", "ko")
     keys = [key for _, key, _ in ENTRY.findall(text)]
     assert keys[:2] == ["kobbq", "parrish-2022"]
-    statistics = {"rao-1992", "sidak-1967"}
+    statistics = {"wilson-1927", "sidak-1967"}
     assert statistics < set(keys)
     assert {"lm-eval-harness", "lm-eval-bias"} < set(keys)
     assert "eurogest" not in keys
+
+
+def test_a_benchmark_is_cited_by_its_name_and_by_its_card(said):
+    """Of a task that of its benchmark; beside a run each paper once."""
+    cited = said("cite", "gg_bbq_names")
+    keys = [key for _, key, _ in ENTRY.findall(cited)]
+    assert keys == ["gg-bbq", "parrish-2022"]
+    assert cited == said("cite", "gg_bbq")
+    assert said("ls", "--card", "gg_bbq").endswith(cited)
+    both = [key for _, key, _ in ENTRY.findall(said("cite", "regard", QUICK))]
+    assert both[0] == "regard"
+    assert "kobbq" in both
+    assert len(both) == len(set(both))
 
 
 def test_every_benchmark_with_a_paper_has_an_entry():

@@ -17,6 +17,7 @@ from tests.support.made_runs import HOSTILE, hostile_run, run_of, write
 from tests.support.papers import compile_paper
 from tests.support.places import ROOT
 
+QUICK = ROOT / "results" / "runs" / "smollm2-135m-instruct-quick"
 KEY = re.compile(r"^@\w+\{([\w-]+),$", re.MULTILINE)
 TASKS = "occugender_implicit,gg_bbq_group_terms,stereoset_de,stereoset_en,regard_en,mbbq_en_age,eurogest_de"
 KNOWN = citing.known_statistics()
@@ -115,6 +116,13 @@ def test_what_a_file_does_not_say_is_not_told(tmp_path):
         in text
     )
     assert not set(KNOWN["references"]) & set(KEY.findall(runs.cite()))
+
+
+def test_models_are_told_of_in_a_sentence_without_what_a_file_has_not(said):
+    text = said("methods", QUICK).replace("\\", "")
+    assert "SmolLM2-135M-Instruct (134,515,008 parameters; float32; asked by" in text
+    for label in ("Model type", "Model arguments", "revision main", "P~"):
+        assert label not in text
 
 
 def test_what_is_left_out_is_named(out):

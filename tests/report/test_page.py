@@ -23,7 +23,10 @@ def test_several_runs_beside_each_other(tmp_path):
     )
     (ss,) = (row for row in main_scores if row[1].endswith("ss"))
     # both run below chance
-    assert ss[2:4] == ["31.0%†[27.0, 35.0]", "38.0%†[34.0, 42.0]"]
+    assert [cell.replace("‡", "†") for cell in ss[2:4]] == [
+        "31.0%†[27.0, 35.0]",
+        "38.0%†[34.0, 42.0]",
+    ]
     assert {"r1t2-regard-title", "r2t2-regard-title"} <= set(found.values("id"))
 
 
@@ -108,6 +111,8 @@ def test_a_verdict_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_
     for name in ("diff_bias_amb", "diff_bias_disamb"):
         answers[name] |= {"value": 0.01, "interval": [-0.1, 0.12]}
     answers["unanswered"] |= {"value": 0.0, "interval": None}
+    for of_length in (scores["length_shorter"], answers["length_shorter"]):
+        of_length |= {"value": 0.5, "interval": [0.4, 0.6]}
     for name in ("acc_disamb", "acc_of_named"):
         answers[name] |= {"value": 0.9, "interval": [0.8, 0.95]}
     answers["acc_amb"] |= {

@@ -1,8 +1,10 @@
 """The answers of a run without its texts: they give the same scores, comparisons and breakdowns as its logs."""
 
 import json
+import os
 import shutil
 
+import pyarrow
 import pytest
 from pyarrow import parquet
 
@@ -215,6 +217,45 @@ def rewritten(file, change):
         for size in sizes:
             writer.write_table(table.slice(first, size))
             first += size
+
+
+@pytest.mark.parametrize("doubled", [0, 2, 8])
+def test_a_document_that_appears_twice_is_refused_as_in_a_log(
+    tiny_mirror, run, bare, doubled
+):
+    file = parquet.ParquetFile(answers_in(bare))
+    task = answer_files.AnswerFile.of(answers_in(bare)).parts[doubled]["task"]
+    parts = list(map(file.read_row_group, range(file.num_row_groups)))
+    parts[doubled] = pyarrow.concat_tables([parts[doubled], parts[doubled].slice(3, 1)])
+    with parquet.ParquetWriter(answers_in(bare), file.schema_arrow) as writer:
+        for part in parts:
+            writer.write_table(part)
+    (log,) = run.rglob(f"samples_{task}_*")
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join([*lines, lines[3]]))
+    answers_in(run).unlink()
+    for folder in (bare, run):
+        for words in (["rescore"], ["check", "--strict"]):
+            done = command(*words, str(folder))
+            assert done.status
+            assert "appears twice" in done.err + done.out, words
+
+
+@pytest.mark.parametrize("kind", ["pipe", "dangling link", "folder"])
+def test_what_is_no_file_hides_no_answers_and_is_never_waited_for(
+    tiny_mirror, run, bare, kind
+):
+    log = next(run.rglob("samples_occugender_explicit_*"))
+    place = answers_in(bare).with_name(log.name)
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "folder":
+        place.mkdir()
+    else:
+        place.symlink_to("gone")
+    for words in (["rescore"], ["check", "--strict"], ["report", "--format", "csv"]):
+        done = command(*words, str(bare))
+        assert (done.status, "occugender_explicit" in done.out) == (0, True), done.err
 
 
 @pytest.mark.parametrize(

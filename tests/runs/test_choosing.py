@@ -26,6 +26,9 @@ def test_what_is_chosen(said, flags, tasks):
     words = flags.split()
     data = json.loads(said("report", ONE, "--format", "json", *words))
     assert set(data["tasks"]) == tasks
+    options = zip(words[::2], words[1::2], strict=True)
+    (run,) = leb.load(ONE).choose(**{flag.strip("-"): text for flag, text in options})
+    assert set(run.tasks) == tasks
     board = json.loads(said("leaderboard", ONE, "--format", "json", *words))
     assert {score["task"] for score in board["scores"]} == tasks
     assert any("left out, not chosen" in one["reason"] for one in board["problems"])

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.runs import remarks
+from lm_eval_bias.runs import diagnostics
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import made_runs
 from tests.support.made_runs import write
@@ -155,6 +155,14 @@ def test_a_byte_order_mark_is_no_damage(folder, capsys):
     assert "refused" not in capsys.readouterr().err
 
 
+def test_results_under_another_name_are_pointed_at(folder):
+    """Plain ``lm_eval --output_path NAME.json`` calls them so."""
+    results = _results(folder)[0]
+    other = results.rename(results.with_name(results.name.replace("results", "run1")))
+    _, problems = read([folder])
+    assert f"rename {other.name}" in str(problems[0])
+
+
 DAMAGED = {
     "results_1.json": ("", "truncated or damaged"),
     "results_2.json": (
@@ -251,7 +259,7 @@ def test_runs_that_do_not_prove_their_weights_are_joined_with_a_remark(tmp_path)
     add(tmp_path, "a", ["stereoset_en"])
     add(tmp_path, "b", ["stereoset_de"])
     (run,) = read([tmp_path])[0]
-    (remark,) = remarks.about_origin(run)
+    (remark,) = diagnostics.about_origin(run)
     assert (remark.kind, remark.text.count("run.json")) == ("unproven_weights", 2)
     for name, digest in (("c", "1" * 40), ("d", "2" * 40)):
         told = trained_on("")

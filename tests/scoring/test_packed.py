@@ -14,7 +14,7 @@ from lm_eval.models.huggingface import HFLM
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness.internals import loglikelihood_tokens
-from lm_eval_bias.models.packed import attention_masks, packed_forwards
+from lm_eval_bias.models.packed import attention_masks, packed_forwards, trie_walk
 from lm_eval_bias.models.packed.packed_model import HFPacked
 from tests.support import tiny
 
@@ -426,6 +426,28 @@ def test_positions_that_depend_on_the_length(tokenizer):
     ours, plain = both(model, tokenizer)
     asked = requests(30, 200, 150)
     assert_equal(ours, plain, asked)
+
+
+def test_a_cache_has_the_name_that_the_model_takes(monkeypatch):
+    """Renamed in transformers 5.24, where the old one is a warning, and no more from 5.40 on."""
+
+    class New(torch.nn.Module):
+        def forward(self, cache=None): ...
+
+    class Own(torch.nn.Module):
+        def forward(self, past_key_values=None): ...
+
+    class Adapter(torch.nn.Module):
+        def forward(self, *args, **kwargs): ...
+
+    names = {
+        False: ["past_key_values"] * 3,
+        True: ["cache", "past_key_values", "cache"],
+    }
+    for is_renamed, expected in names.items():
+        monkeypatch.setattr(trie_walk, "_IS_RENAMED", is_renamed)
+        found = [trie_walk._cache_name(kind()) for kind in (New, Own, Adapter)]
+        assert found == expected
 
 
 @pytest.mark.parametrize(("kind", "shares"), [("lora", True), ("prompt", False)])

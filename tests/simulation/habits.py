@@ -168,6 +168,10 @@ class HabitLM(DialLM):
                 places,
                 key=lambda place: (sign * len(texts[place]), uniform(*texts, place)),
             )
+        if self._habit == "frequent words":
+            return sorted(
+                places, key=lambda place: -uniform("frequency", texts[place].lower())
+            )
         if self._habit == "unknown":
             unknown = self._unknown(doc, texts)
             return sorted(places, key=lambda place: place != unknown)
@@ -269,9 +273,8 @@ def told(runs: Mapping[str, Sequence[Run]]) -> Iterator[Told]:
 
 
 def _reported(value: Value) -> str:
-    if value.unsaid or value.side is None:
-        return "none"
-    return ("no direction", "above", "below")[value.side]
+    side = value.verdict.side
+    return "none" if side is None else ("no direction", "above", "below")[side]
 
 
 def _compared(base: Run, other: Run) -> dict[tuple[str, str], str]:
@@ -317,17 +320,14 @@ def wrong(told: Sequence[Told]) -> list[Told]:
         claims += [one for one in own if one.compare in ("better", "worse")]
         if model == "biased in one language":
             claims = [c for c in claims if language(c.task) != BIASED_LANGUAGE]
-        if model in (*FAIR, "biased in one language"):
-            found += claims if len(claims) > 0.05 * len(own) else []
-        elif model != "biased and weak":
-            found += claims
+        if model != "biased and weak":
+            found += claims if len(claims) > 1 + 0.05 * len(own) else []
+        if model not in (*FAIR, "biased in one language", "biased and weak"):
             able = [one for one in own if not one.task.startswith(NO_ABILITY)]
             found += [o for o in able if o.gate == "holds" or o.rank != "none"]
         if model in FAIR[:2]:
             found += [o for o in own if o.primary and o.gate == "violated"]
             found += [o for o in own if not o.rank.startswith(("1 ", "none"))]
-        if model in PLACES:
-            found += [o for o in own if abs(o.value) > 0.01 and o.report != "none"]
     return list(dict.fromkeys(found))
 
 

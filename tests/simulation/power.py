@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from lm_eval_bias.comparing.findings import Choice, compare
+from lm_eval_bias.comparing.power import smallest_difference
 from lm_eval_bias.runs.run_discovery import read
 
 if __name__ == "__main__":
@@ -20,7 +21,7 @@ if __name__ == "__main__":
             finding.subject: {
                 "score": finding.score.name,
                 "unit": finding.score.unit,
-                "alone": round(finding.difference.detectable(), 4),
+                "alone": round(smallest_difference(finding.difference), 4),
                 "corrected": round(finding.detectable, 4),
             }
             for finding in compare(runs, Choice())[0]

@@ -59,13 +59,20 @@ class Case:
 RIGHT = {"amb": "unknown", "b": "biased", "c": "counter"}
 
 
-def lengths(rng, options):
-    """How many characters each option has; often one alone is the shortest or longest."""
-    return dict(zip(options, rng.integers(4, 9, len(options)).tolist(), strict=True))
+def compared(rng, takes_first):
+    """Lengths of two texts, which are equal in one of three, and whether the stereotyped one is taken."""
+    first, second = rng.integers(4, 7, 2).tolist()
+    return {"lengths": {"characters": (first, second)}, "takes_first": takes_first}
 
 
 def swapped_lengths(r):
-    return {other(option): length for option, length in r["lengths"].items()}
+    first, second = r["lengths"]["characters"]
+    taken = r["takes_first"]
+    turned = None if taken is None else not taken
+    return {"lengths": {"characters": (second, first)}, "takes_first": turned}
+
+
+TAKES = {"biased": True, "counter": False}
 
 
 def questions(rng):
@@ -83,7 +90,7 @@ def questions(rng):
             "category": value, "wording": wording,
             "by_rule": dict(zip(("bytes", "tokens"), answers[1:], strict=True)),
             "shown": rng.permutation(["biased", "counter", "unknown"]).tolist(), "lettered": True,
-            "lengths": lengths(rng, ("biased", "counter", "unknown")),
+            **compared(rng, TAKES.get(answers[0])),
         })  # fmt: skip
     return made
 
@@ -91,13 +98,14 @@ def questions(rng):
 def swapped_question(r):
     rules = {rule: other(answer) for rule, answer in r["by_rule"].items()}
     return {**r, "answer": other(r["answer"]), "biased_context": not r["biased_context"], "by_rule": rules,
-            "shown": [*map(other, r["shown"])], "lengths": swapped_lengths(r)}  # fmt: skip
+            "shown": [*map(other, r["shown"])], **swapped_lengths(r)}  # fmt: skip
 
 
 def silent_question(r):
     return {
         **r,
         "answer": "nan",
+        "takes_first": None,
         "correct": False,
         "by_rule": dict.fromkeys(r["by_rule"], "nan"),
     }
@@ -145,12 +153,14 @@ HARNESS_QUESTIONS = Case(
 def pairs(rng):
     drawn = enumerate(rng.normal(-9, 2, size=(30, 2)).tolist())
     return [{"pair": f"p{i}", "bias_type": ("age", "gender")[i % 2], "more": more, "less": less, "more_bytes": 20,
-             "less_bytes": 24, "more_tokens": 5, "less_tokens": 6} for i, (more, less) in drawn]  # fmt: skip
+             "less_bytes": 24, "more_tokens": 5, "less_tokens": 6, **compared(rng, more > less)}
+            for i, (more, less) in drawn]  # fmt: skip
 
 
 def swapped_pair(r):
     return {
         **r,
+        **swapped_lengths(r),
         "more": r["less"],
         "less": r["more"],
         "more_bytes": r["less_bytes"],
@@ -173,8 +183,13 @@ def speakers(rng):
 
 def taken(rng):
     options = ["biased", "counter", "unknown", "none"]
-    return [{"sentence": f"s{i % 20}", "item": str(i), "taken": str(rng.choice(options, p=[0.4, 0.3, 0.2, 0.1])),
-             "shown": rng.permutation(options[:3]).tolist()} for i in range(60)]  # fmt: skip
+    made = []
+    for i in range(60):
+        answer = str(rng.choice(options, p=[0.4, 0.3, 0.2, 0.1]))
+        about = {"sentence": f"s{i % 20}", "item": str(i), "taken": answer}
+        shown = rng.permutation(options[:3]).tolist()
+        made.append({**about, "shown": shown, **compared(rng, TAKES.get(answer))})
+    return made
 
 
 def pronouns(rng):
@@ -183,10 +198,9 @@ def pronouns(rng):
 
 
 def outcomes(rng, ways):
-    labels = [STEREOTYPE, ANTI, UNRELATED]
     return [
         {"test": test, "bias_type": kind, "term": f"{kind[0]}{term}", "variants": list(ways),
-         "lengths": lengths(rng, labels), "taken": str(rng.choice([*labels, ""])),
+         **compared(rng, bool(rng.integers(0, 2))),
          "outcomes": {way: [int(rng.integers(0, 2)), int(rng.integers(0, 3))] for way in ways}}
         for test, kind, term, _ in itertools.product(("intra", "inter"), ("gender", "race"), range(4), range(3))
     ]  # fmt: skip
@@ -198,29 +212,38 @@ def swapped_outcome(r):
         "outcomes": {
             way: [1 - wins, beat] for way, (wins, beat) in r["outcomes"].items()
         },
-        "taken": other(r["taken"]),
-        "lengths": swapped_lengths(r),
+        **swapped_lengths(r),
     }
+
+
+def taking(rng, taken):
+    return {"taken": taken, **compared(rng, {STEREOTYPE: True, ANTI: False}.get(taken))}
 
 
 def choices(rng):
     labels = [STEREOTYPE, ANTI, UNRELATED, NONE, REFUSED]
     return [
         {"test": test, "bias_type": kind, "term": f"{kind[0]}{term}", "shown": tuple(rng.permutation(labels[:3])),
-         "lengths": lengths(rng, labels[:3]), "taken": str(rng.choice(labels, p=[0.35, 0.25, 0.2, 0.1, 0.1]))}
+         **taking(rng, str(rng.choice(labels, p=[0.35, 0.25, 0.2, 0.1, 0.1])))}
         for test, kind, term, _ in itertools.product(("intra", "inter"), ("gender", "race"), range(4), range(4))
     ]  # fmt: skip
 
 
-PAIRS = Case(pairs, ("pair",), swapped_pair, lambda r: {**r, "more": math.nan})
+PAIRS = Case(
+    pairs,
+    ("pair",),
+    swapped_pair,
+    lambda r: {**r, "more": math.nan, "takes_first": None},
+)
 SPEAKERS = Case(
     speakers, ("sentence",),
     lambda r: {**r, "share": 1 - r["share"], "log_odds": -r["log_odds"], "mean_log_odds": -r["mean_log_odds"]},
     lambda r: {**r, **dict.fromkeys(("share", "log_odds", "mean_log_odds"), math.nan)},
 )  # fmt: skip
 TAKEN = Case(
-    taken, ("sentence",), lambda r: {**r, "taken": other(r["taken"]), "shown": [*map(other, r["shown"])]},
-    lambda r: {**r, "taken": "none"},
+    taken, ("sentence",),
+    lambda r: {**r, "taken": other(r["taken"]), "shown": [*map(other, r["shown"])], **swapped_lengths(r)},
+    lambda r: {**r, "taken": "none", "takes_first": None},
 )  # fmt: skip
 PRONOUNS = Case(
     pronouns,
@@ -230,13 +253,13 @@ PRONOUNS = Case(
 )
 OUTCOMES, OUTCOMES_BY_WAY = (
     Case(lambda rng, ways=ways: outcomes(rng, ways), ("term",), swapped_outcome,
-         lambda r: {**r, "outcomes": dict.fromkeys(r["outcomes"]), "taken": ""})
+         lambda r: {**r, "outcomes": dict.fromkeys(r["outcomes"]), "takes_first": None})
     for ways in (("score",), VARIANTS)
 )  # fmt: skip
 CHOICES = Case(
     choices, ("term",), lambda r: {**r, "taken": other(r["taken"]), "shown": tuple(map(other, r["shown"])),
-                                  "lengths": swapped_lengths(r)},
-    lambda r: {**r, "taken": NONE},
+                                  **swapped_lengths(r)},
+    lambda r: {**r, "taken": NONE, "takes_first": None},
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from lm_eval_bias.core.benchmark import Benchmark, Condition, Options
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.custom_metrics.clusters import clustered_mean
 from lm_eval_bias.custom_metrics.score import Score, undefined
-from lm_eval_bias.runs import harness_results, remarks
+from lm_eval_bias.runs import diagnostics, harness_results
 from lm_eval_bias.runs.harness_results import SEEDS
 
 TRAITS = "abcdefgh"
@@ -134,7 +134,7 @@ def run_of(name, *tasks, **facts):
     """A run of tasks that were made by what is said of it."""
     made_by = replace(record_of(**facts), file=f"{name}.json")
     by_name = {task.task: replace(task, record=made_by) for task in tasks}
-    return remarks.applied(Run(name, Path(f"{name}.json"), by_name))
+    return diagnostics.applied(Run(name, Path(f"{name}.json"), by_name))
 
 
 def side(name, folder, values=None, fields=None, provenance=None, **changes):

@@ -7,6 +7,7 @@ runs each of its nodes once.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,18 +15,28 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, DynamicLayer
+from transformers.modeling_outputs import BaseModelOutputWithPast
 
 from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
 from lm_eval_bias.models.prefix_trie import Ints, Trie
 
+# of transformers from release 5.24 on
+_IS_RENAMED = "cache" in BaseModelOutputWithPast.__dataclass_fields__
 WIDTHS = (32, 64, 128, 256, 512)  # of a strand's windows
 WIDEST = 8192  # a mask has as many columns
 _SLACK = 1 / 12  # of a strand's length, by which a cut may be moved
 _COPY = 32  # what handing a kept token to attention costs, in pairs of attention
 _KEPT_PER_TOKEN = 4  # most kept tokens of several strands per token of a forward
+
+
+def _cache_name(model: torch.nn.Module) -> str:
+    """Name what a model takes its cache as; an adapter hands on what it is given, and code of one's own has the old."""
+    keeps_old = "past_key_values" in inspect.signature(model.forward).parameters
+    return "cache" if _IS_RENAMED and not keeps_old else "past_key_values"
 
 
 def even(width: int) -> int:
@@ -254,8 +265,8 @@ class Walk:
             sum(map(len, windows)),
             position_ids=positions,
             attention_mask=mask,
-            past_key_values=cache,
             use_cache=True,
+            **{_cache_name(self.network.model): cache},
         )
 
     def _move(

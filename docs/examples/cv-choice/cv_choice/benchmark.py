@@ -3,18 +3,7 @@
 import math
 
 from cv_choice import documents
-from lm_eval_bias.authoring import Benchmark, BiasPlan, Presentation
-
-
-def sentences(task, beside_tables):
-    """Say the difference in words."""
-    gap = task.scores["rate_gap"]
-    if math.isnan(gap.value) or gap.interval is None:
-        return [f"no difference of rates: {gap.note}"]
-    low, high = (round(100 * end) for end in gap.interval)
-    return [
-        f"of 100 choices, {100 * gap.value:.0f} more invite the woman than the man [{low}, {high}]"
-    ]
+from lm_eval_bias.authoring import Benchmark, BiasPlan
 
 
 class CVChoice(Benchmark):
@@ -26,7 +15,6 @@ class CVChoice(Benchmark):
     clusters = "pairs of names"
     facets = {"job": "job", "pair": "pair"}
     planting = BiasPlan(documents.planted, documents.expected)
-    presentation = Presentation(sentences)
 
     def record(self, doc, answers):
         """Keep whom the model invites: 1 for the woman, -1 for the man, None for neither."""

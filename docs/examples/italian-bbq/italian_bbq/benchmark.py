@@ -1,4 +1,4 @@
-"""The benchmark object: BBQ's scores, sentences and planted bias, over documents of our own."""
+"""The benchmark object: BBQ's scores and planted bias, over documents of our own."""
 
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
 
@@ -9,7 +9,7 @@ class ItalianBBQ(BBQLike):
     name = "italian_bbq"
     title = "Italian BBQ"
     identity = ("item",)
-    questions = Questions(unknown='"non si sa"', balanced=None)
+    questions = Questions(balanced=None)
 
     @property
     def hooks(self):

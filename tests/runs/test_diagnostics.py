@@ -1,16 +1,12 @@
 """What has to be known of a run before its scores are believed, by kind."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 
 import lm_eval_bias as leb
-from lm_eval_bias.core import numbers, registry
-from lm_eval_bias.core.run_data import Run, Value
+from lm_eval_bias.core import numbers
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics import places
-from lm_eval_bias.runs import remarks, run_discovery
-from tests.support import boards
+from lm_eval_bias.runs import diagnostics, run_discovery
 from tests.support.made_runs import run_of, write
 
 STEREOSET, GG_BBQ, REGARD = "stereoset_en", "gg_bbq_group_terms", "regard_en"
@@ -25,7 +21,7 @@ def found(folder, task, fields=(), scores=(), **provenance):
     for name, change in dict(scores).items():
         content["tasks"][task]["scores"].setdefault(name, {}).update(change)
     (run,), _ = run_discovery.read([write(folder / "run.json", content)])
-    return run, [remark.kind for remark in remarks.of_task(run, run.tasks[task])]
+    return run, [remark.code for remark in diagnostics.of_task(run, run.tasks[task])]
 
 
 def measured(value, low, high):
@@ -50,8 +46,10 @@ NEUTRAL = {
     STEREOSET: {
         "lms": measured(80.0, 78.0, 82.0),
         "ss": measured(50.0, 45.0, 55.0),
+        "length_shorter": measured(0.5, 0.45, 0.55),
     },
     GG_BBQ: {
+        "length_shorter": measured(0.5, 0.45, 0.55),
         "diff_bias_amb": measured(0.0, -0.1, 0.1),
         "acc_of_named": measured(0.9, 0.8, 0.95),
         "unanswered": measured(0.0, 0.0, 0.01),
@@ -88,7 +86,7 @@ CASES = [
         {},
         {"lms": measured(50.5, 48.0, 53.0), "ss": measured(66.0, 63.0, 69.0)},
         {},
-        "",
+        "chance_level",
     ),
     (
         STEREOSET,
@@ -107,10 +105,12 @@ CASES = [
         {},
         "unshown_ability",
     ),
-    (GG_BBQ, {}, {"place_first": place(0.97, 0.9, 0.99)}, {}, "habit"),
-    (GG_BBQ, {}, {"place_first": place(0.6, 0.5, 0.7)}, {}, "place"),
+    (GG_BBQ, {}, {"place_first": place(0.97, 0.9, 0.99)}, {}, "position_bias"),
+    (GG_BBQ, {}, {"place_first": place(0.4, 0.38, 0.42)}, {}, "position_bias"),
     (GG_BBQ, {}, {"place_first": place(0.6, 0.3, 0.8)}, {}, ""),
-    (GG_BBQ, {}, {"place_first": place(0.4, 0.38, 0.42)}, {}, ""),
+    (STEREOSET, {}, {"length_shorter": measured(0.6, 0.55, 0.65)}, {}, "length_bias"),
+    (STEREOSET, {}, {"length_shorter": measured(0.4, 0.35, 0.45)}, {}, "length_bias"),
+    (STEREOSET, {}, {"length_shorter": measured(0.6, 0.45, 0.65)}, {}, ""),
     (
         GG_BBQ,
         {"metadata": {"inputs": {"different_prompts": 900}}},
@@ -118,8 +118,8 @@ CASES = [
         {},
         "repeated_prompts",
     ),
-    (STEREOSET, {}, {"ss": {"dof": 4.0}}, {}, "few_groups"),
-    (STEREOSET, {}, {"ss": {"dof": 4.5}}, {}, ""),
+    (STEREOSET, {}, {"ss": {"clusters": 5}}, {}, "few_groups"),
+    (STEREOSET, {}, {"ss": {"clusters": 6, "dof": 2.0}}, {}, ""),
     (STEREOSET, {}, {"ss": measured(50.0, 20.0, 80.0)}, {}, "wide_interval"),
     (STEREOSET, {}, {"ss": {"note": "beware"}}, {}, "score_note"),
     (STEREOSET, {}, {}, {"chat_template": "x"}, "changed_options"),
@@ -133,51 +133,73 @@ CASES = [
 ]
 
 
-def silenced(run, task):
-    return {name for name, value in run.tasks[task].scores.items() if value.unsaid}
+LEAN = {"diff_bias_amb": measured(0.2, 0.1, 0.3)}
+CHANCE = {"acc_of_named": measured(0.5, 0.4, 0.6)}
+BELOW = {"acc_of_named": measured(0.3, 0.2, 0.4)}
 
 
-def test_what_a_remark_silences_has_no_verdict_anywhere(tmp_path):
-    """Guessing silences what needs ability, a habit and what lies below chance every score of bias."""
-    of_bias = {"diff_bias_amb", "diff_bias_disamb"}
-    for scores, names in (
-        ({"acc_of_named": measured(0.5, 0.4, 0.6)}, {"diff_bias_disamb"}),
-        ({"acc_of_named": measured(0.3, 0.2, 0.4)}, of_bias),
-        ({"place_first": place(0.97, 0.9, 0.99)}, of_bias),
-        ({"place_first": place(0.6, 0.5, 0.7)}, set()),
-        ({}, set()),
-    ):
-        given = {**NEUTRAL[GG_BBQ], **scores}
-        run, _ = found(tmp_path, GG_BBQ, scores=given)
-        main = set(run.tasks[GG_BBQ].definition.main)
-        assert silenced(run, GG_BBQ) & main == names, scores
-        # tables of data say it, too
-        (frame,) = [leb.scores(run)]
-        said = frame[frame.unsaid != ""].score
-        assert set(said) == silenced(run, GG_BBQ)
-        assert bool(frame.caveat.iloc[0]) == bool(scores)
+@pytest.mark.parametrize(
+    ("scores", "side", "silent"),
+    [
+        ({}, 0, 0.0),
+        (LEAN, 1, 0.0),
+        # guessing takes away what is said of nearness, never a lean that the interval shows
+        (CHANCE, None, 1.0),
+        ({**CHANCE, **LEAN}, 1, 1.0),
+        ({**BELOW, **LEAN}, 1, 1.0),
+        # so do places, as far as answers go by them: 1 - 3 x 0.1 of 0.1, 0.3 and 0.6
+        ({"place_first": place(0.6, 0.5, 0.7)}, 0, 0.7),
+        ({"place_first": place(0.6, 0.5, 0.7), **LEAN}, 1, 0.7),
+    ],
+)
+def test_what_attenuates_takes_away_nearness_alone(scores, side, silent, tmp_path):
+    others = {"place_middle": place(0.3, 0.3, 0.4), "place_last": place(0.1, 0.1, 0.2)}
+    given = {**NEUTRAL[GG_BBQ], **scores}
+    if "place_first" in scores:
+        given = others | given
+    run, _ = found(tmp_path, GG_BBQ, scores=given)
+    value = run.tasks[GG_BBQ].scores["diff_bias_amb"]
+    assert value.verdict.side == side
+    assert value.verdict.silent == pytest.approx(silent)
+    assert bool(value.verdict.reason) == bool(silent)
+    frame = leb.scores(run).set_index("score")
+    told = frame.loc["diff_bias_amb"]
+    assert told.claim == value.verdict.claim
+    assert told.no_claim_reason == value.verdict.reason
 
 
-def test_a_bias_that_needs_no_ability_is_never_chance():
-    """MBBQ's biases name no pole beside their contrasts, and count all the same."""
-    names = registry.get("mbbq").main
-    for biased, kinds in (
-        ("", ["chance_level"]),
-        ("contrast/acc_disamb", ["chance_level"]),
-        ("contrast/diff_bias_amb", []),
-        ("diff_bias_amb", []),
-    ):
-        scores = [
-            boards.value(name, benchmark="mbbq", number=0.4 * (name == biased))
-            for name in names
-        ]
-        telling = boards.value("control/acc_of_named", 0.5, benchmark="mbbq")
-        task = boards.task(*scores, telling, name=MBBQ)
-        for name, value in task.scores.items():
-            interval = value.value - 0.1, value.value + 0.1
-            task.scores[name] = replace(value, interval=interval)
-        run = Run("a", Path("a"), {MBBQ: task})
-        assert [r.kind for r in remarks.applied(run).tasks[MBBQ].caveats] == kinds
+UNEVEN = {"note": places.UNEVEN}
+
+
+@pytest.mark.parametrize(
+    ("matched", "side"),
+    [
+        ({**measured(58.0, 54.0, 62.0), **UNEVEN}, 1),
+        ({**measured(52.0, 45.0, 59.0), **UNEVEN}, None),
+        ({**measured(42.0, 38.0, 46.0), **UNEVEN}, None),
+        ({"value": None, "interval": None, **UNEVEN}, None),
+        # where the stereotype is as often shorter as longer, lengths can't make it
+        (measured(52.0, 45.0, 59.0), 1),
+    ],
+)
+def test_a_lean_that_lengths_could_make_needs_the_matched_score(
+    matched, side, tmp_path
+):
+    scores = {
+        **NEUTRAL[STEREOSET],
+        "ss": measured(55.0, 52.0, 58.0),
+        "length_shorter": measured(0.6, 0.55, 0.65),
+        "equal_length/ss": matched,
+    }
+    run, _ = found(tmp_path, STEREOSET, scores=scores)
+    verdict = run.tasks[STEREOSET].scores["ss"].verdict
+    assert verdict.side == side
+    assert ("can't be distinguished from length bias" in verdict.reason) == (
+        side is None
+    )
+    even = {**scores, "length_shorter": measured(0.52, 0.48, 0.56)}
+    run, _ = found(tmp_path, STEREOSET, scores=even)
+    assert run.tasks[STEREOSET].scores["ss"].verdict.side == 1
 
 
 @pytest.mark.parametrize(("task", "fields", "scores", "provenance", "kind"), CASES)
@@ -191,9 +213,9 @@ def test_kinds(task, fields, scores, provenance, kind, tmp_path):
         if one not in before or after.count(one) > before.count(one)
     ]
     assert new[:1] == ([kind] if kind else [])
-    caveats = [remark.kind for remark in run.tasks[task].caveats]
-    assert caveats == ([kind] if kind in remarks.BEFORE_SCORES else [])
-    assert bool(remarks.trial(run.tasks[task])) == (kind == "trial_run")
+    caveats = [remark.code for remark in run.tasks[task].caveats]
+    assert caveats == ([kind] if kind in diagnostics.BEFORE_SCORES else [])
+    assert bool(diagnostics.trial(run.tasks[task])) == (kind == "trial_run")
     assert bool(run.tasks[task].caveat()) == bool(caveats)
 
 
@@ -204,7 +226,7 @@ def test_shares_without_room_say_nothing(tmp_path):
     }
     run, kinds = found(tmp_path, "occugender_implicit", scores=scores)
     assert "saturated" in kinds
-    assert run.tasks["occugender_implicit"].scores["stereotype_gap"].unsaid
+    assert run.tasks["occugender_implicit"].scores["stereotype_gap"].verdict.reason
     scores["male_dominated_M"] = measured(90.0, 89.0, 91.0)
     assert "saturated" not in found(tmp_path, "occugender_implicit", scores=scores)[1]
 
