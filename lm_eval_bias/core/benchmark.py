@@ -191,6 +191,10 @@ class SavedFiles(NamedTuple):
 Extension = Command | Rewriting | Condition | HarnessTasks | SavedFiles
 
 
+# the option of lettered tasks whose model writes: a server is sent the form of an answer
+STRUCTURED = "structured"
+
+
 class Options(NamedTuple):
     """The ``--metadata`` keys that a benchmark's tasks understand.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -81,6 +82,21 @@ def _check_texts(
                 f"a text that repeats its prompt ({prompt[:60]!r}); the server must not echo it"
             )
         message[field] = answers.with_finish(text, finish if client.marks else "")
+
+
+def has_form(reply: Facts) -> bool:
+    """Tell whether all answers of a checked reply end with JSON that names an ``answer``.
+
+    >>> has_form({"choices": [{"text": '{"answer": "B"}'}]}), has_form({"choices": [{"text": "B"}]})
+    (True, False)
+    """
+    said = [
+        choice.get("message", {}).get("content") or choice.get("text")
+        for choice in reply["choices"]
+    ]
+    return all(
+        re.search(r'"answer"\s*:[^{}]*}\W*$', answers.apart(str(text))) for text in said
+    )
 
 
 def _check_logprobs(

@@ -55,6 +55,7 @@ _FILTERED = re.compile(
 _GREETING = "Hello."  # which no server refuses
 # options that few servers know; at 0 they ask for the whole distribution, as most draw by default
 _UNUSUAL = ["min_p", "top_k"]
+FORM = "response_format"  # of an answer, as JSON Schema
 _RENAMED = "max_completion_tokens"  # what max_tokens is called by models that think
 _PROMPTS = {"messages", "prompt"}  # in what is sent
 _ADVICE = {
@@ -156,6 +157,10 @@ class _RefusedError(ValueError):
         options = _named(body, payload)
         if status in _OF_OPTIONS and options:
             advice = f"check {', '.join(options)} (--gen_kwargs)"
+        if status in _OF_OPTIONS and FORM in options:
+            advice = (
+                "it can't keep answers to a form: leave out structured (--metadata)"
+            )
         has_ended = _NO_MONEY.search(body) is not None
         if has_ended:
             advice = "check the account"
@@ -317,6 +322,8 @@ class _CheckedClient(Client):
                 self.notes[note] = None
                 self._warn("%s", note)
             answer_checks.check(self, reply, messages, generate)
+            if FORM in payload and not answer_checks.has_form(reply):
+                self.notes["some answers lack the form that was asked for"] = None
             self._note(payload, reply)
             return reply
         if status not in _OF_PROMPTS and not (status == 500 and is_last):

@@ -27,7 +27,11 @@ from lm_eval_bias.core import (
     files,
     registry,
 )
-from lm_eval_bias.core.benchmark import SAMPLES_BY_DEFAULT, samples_texts
+from lm_eval_bias.core.benchmark import (
+    SAMPLES_BY_DEFAULT,
+    STRUCTURED,
+    samples_texts,
+)
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
 from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.questions import (
@@ -44,6 +48,7 @@ from lm_eval_bias.harness import (
     internals,
     registration,
     run_inputs,
+    servers,
 )
 from lm_eval_bias.harness.score_aggregation import (
     Aggregation,
@@ -231,11 +236,14 @@ class BiasTask(ConfigurableTask):
         self._world_size = 1
         self._places: dict[int, int] = {}
         self._failures: set[str] = set()
+        self._structured: object = False
         with files.recorded() as read:
             try:
                 super().__init__(config=settings, **kwargs)
             except IndexError as error:
                 raise BiasError(self._why_first_fails(error)) from error
+        if self._structured:
+            self._ask_for_form()
         metadata = self.config.metadata
         metadata["inputs"] = run_inputs.of_task(
             self.benchmark, config or {}, metadata, read
@@ -253,6 +261,40 @@ class BiasTask(ConfigurableTask):
         )
         metadata["distribution"] = registry.distribution(self.benchmark)
         self._add_metrics()
+
+    def _ask_for_form(self) -> None:
+        """Have answers asked for in a form that needs no reading: JSON with one of the prompt's letters.
+
+        Raises:
+            BiasError: The option isn't true, or answers to this task are no letters.
+        """
+        if self._structured is not True:
+            raise BiasError(
+                f"--metadata {STRUCTURED}={self._structured!r}: must be true or false"
+            )
+        readers = [part() for own in self._filters for part in own.filters]
+        letters = [
+            one.reader(self.eval_docs[0]).letters
+            for one in readers
+            if hasattr(one, "reader")
+        ]
+        if self.OUTPUT_TYPE != "generate_until" or not any(letters):
+            raise BiasError(
+                f"--metadata {STRUCTURED}: {self.config.task} isn't answered by writing a letter: leave it out, or run "
+                "it separately"
+            )
+        answer = {"type": "string", "enum": list(letters[0])}
+        schema = {
+            "type": "object",
+            "properties": {"answer": answer},
+            "required": ["answer"],
+            "additionalProperties": False,
+        }
+        form = {"name": "answer", "strict": True, "schema": schema}
+        self.config.generation_kwargs[servers.FORM] = {
+            "type": "json_schema",
+            "json_schema": form,
+        }
 
     def _why_first_fails(self, error: IndexError) -> str:
         """Say what is wrong with the first document, at which the harness looks when it builds a task."""
@@ -307,7 +349,9 @@ class BiasTask(ConfigurableTask):
             raise BiasError(
                 f"{self.config.task}: the YAML names no custom_dataset function"
             )
-        splits = build(**self.config.metadata, **(dataset_kwargs or {}))
+        metadata = {**self.config.metadata, **(dataset_kwargs or {})}
+        self._structured = metadata.pop(STRUCTURED, False)
+        splits = build(**metadata)
         self._splits = {split: Documents(docs) for split, docs in splits.items()}
         fields = self._splits.get(self.config.test_split, Documents()).features
         for key in ("doc_to_text", "doc_to_choice"):
@@ -403,6 +447,11 @@ class BiasTask(ConfigurableTask):
             BiasError: It can't; names all tasks to leave out.
         """
         kind, tasks = internals.evaluation()
+        if kind and self._structured and not hasattr(kind, "_create_payload"):
+            raise BiasError(
+                f"--metadata {STRUCTURED}: the model type {kind.__name__} can't keep answers to a form: serve the "
+                "model (vllm serve), and take --model local-chat-completions"
+            )
         methods = list(
             dict.fromkeys(request.request_type for request in self._instances)
         )

@@ -24,14 +24,24 @@ _warn_once = cache(logger.warning)
 
 # what stands around an answer that is to be found by a program becomes English words, which all readers know
 _FRAMES = (
-    (r"\\boxed\s*\{", r"\nAnswer: "),
-    (r"<answer>", r"\nAnswer: "),
+    (r"\\boxed\s*\{((?:[^{}\n]|\{[^{}\n]*\})*)\}", r" Answer:: \1. "),
+    (r"\\boxed\s*\{", r" Answer:: "),
+    (
+        r"(?m)((?:^[^\S\n]*(?:[-*>] )?|: )(?:\*\*[^*\n]*[\w)]\*\*|`[^`\n]+`))(?=[^\S\n]+[^\W\da-z_])",
+        r"\1.",
+    ),
+    (r"\"\s*\}\s*(?=\w)", r"\"\n"),
+    (r"(?m)^[^\S\n]*(?:[-*] )?(?:\[[xX✓✔]\]|☑)", "✅"),
+    (r"(?m)^[^\S\n]*(?:[-*] )?(?:\[ \]|☐)", "❌"),
+    (r"<answer>", r"\nAnswer:: "),
     (r"</answer>", r"\n"),
+    (r"""[{,]\s*(["'])([\w -]+)\1\s*:\s*""", r"\n\2:: "),
 )
 _EMPHASIS = re.compile(r"(?<![*_])([*_]{1,3})(?=[^\s*_])([^*_\n]+)\1")
 _MARKUP = re.compile(
     r"~~[^~\n]+~~|\\[a-zA-Z]+|</?\w+(?:\s[^<>]*)?/?>|<\|[^<>|]*\|>|[`#>„“”\"«»‘{}$\\「」『』]|(?<!\w)[*_'’]+|[*_'’]+(?!\w)"
 )
+_CONTROL = re.compile(r"<\|[^<>|]{0,99}\|>")
 _BULLET = re.compile(r"^[^\S\n]*[*+]\s", re.MULTILINE)
 _CIRCLED = {
     first + place: 65 + place for first in (0x1F150, 0x1F170) for place in range(26)
@@ -92,7 +102,25 @@ def without_thoughts(text: str) -> str:
                 "an answer begins with a block in marks named %s: taken for a model's thoughts, and not read",
                 blocks["name"],
             )
+    message = _behind_marks(text) if text.lstrip().startswith("<|") else ""
+    if message:
+        return message
     return ENDLESS if marks["begun"].match(text) else text
+
+
+def _behind_marks(text: str) -> str:
+    """Return the message behind the last of several control marks; empty where that is a thought or a tool's."""
+    places = [match.span() for match in _CONTROL.finditer(text)]
+    following = len(text)
+    for begin, end in reversed(places[1:]):
+        message = text[end:following]
+        following = begin
+        if message.strip():
+            is_other = text[:end].endswith(
+                ("analysis<|message|>", "commentary<|message|>")
+            )
+            return "" if is_other or marks_thoughts(text[begin:end]) else message
+    return ""
 
 
 def opening_of_thoughts(prompt: object) -> str:
@@ -121,7 +149,7 @@ def plain_lines(text: str) -> list[str]:
     Of one longer than :data:`~lm_eval_bias.core.answers.LONGEST_READ` these are the first and the last ones.
 
     >>> plain_lines('**"Female"**\n\n* a nurse, \\boxed{Ｂ}')
-    ['Female', '- a nurse,', 'Answer: B']
+    ['Female', '- a nurse,  Answer:: B.']
     """
     if len(text) > LONGEST_READ:
         half = LONGEST_READ // 2

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Data, run_data
 from lm_eval_bias.core.benchmark import (
+    STRUCTURED,
     Asking,
     Document,
     Documents,
     ItemKey,
+    Options,
     Presentation,
 )
 from lm_eval_bias.core.content_hashes import of_text
@@ -132,6 +134,7 @@ class CrowSPairsChoices(PairChoices):
     title = "CrowS-Pairs"
     clusters = "pairs"
     facets = Parallel.facets
+    options = Options({STRUCTURED: ""})
 
 
 BENCHMARK = CrowSPairs([Parallel(), CrowSPairsChoices()])

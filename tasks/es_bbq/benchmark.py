@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Facts
-from lm_eval_bias.core.benchmark import Document, ItemKey, Options
+from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Options
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
 from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, QuestionHooks, Questions
 from lm_eval_bias.tasks.kinds.sized import harness_tasks
@@ -54,7 +54,7 @@ class EsBBQ(BBQLike):
         refusal=_refusal,
         items=_items,
     )
-    options = Options({"eleven_options": ""})
+    options = Options({"eleven_options": "", STRUCTURED: ""})
     facets = {**BBQLike.facets, "category": "category", "value": "value"}
 
     @property

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from lm_eval_bias.core import Data, Facts
-from lm_eval_bias.core.benchmark import Document, Documents, ItemKey, Options
+from lm_eval_bias.core.benchmark import (
+    STRUCTURED,
+    Document,
+    Documents,
+    ItemKey,
+    Options,
+)
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.gg_bbq import own_names
 from lm_eval_bias.tasks.gg_bbq.wordings import LATEST, PAPER, wordings
@@ -56,7 +62,14 @@ class GGBBQ(BBQLike):
         "wording": "wording",
     }
     options = Options(
-        {"wording": "", "released_order": "", "names": "", "mend_and": ""}, _check
+        {
+            "wording": "",
+            "released_order": "",
+            "names": "",
+            "mend_and": "",
+            STRUCTURED: "",
+        },
+        _check,
     )
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
+    STRUCTURED,
     Asking,
     Benchmark,
     Document,
@@ -149,7 +150,7 @@ class BBQLike(SizedBenchmark):
                 f"{score}/mean" if score in BBQLike.main else score
                 for score in self.main
             ]
-            self.options = Options()
+            self.options = Options({STRUCTURED: ""})
 
     @property
     @abstractmethod

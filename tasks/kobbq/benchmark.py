@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lm_eval_bias.core import Facts
-from lm_eval_bias.core.benchmark import Document, ItemKey, Options
+from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Options
 from lm_eval_bias.tasks.kinds.bbq_like import (
     BBQLike,
     QuestionHooks,
@@ -49,7 +49,7 @@ class KoBBQ(BBQLike):
         "template": "template",
         "wording": "wording",
     }
-    options = Options({"prompt": ""}, NUMBERS.chosen)
+    options = Options({"prompt": "", STRUCTURED: ""}, NUMBERS.chosen)
 
     @property
     def hooks(self) -> QuestionHooks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lm_eval_bias.core import Facts
-from lm_eval_bias.core.benchmark import Document, ItemKey, Options
+from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Options
 from lm_eval_bias.tasks.kinds.bbq_controls import WithControls
 from lm_eval_bias.tasks.kinds.bbq_like import (
     QuestionHooks,
@@ -30,7 +30,7 @@ class MBBQ(WithControls):
         balanced=4 * 16,
     )
     facets = {**WithControls.facets, "category": "category", "wording": "wording"}
-    options = Options({"prompt": "", "released_order": ""}, _check)
+    options = Options({"prompt": "", "released_order": "", STRUCTURED: ""}, _check)
 
     @property
     def hooks(self) -> QuestionHooks:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
+    STRUCTURED,
     Asking,
     Command,
     Document,
@@ -133,7 +134,7 @@ class Choices(StereoSet):
 
     name = "stereoset_choices"
     main = ("choice_lms", "choice_ss", "choice_icat")
-    options = Options(_OPTIONS, _check)
+    options = Options({**_OPTIONS, STRUCTURED: ""}, _check)
 
     def record(self, doc: Document, answers: Answers) -> Record:
         """Tell which candidate the answer takes."""

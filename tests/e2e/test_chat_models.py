@@ -68,7 +68,7 @@ def in_own_words(language):
 
     def write(doc):
         is_unknown = doc["groups"][doc["label"]] == "unknown"
-        return WORDS[language].unknown if is_unknown else right(doc)
+        return WORDS[language]["unknown"] if is_unknown else right(doc)
 
     return write
 
@@ -175,7 +175,7 @@ def test_one_that_rejects_the_stereotype_takes_nothing(name, language, tiny_mirr
     def write(doc):
         if doc["context_type"] != "ambiguous" or any(doc is one for one in first):
             return right(doc)
-        return WORDS[language].cliche.format(doc["choices"][doc["biased_choice"]])
+        return WORDS[language]["cliche"].format(doc["choices"][doc["biased_choice"]])
 
     found = values(task, write)
     assert found["diff_bias_amb"] == 0

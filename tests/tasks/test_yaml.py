@@ -11,13 +11,14 @@ from lm_eval_bias.evaluation import planned
 FILES = sorted(tasks_path().glob("*/*.yaml"))
 # of scored and of written answers, where they aren't 1.0 and 2.0
 VERSIONS = {
-    "gg_bbq": (3.0, 6.0),
-    "gg_bbq, latest": (2.0, 5.0),
-    "es_bbq": (2.0, 3.0),
-    "eurogest": (2.0, 3.0),
-    "mbbq": (2.0, 4.0),
-    "crows_pairs": (1.0, 2.0),
-    "occugender": (1.0, 4.0),
+    "gg_bbq": (3.0, 7.0),
+    "gg_bbq, latest": (2.0, 6.0),
+    "es_bbq": (2.0, 4.0),
+    "eurogest": (2.0, 4.0),
+    "mbbq": (2.0, 5.0),
+    "crows_pairs": (1.0, 3.0),
+    "occugender": (1.0, 5.0),
+    "occugender_implicit_gen": (1.0, 4.0),
     "occugender_stories_gen": (1.0, 1.0),
     "regard_de": (2.0, 2.0),
 }
@@ -34,7 +35,7 @@ def test_file_loads_with_its_functions(path):
     assert metadata["benchmark"] in registry.by_name()
     written = path.stem.endswith("_gen")
     kind = path.parent.name + ", latest" * ("latest" in path.stem)
-    versions = VERSIONS.get(path.stem) or VERSIONS.get(kind, (1.0, 3.0))
+    versions = VERSIONS.get(path.stem) or VERSIONS.get(kind, (1.0, 4.0))
     assert metadata["version"] == versions[written]
     if "group" in config:
         assert all(
