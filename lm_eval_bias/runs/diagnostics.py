@@ -440,7 +440,10 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedDiagnostic]:
         before = f"{run.name}: " if len(runs) > 1 else ""
         for task in run.tasks.values():
             for one in of_task(run, task):
-                titles = [task.scores[name].title for name in one.scores]
+                main = [
+                    value.title for value in task.main() if value.name in one.scores
+                ]
+                titles = main or [task.scores[name].title for name in one.scores]
                 located.append((one, f"{before}{task.task}", titles))
     for run in runs:
         for record in run.records:
