@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from lm_eval_bias.core import catalog, registry
@@ -158,17 +159,9 @@ class BenchmarkFiles:
         name = task.config.task
         definitions = catalog.suite_definitions(self.family)
         for suite in suites.NAMES:
-            tasks = (definitions.get(suite) or {}).get("tasks") or {}
-            if not tasks.get(name):
-                continue
-            place = f"{catalog.SUITES_FILE}: {suite}: {name}"
-            arguments = (suite, name, tasks[name], task.eval_docs)
-            chosen = self.attempt(place, "choose", suites.items_of_part, *arguments)
-            if chosen is None:
-                continue
-            stated = tasks[name].get("items", len(chosen))
-            if stated != len(chosen):
-                self.add(place, f"items is {stated}, but choose returns {len(chosen)}")
-            if len(set(chosen).intersection(range(len(task.eval_docs)))) < len(chosen):
-                text = "choose returns places twice, or of documents that aren't there"
-                self.add(place, text)
+            fields = ((definitions.get(suite) or {}).get("tasks") or {}).get(name)
+            if fields:
+                place = f"{catalog.SUITES_FILE}: {suite}: {name}"
+                part = self.attempt(place, "", partial(suites.Sampling, **fields))
+                if part:
+                    self.attempt(place, "", part.choose, task.eval_docs)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
-from lm_eval_bias.core import Data, Facts, catalog, registry
+from lm_eval_bias.core import Data, catalog, registry
 from lm_eval_bias.core.benchmark import (
+    DATA,
     REQUIRED,
     Benchmark,
     Documents,
@@ -19,7 +19,7 @@ from lm_eval_bias.core.benchmark import (
     options_for,
 )
 from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean, fault
-from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.files import packaged_text, packaged_yaml
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.evaluation.planned import Planned, split_tasks
 
@@ -27,9 +27,8 @@ OWN = {name: part for name, part in catalog.suites().items() if name != "primary
 NAMES = tuple(OWN)
 KEYS = ("purpose", "tasks", "without", "leaves_out")  # of a suite
 PURPOSES = {name: fields["purpose"] for name, fields in OWN.items()}
-# a change of seed, rule or number is a new version: its scores are of other items
+# a change of the items is a new version: its scores are of others
 VERSION = 7
-SEED = "quick-1"
 
 
 class Sampling(NamedTuple):
@@ -37,20 +36,46 @@ class Sampling(NamedTuple):
 
     Attributes:
         rule: Which part it is, in words, for result files and ``ls --suites``.
-        choose: Name of a function, ``package.module.name``, that returns the indices of the chosen documents, given all
-            documents, the suites' seed, ``number`` and ``arguments``.
-        number: Size of the part, as the function takes it.
-        items: Number of chosen documents of the released data.
+        items: The places of its documents, from 0 and ascending: ``0-3,7``.
+        of: Number of all documents of the task. The places say nothing of other data.
         repeats: Number of texts drawn for each prompt; ``None`` for as many as the task's YAML says.
-        arguments: Further arguments of the function.
     """
 
     rule: str
-    choose: str
-    number: int
-    items: int | None = None
+    items: str
+    of: int
     repeats: int | None = None
-    arguments: Facts = {}
+
+    def places(self) -> list[int]:
+        """Return the places of its documents.
+
+        Raises:
+            BiasError: They aren't written as such, or aren't of as many documents.
+        """
+        places: list[int] = []
+        try:
+            for part in str(self.items).split(","):
+                first, _, last = part.partition("-")
+                places += range(int(first), int(last or first) + 1)
+        except ValueError:
+            places = []
+        if not places or sorted({*places}) != places or places[-1] >= self.of:
+            raise BiasError(
+                f"items must be ascending places below {self.of}, such as 0-3,7"
+            )
+        return places
+
+    def choose(self, docs: Documents) -> list[int]:
+        """Return the places of its documents among a task's.
+
+        Raises:
+            BiasError: There are more documents, or fewer, than the places are of.
+        """
+        if len(docs) != self.of:
+            raise BiasError(
+                f"its items are places of {self.of} documents, but there are {len(docs)}"
+            )
+        return self.places()
 
 
 class SuitePart(NamedTuple):
@@ -75,17 +100,18 @@ class Suite:
     languages: Sequence[str] = ()
 
     def choose(self, task: str, docs: Documents) -> list[int] | None:
-        """Return the indices of a task's items that belong to the suite, in order; ``None`` for all."""
+        """Return the places of a task's items that belong to the suite, in order; ``None`` for all.
+
+        Raises:
+            BiasError: The documents are others than those of which the suite lists places.
+        """
         sampling = self.parts[task].sampling
         if sampling is None:
             return None
-        function = pkgutil.resolve_name(sampling.choose)
-        indices = list(function(docs, SEED, sampling.number, **sampling.arguments))
-        if not indices:
-            raise BiasError(
-                f"--suite {self.name}: {task} has no items to choose from: its data set is empty"
-            )
-        return indices
+        try:
+            return sampling.choose(docs)
+        except BiasError as error:
+            raise BiasError(f"--suite {self.name}: {task}: {error}") from error
 
     def label(self, task: str, docs: Documents) -> Data:
         """Describe the suite for a result file: its name, the part of the items, tasks left out."""
@@ -101,18 +127,6 @@ class Suite:
         if sampling is not None and indices is not None:
             facts |= {"documents": len(indices), "rule": sampling.rule}
         return facts
-
-
-def items_of_part(
-    suite: str, task: str, fields: Facts, docs: Documents
-) -> list[int] | None:
-    """Return the items that a suites file chooses of a task, by the fields of a :class:`Sampling`.
-
-    Raises:
-        BiasError: None are chosen.
-    """
-    part = SuitePart(Sampling(**fields), None, None)
-    return Suite(suite, "", {task: part}).choose(task, docs)
 
 
 def unknown_keys(benchmark: Benchmark) -> Iterator[str]:
@@ -152,6 +166,7 @@ def load(name: str) -> Suite:
         OWN,
         *(catalog.suite_definitions(registry.by_name()[other]) for other in more),
     ]
+    own = packaged_yaml("lm_eval_bias", "suite_items.yaml").get(base, {})
     leaves_out = []
     without = []
     chosen = {}
@@ -163,7 +178,7 @@ def load(name: str) -> Suite:
             part = file.get("standard") or {}
         for task, fields in (part.get("tasks") or {}).items():
             if task in catalog.entries():
-                chosen[task] = fields and Sampling(**fields)
+                chosen[task] = fields and Sampling(**{**own.get(task, {}), **fields})
             else:
                 fault(
                     f"{catalog.SUITES_FILE}: {base} names {task}, which is not a task: it is left out"
@@ -192,7 +207,7 @@ def _part(task: str, sampling: Sampling | None) -> SuitePart:
     benchmark = entry.definition
     facts = {"asks": entry.asks, **entry.metadata}
     size = call_plugin(Size(None), benchmark, benchmark.size, facts)
-    documents = entry.items if sampling is None else sampling.items
+    documents = entry.items if sampling is None else len(sampling.places())
     repeats = (sampling.repeats if sampling else None) or entry.repeats or 1
     requests = documents and size.requests and documents * size.requests * repeats
     return SuitePart(sampling, documents, requests)
@@ -307,11 +322,25 @@ def fitted(suite: Suite, run: Planned) -> Suite:
 
 
 def choose_items(suite: Suite, run: Planned) -> None:
-    """Choose a suite's part of the items of tasks that are built, and write into their metadata what was chosen."""
+    """Choose a suite's part of the items of tasks that are built, and write into their metadata what was chosen.
+
+    Raises:
+        BiasError: A task has other data than those that the suite lists items of.
+    """
     samples = {}
     for name, task in run.tasks.items():
-        task.config.metadata["suite"] = suite.label(name, task.eval_docs)
         indices = suite.choose(name, task.eval_docs)
+        own = [
+            key
+            for key in options_for(task.benchmark, DATA)
+            if task.config.metadata.get(key)
+        ]
+        if own and indices is not None:
+            raise BiasError(
+                f"--metadata {own[0]}= with --suite {suite.name}: its items of {name} are those of the released data: "
+                "name tasks by --tasks"
+            )
+        task.config.metadata["suite"] = suite.label(name, task.eval_docs)
         if indices is not None:
             samples[name] = indices
     run.config.samples = samples or None

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
 from lm_eval_bias.core import Data
-from lm_eval_bias.tasks.kinds.sampling import Cell, Documents, draw, goes_along, grouped
+from lm_eval_bias.tasks.kinds.bbq_records import goes_along
 
 Quadruple = Sequence[Data]  # both questions, each ambiguous and disambiguated
 Stratum = tuple[
@@ -95,49 +95,3 @@ def _arranged(quadruples: Sequence[Quadruple]) -> Iterator[tuple[Quadruple, list
         for name, place in zip(block, places, strict=True):
             yield queues[name].popleft(), ORDERS[place][used[name, place] % 2]
             used[name, place] += 1
-
-
-def chosen(docs: Documents, seed: str, number: int) -> list[int]:
-    """Choose whole quadruples (both questions and contexts), as many of every template, half in biased contexts.
-
-    A template that has biased or counter-biased contexts only gives that many of these, one that has too few gives
-    all. Biased and counter-biased contexts each show "unknown" equally often at every place, and so do those of a
-    template as far as that allows it: whoever always takes one place gets no bias from it.
-
-    Args:
-        docs: In one or several wordings.
-        seed: Of the suite.
-        number: How many a template, a multiple of 6.
-    """
-    items = grouped(docs, lambda doc: (doc["template"], doc["item"] // 2))
-    strata: dict[Stratum, list[tuple[int, int]]] = {}
-    orders = {}
-    for name, indices in items.items():
-        doc = docs[indices[0]]
-        stratum = doc["template"], goes_along([docs[i] for i in indices])
-        strata.setdefault(stratum, []).append(name)
-        orders[name] = tuple(doc["order"])
-    # small templates, which leave no choice, go first, so that the larger ones can make up for them
-    ordered = sorted(
-        strata.items(), key=lambda pair: (len(pair[1]), draw(seed, pair[0]), pair[0])
-    )
-    templates = Counter(template for template, _ in strata)
-    sample = []
-    used = Counter[Cell]()
-    for (template, direction), names in ordered:
-        # what is to be used equally often, the most important first
-        cells = {}
-        for name in names:
-            place = orders[name].index(2)
-            cells[name] = [
-                (direction, place),
-                (template, direction, place),
-                (direction, orders[name]),
-            ]
-        remaining = sorted(cells, key=lambda name: draw(seed, name))
-        for _ in range(min(number // templates[template], len(remaining))):
-            name = min(remaining, key=lambda name: [used[c] for c in cells[name]])
-            remaining.remove(name)
-            used.update(cells[name])
-            sample.append(name)
-    return sorted(i for name in sample for i in items[name])

@@ -9,7 +9,6 @@ from functools import cache
 from typing import NamedTuple
 
 from lm_eval_bias.core import Data, Facts
-from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.question_answering import EQUATIONS, Terms
@@ -22,7 +21,6 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     letters,
     read_table,
 )
-from lm_eval_bias.tasks.kinds.sampling import draw
 from lm_eval_bias.tasks.kobbq.wordings import NUMBERS
 
 TERMS = Terms(
@@ -143,29 +141,6 @@ def dataset(
         for number in numbers
     ]
     return {"test": docs}
-
-
-def versions(docs: Documents, seed: str, number: int) -> list[int]:
-    """Choose versions of every story, of which the others have the persons swapped; the first and last ones in turn.
-
-    Every version has biased and counter-biased contexts in all orders, and every story is a cluster of its own.
-
-    Args:
-        docs: Of one task.
-        seed: Of the suite.
-        number: How many versions of a story.
-    """
-    stories = grouped((doc["template"], _version(doc)) for doc in docs)
-    chosen = set()
-    for turn, story in enumerate(sorted(stories, key=lambda name: draw(seed, name))):
-        names = sorted(set(stories[story]), reverse=bool(turn % 2))
-        chosen.update(names[:number])
-    return [place for place, doc in enumerate(docs) if _version(doc) in chosen]
-
-
-def _version(doc: Facts) -> str:
-    """Return an item's category, story and version: ``gender_identity-001a``."""
-    return "-".join(doc["item"].split("-")[:2])
 
 
 def prompt(doc: Facts) -> str:

@@ -15,10 +15,10 @@ from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.kinds import bbq_records
 from lm_eval_bias.tasks.kinds.bbq_records import (
     DISAMBIGUATED,
+    goes_along,
     in_turn,
     letters,
 )
-from lm_eval_bias.tasks.kinds.sampling import goes_along
 from lm_eval_bias.tasks.mbbq.wordings import NUMBERS
 
 TERMS = Terms(

@@ -57,8 +57,3 @@ def planted(doc, dial):
 def expected(docs, dial):
     """The share of items in which the old are likelier."""
     return {"old_share": 50 + 50 * dial.strength}
-
-
-def every_third(docs, seed, number):
-    """The places of the documents in the suite quick."""
-    return list(range(0, len(docs), number))
