@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.cli.output import Parser, add_choice, margin
 from lm_eval_bias.core import files
@@ -51,9 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="run folders or results_*.json, or NAME=PATH with a name for the model",
     )
-    parser.add_argument("--policy", metavar="FILE", help="YAML file with the bounds")
+    parser.add_argument(
+        "--policy", action=_Once, metavar="FILE", help="YAML file with the bounds"
+    )
     parser.add_argument(
         "--base",
+        action=_Once,
         metavar="RUN",
         help="an earlier run: a primary score or an ability that is shown to be worse than there is a violation (the "
         "paired test of compare, corrected for the number of scores), and so is a task that only one of the runs has",
@@ -116,6 +119,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--example", action="store_true", help="print a sample policy to start from"
     )
+
+
+class _Once(argparse.Action):
+    """A flag of which the second value would silently replace the first."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest):
+            parser.error(f"{option_string} is given twice: name one")
+        setattr(namespace, self.dest, values)
 
 
 def _moment(text: str) -> str:
@@ -251,6 +269,10 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
             findings.append(verdict.made_by(run, arguments.weights))
         if arguments.strict:
             findings += verdict.recomputed(run, policy, arguments.as_logged)
+        if not policy.refuse and not any(one.is_checked for one in findings):
+            raise BiasError(
+                f"{run.name}: nothing to check: give a policy with bounds, --base RUN or --strict"
+            )
         earlier = bases[0] if bases else None
         judged.runs.append(JudgedRun(run, findings + of_base, earlier))
     if arguments.evidence:

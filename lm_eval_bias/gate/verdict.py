@@ -58,7 +58,29 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
 
 
 _MOST_LINES = 3
+INFORMATION, ALLOWED = ("for information", "allowed: ")
 PROVENANCE = "provenance"  # a policy may allow that a file has none
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a score differs from the base's.
+
+    Attributes:
+        base: The base's value.
+        difference: The run's value minus it.
+        margin: By how much it may be worse, in its unit.
+        outcome: One of ``worse``, ``not worse`` and ``not shown``, as to that margin; ``no value`` without a test.
+        direction: Of a bias that isn't worse, where it moved, in words.
+        detectable: The smallest worsening that would be found with 80% probability; ``nan`` where none would.
+    """
+
+    base: float
+    difference: float
+    margin: float
+    outcome: str
+    direction: str = ""
+    detectable: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -72,10 +94,11 @@ class GateFinding:
         required: A bound with the ends that it allows the score, or the requirement in words.
         problem: The problem in words; empty where it is met, or missed by the ``excess``.
         value: The score, ``nan`` where there is none.
-        interval: Its 95% interval.
+        interval: Its 95% interval; against a base, that of the difference.
         excess: By how much the bound is violated, in the score's unit; ``nan`` where that isn't known.
         side: The side of the violation, ``below`` or ``above``.
         why: Reason for the bound.
+        change: How it differs from the base's, where it is compared with it.
     """
 
     task: str
@@ -88,11 +111,18 @@ class GateFinding:
     excess: float = math.nan
     side: str = ""
     why: str = ""
+    change: Change | None = None
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether it could have been violated: it isn't only said, and nothing allows it."""
+        required = str(self.required)
+        return not required.startswith((INFORMATION, ALLOWED))
 
 
 def told(task: str, name: str, text: str) -> GateFinding:
     """Make a finding that violates nothing."""
-    return GateFinding(task, name, True, "for information", text)
+    return GateFinding(task, name, True, INFORMATION, text)
 
 
 def limits(bound: Bound, value: Value) -> tuple[float, float]:
@@ -204,7 +234,7 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
         if option.name in measurement.PART and allows_parts:
             continue
         if {option.name, option.exact} & set(policy.allow):
-            yield GateFinding(task.task, option.name, True, f"allowed: {option.exact}")
+            yield GateFinding(task.task, option.name, True, f"{ALLOWED}{option.exact}")
         else:
             needed = "the unchanged task"
             if option.name == diagnostics.CUT_PROMPTS:
@@ -266,7 +296,7 @@ def check(
                 findings.append(told(task.task, one.code, one.message))
     for one in diagnostics.about_origin(run):
         holds = one.code not in policy.refuse
-        required = "for information" if holds else "refused by the policy"
+        required = INFORMATION if holds else "refused by the policy"
         findings.append(GateFinding("", one.code, holds, required, one.message))
     if diagnostics.CACHED in policy.refuse and None in [r.cache for r in run.records]:
         text = "its file doesn't say whether answers came from a file: run it again"

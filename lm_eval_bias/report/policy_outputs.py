@@ -7,7 +7,7 @@ import json
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import metadata
 from itertools import chain
@@ -20,6 +20,7 @@ from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
+from lm_eval_bias.gate.regression import NOT_WORSE, WORSE
 from lm_eval_bias.gate.verdict import GateFinding, proof
 from lm_eval_bias.report import made_by, tables, templates
 
@@ -49,15 +50,36 @@ def required(finding: GateFinding) -> str:
 
 
 def says(finding: GateFinding) -> str:
-    """Say how a bound is missed; "" where it is met."""
+    """Say how a bound is missed, "" where it is met; of a compared score which way it moved, and what that means."""
+    change = finding.change
+    if change:
+        outcome = finding.problem or change.outcome
+        if change.margin and change.outcome in (WORSE, NOT_WORSE):
+            outcome += f" by more than {change.margin:g}"
+        before = change.direction and f"{change.direction}: "
+        least = change.detectable
+        found = "nothing" if math.isnan(least) else _number(least)
+        return f"{before}{outcome}. Detectable: {found}."
     if isinstance(finding.required, Bound) and finding.side:
         *_, missed = _KINDS[finding.required.on]
         return f"{missed} {significant(finding.excess)} {finding.side}"
     return finding.problem
 
 
+def _number(value: float, sign: str = "") -> str:
+    """Write a number with three digits."""
+    return f"{value:{sign}.3g}".replace("-", "−").replace("nan", "–")
+
+
 def _value(finding: GateFinding) -> str:
-    """Write the score and its interval; "" without a value."""
+    """Write the score and its interval, "" without a value; of a compared one both values and their difference."""
+    change = finding.change
+    if change:
+        both = f"{_number(change.base)} → {_number(finding.value)}"
+        ends = ""
+        if finding.interval is not None:
+            ends = f" [{', '.join(map(_number, finding.interval))}]"
+        return f"{both} ({_number(change.difference, '+')}{ends})"
     if math.isnan(finding.value):
         return ""
     ends = ""
@@ -93,16 +115,38 @@ _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 def _sentences(findings: Iterable[GateFinding]) -> list[str]:
     """Put findings into sentences, one for all tasks of which the same is said."""
     sentences = []
-    for task, score, value, asked, found, why in _rows(findings):
+    findings = list(findings)
+    compared = [finding for finding in findings if finding.change]
+    sentences += [f"{finding.task}, {_compared(finding)}" for finding in compared]
+    others = (finding for finding in findings if not finding.change)
+    for task, score, value, asked, found, why in _rows(others):
         about = f"{task}, {score}{value and f': {value}'}"
         found = found and f"found: {found}"
         sentences.append(joined(about, asked, found, why and f"why: {why}"))
     return sentences
 
 
+def _compared(finding: GateFinding) -> str:
+    """Put a compared score into one line: both values, the difference, the verdict, what would have been found."""
+    found = says(finding)
+    before = ", " if finding.change and finding.change.direction else ": "
+    return f"{finding.score} {_value(finding)}{before}{found}"
+
+
+def _lines(findings: Sequence[GateFinding], mark: str) -> list[str]:
+    """Write findings for a terminal: compared scores by task, a line each, then all others."""
+    compared = grouped((f.task, _compared(f)) for f in findings if f.change)
+    rows = []
+    for task, lines in compared.items():
+        rows.append(f"{task}, against the base:")
+        rows += [_wrapped(line, mark) for line in lines]
+    others = _sentences(finding for finding in findings if not finding.change)
+    return rows + [_wrapped(text, mark) for text in others]
+
+
 def _wrapped(text: str, first: str = "") -> str:
     """Wrap a text for a terminal; paths stay whole."""
-    wrapper = textwrap.TextWrapper(120, first, " " * len(first))
+    wrapper = textwrap.TextWrapper(100, first, " " * len(first))
     wrapper.break_long_words = wrapper.break_on_hyphens = False
     return wrapper.fill(text)
 
@@ -183,8 +227,10 @@ class JudgedRun:
                 for side in (here, there)
             )
             if ours and ours == theirs:
-                shared.append(sentence)
-        return [_introduced("Run", here), _introduced("Base", there), *shared[:1]]
+                shared = shared or [sentence]
+        if here["made"] < there["made"]:
+            shared.append("The base is newer than the run: are the two exchanged?")
+        return [_introduced("Run", here), _introduced("Base", there), *shared]
 
 
 def _installed_from() -> str:
@@ -279,6 +325,7 @@ class Judged:
                     "interval": finding.interval,
                     "excess": finding.excess,
                     "why": finding.why,
+                    "against_base": finding.change and asdict(finding.change),
                 }
                 for finding in findings
             ]
@@ -302,26 +349,32 @@ class Judged:
         }
         return tables.json_text(data, indent=2)
 
+    @property
+    def first_line(self) -> str:
+        """The verdict and its reason: the first score or bound that is violated, or what else is."""
+        every = [(one.run.name, f) for one in self.runs for f in one.findings]
+        missed = [(name, finding) for name, finding in every if not finding.holds]
+        if self.problems and not missed:
+            return f"Violated: {self.problems[0]}"
+        if not missed:
+            return f"Holds: all {len(every)}"
+        # before what is asked of a run
+        missed.sort(
+            key=lambda one: one[1].change is None and isinstance(one[1].required, str)
+        )
+        name, finding = missed[0]
+        of_run = f"{name}: " if len(self.runs) > 1 else ""
+        return f"Violated: {len(missed)} of {len(every)}, first {of_run}{_sentences([finding])[0]}"
+
     def as_text(self) -> str:
-        """Write the findings of each run, what is violated first."""
-        blocks = []
+        """Write the verdict and its reason, then the findings of each run, what is violated first."""
+        blocks = [f"{_wrapped(self.first_line)}\n"]
         for judged in self.runs:
-            # bounds before what is asked of a run
-            findings = sorted(
-                judged.findings, key=lambda f: isinstance(f.required, str)
-            )
-            missed = [finding for finding in findings if not finding.holds]
-            violated = _sentences(missed)
-            holding = _sentences(finding for finding in findings if finding.holds)
-            outcome = f"all {len(findings)} hold"
-            if missed:
-                outcome = (
-                    f"{len(missed)} of {len(findings)} violated, first {violated[0]}"
-                )
-            told = [f"{judged.run.name}: {outcome}", *judged.head]
-            rows = [*map(_wrapped, told), ""]
-            rows += [_wrapped(text, "VIOLATED  ") for text in violated]
-            rows += [_wrapped(text, "holds     ") for text in holding]
+            missed = [finding for finding in judged.findings if not finding.holds]
+            holding = [finding for finding in judged.findings if finding.holds]
+            rows = [*map(_wrapped, judged.head), ""]
+            rows += _lines(missed, "VIOLATED  ")
+            rows += _lines(holding, "holds     ")
             blocks.append("\n".join(rows) + "\n")
         return "\n".join(blocks)
 

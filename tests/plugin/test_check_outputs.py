@@ -13,7 +13,7 @@ from lm_eval_bias.report import policy_outputs
 from tests.support.made_runs import run_of, write
 
 POLICY = """description: two bounds
-allow: [inputs, version, chance_level]
+allow: [inputs, version, below_chance]
 bounds:
   - {task: stereoset_en, score: ss, min: 0, max: 90, why: "a, b: 50% | c"}
   - {task: stereoset_en, score: lms, min: 99, why: "100%: all"}
@@ -59,7 +59,6 @@ def test_a_run_that_cannot_be_read_is_an_error_everywhere(
     given_files, files, tmp_path, said
 ):
     policy = POLICY.replace("min: 99", "min: 1")
-    policy = policy.replace("chance_level", "below_chance")
     (tmp_path / "policy.yaml").write_text(policy)
     folder = tmp_path / "runs"
     write(folder / "run.json", run_of(tasks=["stereoset_en"]))
