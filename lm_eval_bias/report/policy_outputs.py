@@ -6,12 +6,13 @@ import contextlib
 import json
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from lm_eval_bias.core import Data, __version__, content_hashes, what_counts
 from lm_eval_bias.core.files import expanded
@@ -55,11 +56,11 @@ def says(finding: GateFinding) -> str:
     if change:
         outcome = finding.problem or change.outcome
         if change.margin and change.outcome in (WORSE, NOT_WORSE):
-            outcome += f" by more than {change.margin:g}"
+            outcome += f" by over {change.margin:g}"
         before = change.direction and f"{change.direction}: "
         least = change.detectable
-        found = "nothing" if math.isnan(least) else _number(least)
-        return f"{before}{outcome}. Detectable: {found}."
+        found = "nothing" if math.isnan(least) else f"{least:.2g}"
+        return f"{before}{outcome}. Detects {found}."
     if isinstance(finding.required, Bound) and finding.side:
         *_, missed = _KINDS[finding.required.on]
         return f"{missed} {significant(finding.excess)} {finding.side}"
@@ -233,6 +234,34 @@ class JudgedRun:
         return [_introduced("Run", here), _introduced("Base", there), *shared]
 
 
+def _entry(finding: GateFinding) -> Data:
+    """Return a finding as it stands in JSON."""
+    return {
+        "task": finding.task or None,
+        "score": finding.score,
+        "holds": finding.holds,
+        "says": says(finding),
+        "bound": required(finding),
+        "value": finding.value,
+        "interval": finding.interval,
+        "excess": finding.excess,
+        "why": finding.why,
+        "against_base": finding.change and asdict(finding.change),
+    }
+
+
+def _comparable(value: object) -> Any:
+    """Return a verdict's data without where files lie, numbers as far as machines agree, and lists by position."""
+    if isinstance(value, list | tuple):
+        value = dict(enumerate(value))
+    if isinstance(value, Mapping):
+        kept = (name for name in value if name not in ("path", "policy", "says"))
+        return {str(name): _comparable(value[name]) for name in kept}
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return "no" if value is False else value
+
+
 def _installed_from() -> str:
     """Return the commit or the archive's hash that this package was installed from; empty where pip kept none."""
     with contextlib.suppress(metadata.PackageNotFoundError):
@@ -263,12 +292,14 @@ class Judged:
         runs: The runs with what was found.
         problems: What couldn't be read.
         is_complete: Whether all was judged.
+        options: Flags on which the verdict depends, with their values.
     """
 
     policy: str
     runs: list[JudgedRun] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     is_complete: bool = True
+    options: Data = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -292,62 +323,45 @@ class Judged:
         return made
 
     def verify(self, evidence: Data) -> None:
-        """Add to each run whether an earlier verdict, as JSON, was about the same files, facts and policy."""
-        told = {
-            tuple(run["origin"]["results"]): run["origin"] for run in evidence["runs"]
-        }
-        for judged in self.runs:
-            earlier = told.get(tuple(judged.origin["results"]), {})
-            then = {**earlier, "policy": evidence["made_by"].get("policy_sha256")}
-            now = {**judged.origin, "policy": self.made_by.get("policy_sha256")}
-            lines = [
-                f"{name} was {old}, now {new}"
-                for name, old, new in content_hashes.changed(then, now)
-                if name.rpartition(", ")[2] not in ("run", "path")  # it may have moved
-            ]
-            required = "the files of the earlier verdict"
+        """Add whether an earlier verdict, as JSON, judged the same runs, base and policy alike, and found the same."""
+        lines = [
+            f"{name} was {old or 'nothing'}, now {new or 'nothing'}"
+            for name, old, new in content_hashes.changed(
+                _comparable(evidence), _comparable(self.as_data())
+            )
+        ]
+        required = "the earlier verdict on the same files"
+        for judged in self.runs[:1]:
             judged.findings.append(proof("", "evidence", required, lines))
 
-    def as_json(self) -> str:
-        """Write all findings as JSON; ``null`` for what isn't there."""
+    def as_data(self) -> Data:
+        """Return all that was judged, how, and what was found."""
         runs = []
         for judged in self.runs:
-            run = judged.run
-            findings = judged.findings
-            entries = [
-                {
-                    "task": finding.task or None,
-                    "score": finding.score,
-                    "holds": finding.holds,
-                    "says": says(finding),
-                    "bound": required(finding),
-                    "value": finding.value,
-                    "interval": finding.interval,
-                    "excess": finding.excess,
-                    "why": finding.why,
-                    "against_base": finding.change and asdict(finding.change),
-                }
-                for finding in findings
-            ]
             runs.append(
                 {
-                    "run": run.name,
-                    "path": str(run.path),
-                    "holds": all(finding.holds for finding in findings),
+                    "run": judged.run.name,
+                    "path": str(judged.run.path),
+                    "holds": all(finding.holds for finding in judged.findings),
                     "says": judged.head,
                     "origin": judged.origin,
-                    "findings": entries,
+                    "findings": list(map(_entry, judged.findings)),
                 }
             )
-        data = {
+        return {
             "holds": self.holds,
             "complete": self.is_complete,
+            "says": self.first_line,
             "policy": self.policy,
+            "options": self.options,
             "made_by": self.made_by,
             "runs": runs,
             "unreadable": [problem.as_data() for problem in self.problems],
         }
-        return tables.json_text(data, indent=2)
+
+    def as_json(self) -> str:
+        """Write all findings as JSON; ``null`` for what isn't there."""
+        return tables.json_text(self.as_data(), indent=2)
 
     @property
     def first_line(self) -> str:

@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 from lm_eval_bias.gate import regression
-from lm_eval_bias.report.policy_outputs import Judged, says
+from lm_eval_bias.report import policy_outputs
+from lm_eval_bias.report.policy_outputs import Judged
 from lm_eval_bias.runs.run_discovery import read
 from tests.support.commands import command
 from tests.support.made_runs import edited
@@ -79,7 +80,7 @@ def test_models_that_differ_in_nothing_do_not_flap(dialled):
 def test_no_more_can_be_detected_than_is_possible(dialled):
     (finding,) = judged(dialled(0.99), dialled(0.99, 1), 0.02)
     assert math.isnan(finding.change.detectable)
-    assert says(finding).endswith("Detectable: nothing.")
+    assert policy_outputs.says(finding).endswith("Detects nothing.")
 
 
 def test_a_score_without_a_value_on_both_sides_is_a_violation(tmp_path):
@@ -290,11 +291,25 @@ def test_a_seed_that_nothing_uses_violates_nothing(dialled, tmp_path):
 
 def test_lines_fit_a_terminal_and_the_first_names_what_is_violated(dialled):
     lines = command("check", dialled(0.28), "--base", dialled(0.2)).out.splitlines()
-    score = r"stereotype_gap 0\.\d+ → 0\.\d+ \(\+0\.08\d* \[\S+, \S+\]\): worse\. Detectable: 0\.\d+\."
+    score = r"stereotype_gap 0\.\d+ → 0\.\d+ \(\+0\.08\d* \[\S+, \S+\]\): worse\. Detects 0\.\d+\."
     assert re.match(rf"Violated: 1 of 1, first {TASK}, {score[:20]}", lines[0])
     (told,) = (line for line in lines if line.startswith("VIOLATED"))
     assert re.fullmatch(f"VIOLATED  {score}", told)
     assert all(len(line) <= 100 for line in lines if "/" not in line)
+
+
+EDITS = (
+    lambda told: told["runs"].pop(),
+    lambda told: told["options"].update(margin=0.5),
+    lambda told: told["made_by"].update({"lm-eval-bias": "0.0.1"}),
+    lambda told: told["runs"][0]["findings"].pop(),
+    lambda told: told["runs"][0]["findings"][0].update(holds=True),
+    lambda told: told["runs"][0]["findings"][0].update(value=0.1),
+    lambda told: told["runs"][0]["findings"][0]["against_base"].update(
+        outcome="not shown"
+    ),
+    lambda told: told["runs"][0]["origin"]["base"].update(made="2026-01-01 00:00:00"),
+)
 
 
 def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
@@ -305,6 +320,15 @@ def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
     evidence.write_text(told.out)
     outcome = command(*arguments, "--evidence", str(evidence))
     assert "holds     the run, evidence" in outcome.out
+    for change in EDITS:
+        changed = json.loads(told.out)
+        change(changed)
+        evidence.write_text(json.dumps(changed))
+        assert "VIOLATED  the run, evidence" in command(*arguments, "--evidence", str(evidence)).out  # fmt: skip
+    evidence.write_text(told.out)
+    for more in (["--margin", "50%"], ["--strict"], [dialled(0.21)]):
+        outcome = command("check", *more, *arguments[1:], "--evidence", str(evidence))
+        assert "VIOLATED  the run, evidence" in outcome.out
     (log,) = folder.rglob("samples_*.jsonl")
     log.write_bytes(log.read_bytes() + b"\n")
     outcome = command(*arguments, "--evidence", str(evidence))
