@@ -6,13 +6,12 @@ import contextlib
 import json
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import metadata
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
 
 from lm_eval_bias.core import Data, __version__, content_hashes, what_counts
 from lm_eval_bias.core.files import expanded
@@ -221,7 +220,7 @@ class JudgedRun:
         here, there = self.origin, self.origin.get("base")
         if not there:
             return [_introduced("Run", here)]
-        shared = []
+        shared: list[str] = []
         for kind, sentence in _SHARED.items():
             ours, theirs = (
                 sorted(dict(content_hashes.flat(side[kind])).values())
@@ -232,6 +231,9 @@ class JudgedRun:
         if here["made"] < there["made"]:
             shared.append("The base is newer than the run: are the two exchanged?")
         return [_introduced("Run", here), _introduced("Base", there), *shared]
+
+
+_PLACES = ("path", "policy", "says")  # may be others where all the rest is the same
 
 
 def _entry(finding: GateFinding) -> Data:
@@ -250,16 +252,14 @@ def _entry(finding: GateFinding) -> Data:
     }
 
 
-def _comparable(value: object) -> Any:
-    """Return a verdict's data without where files lie, numbers as far as machines agree, and lists by position."""
-    if isinstance(value, list | tuple):
-        value = dict(enumerate(value))
-    if isinstance(value, Mapping):
-        kept = (name for name in value if name not in ("path", "policy", "says"))
-        return {str(name): _comparable(value[name]) for name in kept}
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.6g}"
-    return "no" if value is False else value
+def _comparable(verdict: str) -> list[str]:
+    """Return the lines of a verdict's JSON, without where files lie, numbers as far as machines agree."""
+    data = json.loads(
+        verdict,
+        parse_float=lambda text: f"{float(text):.6g}",
+        object_hook=lambda entry: {k: entry[k] for k in entry if k not in _PLACES},
+    )
+    return [line.strip(" ,") for line in json.dumps(data, indent=1).splitlines()]
 
 
 def _installed_from() -> str:
@@ -323,12 +323,12 @@ class Judged:
         return made
 
     def verify(self, evidence: Data) -> None:
-        """Add whether an earlier verdict, as JSON, judged the same runs, base and policy alike, and found the same."""
+        """Add whether an earlier verdict judged the same runs, base and policy alike, and found the same."""
+        then, now = map(_comparable, (json.dumps(evidence), self.as_json()))
         lines = [
-            f"{name} was {old or 'nothing'}, now {new or 'nothing'}"
-            for name, old, new in content_hashes.changed(
-                _comparable(evidence), _comparable(self.as_data())
-            )
+            f"{old or 'nothing'} then, {new or 'nothing'} now"
+            for old, new in zip_longest(then, now)
+            if old != new
         ]
         required = "the earlier verdict on the same files"
         for judged in self.runs[:1]:

@@ -111,13 +111,6 @@ def remove_log(folder):
     log_of(folder, PLAIN).unlink()
 
 
-def of_task(task, **changes):
-    def change(content):
-        content["configs"][task].update(changes)
-
-    return edit(change)
-
-
 def scored(**changes):
     return edit(lambda c: c["results"][LIKELIHOODS].update(changes))
 
@@ -140,20 +133,6 @@ def order(folder):
 def renamed(folder):
     inner = results_of(folder).parent
     inner.rename(inner.with_name("another"))
-
-
-def swapped(folder):
-    ours, other = log_of(folder, LIKELIHOODS), log_of(folder, PLAIN)
-    ours.write_bytes(other.read_bytes())
-
-
-def cut(folder):
-    path = log_of(folder, LIKELIHOODS)
-    path.write_bytes(path.read_bytes()[:-30])
-
-
-def asked(sample, number):
-    sample["arguments"][f"gen_args_{number}"]["arg_0"] = "Q"
 
 
 def raw(samples):
@@ -204,19 +183,11 @@ def without_a_sum(folder):
     path.write_text("".join(line for line in lines if "answers_" not in line))
 
 
-def written(samples):
-    samples[0]["resps"][0][0] += " und noch etwas"
-
-
 CHANGES = {
     # of the answers and logs
     "a question": (edit_log(lambda s: s[0]["doc"].update(context="It rains.")), WROTE),
-    "a prompt": (edit_log(lambda s: asked(s[0], 0), PLAIN), WROTE),
     "a raw answer": (edit_log(raw), WROTE),
-    "a raw text": (edit_log(written, WRITTEN), WROTE),
     "dropped, and counted": (both(edit_log(drop), edit(fewer)), WROTE),
-    "another task's log": (swapped, WROTE),
-    "a log that is cut": (cut, WROTE),
     "answers and a log that are gone": (without_answers, "has no saved answers"),
     "the answers alone": (lambda folder: answers_of(folder).unlink(), "gone"),
     "damaged answers": (lambda folder: answers_of(folder).write_bytes(b"PAR1"), WROTE),
@@ -228,10 +199,7 @@ CHANGES = {
     "a score that is gone": (edit(lambda c: c["results"][LIKELIHOODS].pop("icat,none")), "icat is not in the file"),
     "a task that is gone": (both(edit(without_a_task), remove_log), WROTE),
     "the date": (edit(lambda c: c.update(date=c["date"] + 86400)), WROTE),
-    "doc_to_text": (of_task(PLAIN, doc_to_text="{{question}}"), WROTE),
     "the model's arguments": (config(model_args={"strength": 0.0}), WROTE),
-    "a limit that is gone": (config(limit=None), WROTE),
-    "no provenance": (edit(lambda c: c.pop("provenance")), WROTE),
     # of the sums
     "no sums": (lambda folder: sums_of(folder).unlink(), "no SHA256SUMS_"),
     "a sum that is gone": (without_a_sum, "not in SHA256SUMS_"),

@@ -9,12 +9,15 @@ from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.gate import regression
 from lm_eval_bias.report import policy_outputs
 from lm_eval_bias.report.policy_outputs import Judged
 from lm_eval_bias.runs.run_discovery import read
+from tests.simulation import promised_power
 from tests.support.commands import command
 from tests.support.made_runs import edited
 from tests.support.run_scores import run
@@ -333,7 +336,7 @@ def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
     log.write_bytes(log.read_bytes() + b"\n")
     outcome = command(*arguments, "--evidence", str(evidence))
     assert "VIOLATED  the run, evidence" in outcome.out
-    assert f"logs, {log.name} was" in " ".join(outcome.out.split())
+    assert log.name in outcome.out
     evidence.write_text("{}")
     outcome = command(*arguments, "--evidence", str(evidence))
     assert outcome.status == 2
@@ -390,3 +393,16 @@ def _shaken(folder):
             answer[0] = str(float(answer[0]) + draw.uniform(-1e-4, 1e-4))
         lines.append(f"{json.dumps(sample)}\n")
     log.write_text("".join(lines), encoding="utf-8")
+
+
+@pytest.mark.parametrize("design", ["21 x 12", "21 x 12, unlike"])
+def test_equal_models_alarm_in_1_to_6_percent(design):
+    """Of 200 pairs of equal models that answer with a stereotype in 10% of the ambiguous items."""
+    draw = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(200):
+        base, other = (promised_power.answers(draw, design, 0.1, 0.0) for _ in range(2))
+        found = promised_power.finding(base, other)
+        is_further = math.prod(moved for moved, _ in found.moves()) > 0
+        alarms += is_further and found.p_further() <= LEVEL
+    assert 2 <= alarms <= 12
