@@ -113,6 +113,11 @@ class GateFinding:
     change: Change | None = None
 
     @property
+    def is_of_run(self) -> bool:
+        """Whether it is a requirement, and no bound or comparison of a score."""
+        return self.change is None and isinstance(self.required, str)
+
+    @property
     def is_checked(self) -> bool:
         """Whether it could have been violated: it isn't only said, and nothing allows it."""
         required = str(self.required)

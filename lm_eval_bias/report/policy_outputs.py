@@ -203,6 +203,11 @@ class JudgedRun:
     findings: list[GateFinding]
     base: Run | None = None
 
+    @property
+    def ordered(self) -> list[GateFinding]:
+        """The findings, bounds and scores before what is asked of a run."""
+        return sorted(self.findings, key=lambda finding: finding.is_of_run)
+
     @cached_property
     def origin(self) -> Data:
         """What the verdict is bound to, read once."""
@@ -372,10 +377,7 @@ class Judged:
             return f"Violated: {self.problems[0]}"
         if not missed:
             return f"Holds: all {len(every)}"
-        # before what is asked of a run
-        missed.sort(
-            key=lambda one: one[1].change is None and isinstance(one[1].required, str)
-        )
+        missed.sort(key=lambda one: one[1].is_of_run)
         name, finding = missed[0]
         of_run = f"{name}: " if len(self.runs) > 1 else ""
         return f"Violated: {len(missed)} of {len(every)}, first {of_run}{_sentences([finding])[0]}"
@@ -384,8 +386,8 @@ class Judged:
         """Write the verdict and its reason, then the findings of each run, what is violated first."""
         blocks = [f"{_wrapped(self.first_line)}\n"]
         for judged in self.runs:
-            missed = [finding for finding in judged.findings if not finding.holds]
-            holding = [finding for finding in judged.findings if finding.holds]
+            missed = [finding for finding in judged.ordered if not finding.holds]
+            holding = [finding for finding in judged.ordered if finding.holds]
             rows = [*map(_wrapped, judged.head), ""]
             rows += _lines(missed, "VIOLATED  ")
             rows += _lines(holding, "holds     ")
