@@ -273,11 +273,14 @@ def save(
         ) as folder:
             tracker.output_path = folder
             failures = running.save(tracker, results, samples, log)
-            for file in _ready(Path(folder), log):
-                if _is_whole(file, samples):
-                    target = Path(place, file.relative_to(folder))
-                    _put(file, target)
-                    missing -= file.suffix in (".json", ".jsonl")
+            ready = _ready(Path(folder), log)
+            whole = [file for file in ready if _is_whole(file, samples)]
+            if not any(file.suffix == ".json" for file in whole):
+                whole = [file for file in whole if file.suffix != ".txt"]
+            for file in whole:
+                target = Path(place, file.relative_to(folder))
+                _put(file, target)
+                missing -= file.suffix in (".json", ".jsonl")
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
         raise BiasError(
