@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from lm_eval_bias.core.files import writing
-    from lm_eval_bias.runs import answer_files, run_discovery, sample_logs
+    from lm_eval_bias.runs import answer_files, provenance, run_discovery, sample_logs
 
     runs, problems = run_discovery.read(arguments.paths, by_file=True)
     output.name_problems(problems)
@@ -40,5 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         with writing(target):
             answer_files.write(file, sample_logs.beside(file))
+            if provenance.sums_beside(file).is_file():
+                provenance.write_sums(file, [target])
         print(f"{target}: {target.stat().st_size:,} bytes")
     return 0

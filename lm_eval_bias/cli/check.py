@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.cli.output import Parser, add_choice, margin
 from lm_eval_bias.core import files
-from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError, kind_of
 from lm_eval_bias.core.files import expanded, read_text, writing
 
@@ -24,6 +23,10 @@ if TYPE_CHECKING:
     from lm_eval_bias.report.policy_outputs import Judged
 
 _COMMAND = Path("lm-eval-bias check")  # in the place of a run where none is named
+# flags on which a verdict depends, beside its files
+_DECIDING = (
+    "margin", "require_shown", "strict", "weights", "newer_than", "tasks", "language",
+)  # fmt: skip
 _EPILOG = """exit status: 0 all bounds hold; 1 a bound is violated, or one of several runs can't be read; 2 bad usage or
 input, or nothing could be read: there is no verdict; the files of --junit and --markdown are written whatever happens
 
@@ -51,9 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="run folders or results_*.json, or NAME=PATH with a name for the model",
     )
-    parser.add_argument("--policy", metavar="FILE", help="YAML file with the bounds")
+    parser.add_argument(
+        "--policy", action=_Once, metavar="FILE", help="YAML file with the bounds"
+    )
     parser.add_argument(
         "--base",
+        action=_Once,
         metavar="RUN",
         help="an earlier run: a primary score or an ability that is shown to be worse than there is a violation (the "
         "paired test of compare, corrected for the number of scores), and so is a task that only one of the runs has",
@@ -74,7 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--weights",
         metavar="MODEL",
-        help="a run that these weights didn't make is a violation: a checkpoint's folder or file, by content, or a "
+        help="a run whose recorded hashes aren't those of these weights is a violation: a checkpoint's folder or file, "
+        "by content, or a "
         "model of the Hub in the cache, by commit; or --model_args that name them: pretrained=NAME,revision=REVISION,"
         "peft=FOLDER",
     )
@@ -87,19 +94,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="recompute every score from the answers, or the sample logs, beside the results; a results file that "
-        "differs is a violation",
-    )
-    parser.add_argument(
-        "--as-logged",
-        action="store_true",
-        help="with --strict: keep what was read from logged texts when the run was made, instead of reading them by "
-        "today's rules",
+        help="recompute every score from the saved answers that are compared, and check the SHA-256 of its files; "
+        "what differs is a violation",
     )
     parser.add_argument(
         "--evidence",
         metavar="FILE",
-        help="an earlier verdict (--json): a run whose files, weights, base or policy are other ones than there is a "
+        help="an earlier verdict (--json): other runs, files, base, policy, flags or findings than there are a "
         "violation",
     )
     parser.add_argument(
@@ -116,6 +117,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--example", action="store_true", help="print a sample policy to start from"
     )
+
+
+class _Once(argparse.Action):
+    """A flag of which the second value would silently replace the first."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest):
+            parser.error(f"{option_string} is given twice: name one")
+        setattr(namespace, self.dest, values)
 
 
 def _moment(text: str) -> str:
@@ -143,7 +159,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.example:
         print(policy_file.example(), end="")
         return 0
-    judged = Judged(arguments.policy or "")
+    options = {name: getattr(arguments, name) for name in _DECIDING}
+    judged = Judged(arguments.policy or "", options=options)
     _check_places(arguments)
     try:
         _check_usage(arguments)
@@ -232,7 +249,7 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
     )
     of_base: list[GateFinding] = []
     for base in bases if arguments.strict else ():
-        for finding in verdict.recomputed(base, policy, arguments.as_logged):
+        for finding in verdict.recomputed(base, policy):
             of_base.append(replace(finding, score=f"base: {finding.score}"))
     for run in runs:
         compared = {name for base in bases for name in base.tasks}
@@ -250,16 +267,20 @@ def _judge(arguments: argparse.Namespace, judged: Judged) -> None:
         if arguments.weights:
             findings.append(verdict.made_by(run, arguments.weights))
         if arguments.strict:
-            findings += verdict.recomputed(run, policy, arguments.as_logged)
+            findings += verdict.recomputed(run, policy)
+        if not policy.refuse and not any(one.is_checked for one in findings):
+            raise BiasError(
+                f"{run.name}: nothing to check: give a policy with bounds, --base RUN or --strict"
+            )
         earlier = bases[0] if bases else None
         judged.runs.append(JudgedRun(run, findings + of_base, earlier))
     if arguments.evidence:
-        try:
-            judged.verify(files.read_json(expanded(arguments.evidence)))
-        except DAMAGE as error:
+        evidence = files.read_json(expanded(arguments.evidence))
+        if not isinstance(evidence, dict) or "options" not in evidence:
             raise BiasError(
                 f"--evidence {arguments.evidence}: no verdict of check --json"
-            ) from error
+            )
+        judged.verify(evidence)
 
 
 def _tell(arguments: argparse.Namespace, judged: Judged) -> None:

@@ -18,7 +18,6 @@ from lm_eval_bias.core.files import (
     UNFINISHED,
     why,
     writable,
-    write_whole,
     writing,
 )
 from lm_eval_bias.core.numbers import plain
@@ -274,11 +273,14 @@ def save(
         ) as folder:
             tracker.output_path = folder
             failures = running.save(tracker, results, samples, log)
-            for file in _ready(Path(folder), log):
-                if _is_whole(file, samples):
-                    target = Path(place, file.relative_to(folder))
-                    _put(file, target)
-                    missing -= file.suffix != answer_files.SUFFIX
+            ready = _ready(Path(folder), log)
+            whole = [file for file in ready if _is_whole(file, samples)]
+            if not any(file.suffix == ".json" for file in whole):
+                whole = [file for file in whole if file.suffix != ".txt"]
+            for file in whole:
+                target = Path(place, file.relative_to(folder))
+                _put(file, target)
+                missing -= file.suffix in (".json", ".jsonl")
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
         raise BiasError(
@@ -289,7 +291,7 @@ def save(
 
 
 def _ready(folder: Path, log: bool) -> list[Path]:
-    """Add to the files of a run its answers and the hashes of all, and list them, the results last."""
+    """Add to the files of a run its answers and the sums of all, and list them, the results last."""
     logs = list(folder.rglob("*.jsonl"))
     results = list(folder.rglob("*.json"))
     files = [*logs] if log else []
@@ -301,7 +303,9 @@ def _ready(folder: Path, log: bool) -> list[Path]:
             logger.warning("%s", text)
     for one in () if log else logs:
         one.unlink()
-    _vouch(results)
+    for file in results:
+        with contextlib.suppress(OSError):  # where the disk is full
+            files.append(provenance.write_sums(file))
     return files + results
 
 
@@ -311,20 +315,9 @@ def _put(file: Path, target: Path) -> None:
     os.replace(file, target)
 
 
-def _vouch(files: Sequence[Path]) -> None:
-    """Write into a run's results the hashes of all that it wrote, by which a change can be told."""
-    for file in (file for file in files if file.suffix == ".json"):
-        # one that was cut isn't kept; where the disk is full, it stays as it is
-        with contextlib.suppress(ValueError, OSError, KeyError):
-            results = json.loads(file.read_text(encoding="utf-8"))
-            results["provenance"][provenance.HASHES] = provenance.hashes(results, file)
-            text = json.dumps(results, indent=2, ensure_ascii=False)
-            write_whole(file, text.encode())
-
-
 def _is_whole(file: Path, samples: Samples) -> bool:
-    """Tell whether a log has a line for each sample, and whether results are whole JSON; answers are written whole."""
-    if file.suffix == answer_files.SUFFIX:
+    """Tell whether a log has a line for each sample, and whether results are whole JSON; others are written whole."""
+    if file.suffix not in (".json", ".jsonl"):
         return True
     with file.open("rb+") as written:
         # where blocks are allocated late, a full disk shows only now

@@ -10,27 +10,25 @@ import fnmatch
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.findings import Choice, Finding, compare_pairs, corrected
 from lm_eval_bias.comparing.pairing import beside_the_model, pairs, why_not_paired
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.numbers import significant
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.score import ScoreSpec, t_factor
 from lm_eval_bias.gate.policy_file import Percent, in_unit
-from lm_eval_bias.gate.verdict import GateFinding, told
+from lm_eval_bias.gate.verdict import Change, GateFinding, told
 
-WORSE, WITHIN, NOT_SHOWN = ("worse", "within the margin", "not shown")
+WORSE, NOT_WORSE, NOT_SHOWN, NO_VALUE = ("worse", "not worse", "not shown", "no value")
 
 
 def _judge(
     finding: Finding, margin: float, worse: float, outside: float, shown: bool
 ) -> GateFinding:
-    """Judge a score: violated where it is shown to be worse by more than the margin.
+    """Judge a score: violated where it is shown to be worse by more than the margin, or has no value on both sides.
 
     Args:
         finding: The score on both sides.
@@ -40,45 +38,72 @@ def _judge(
         shown: Whether it has to be shown that it isn't.
     """
     difference = finding.difference
-    made = partial(
-        GateFinding,
+    problem = ""
+    if math.isnan(difference.value) or finding.unsaid:
+        outcome = NO_VALUE
+        problem = finding.verdict
+    elif worse <= LEVEL and math.prod(moved for moved, _ in finding.moves()) > 0:
+        outcome = WORSE
+    else:
+        outcome = NOT_WORSE if outside <= LEVEL else NOT_SHOWN
+    change = Change(
+        finding.base_value,
+        difference.value,
+        margin,
+        outcome,
+        _direction(finding) if outcome == NOT_WORSE else "",
+        math.nan if problem else detectable(finding, margin),
+    )
+    holds = outcome == NOT_WORSE or (outcome == NOT_SHOWN and not shown)
+    return GateFinding(
         finding.subject,
         finding.score.name,
-        required=f"not shown to be worse by more than {margin:g}",
-        value=difference.value,
-        interval=difference.interval,
+        holds,
+        f"not worse than the base{f' by more than {margin:g}' if margin else ''}",
+        problem,
+        finding.other_value,
+        difference.interval,
+        change=change,
     )
-    if math.isnan(difference.value) or finding.unsaid:
-        neither = math.isnan(finding.base_value) and math.isnan(finding.other_value)
-        return made(holds=neither, problem=f"not measured: {finding.verdict}")
-    moves = finding.moves()
-    if worse <= LEVEL and math.prod(moved for moved, _ in moves) > 0:
-        moved = min(abs(moved) for moved, _ in moves)
-        return made(holds=False, problem=f"worse by {significant(moved)}")
-    if outside <= LEVEL:
-        return made(holds=True, problem=f"shown to be within the margin of {margin:g}")
-    least = detectable(finding, margin)
-    could = "none" if math.isnan(least) else significant(least)
-    problem = f"not shown to be within the margin; smallest change that this check detects: {could}"
-    return made(holds=not shown, problem=problem)
+
+
+def _direction(finding: Finding) -> str:
+    """Say where a score of bias moved; "" for an ability, and where it didn't move."""
+    score = finding.score
+    if score.higher_is_better is not None or score.neutral is None:
+        return ""
+    before = finding.base_value - score.neutral
+    now = finding.other_value - score.neutral
+    if before * now < 0:
+        return "across neutral"
+    if abs(now) == abs(before):
+        return ""
+    return "away from neutral" if abs(now) > abs(before) else "towards neutral"
 
 
 def detectable(finding: Finding, margin: float) -> float:
-    """Return by how much it would have to be worse so that this is found with 80% probability."""
+    """Return by how much it would have to be worse so that this is found with 80% probability.
+
+    Returns:
+        The worsening, in the score's unit; ``nan`` where none that is possible would be found.
+    """
     score = finding.score
     base = finding.base_value
     start = math.inf
+    room = base - score.low if score.higher_is_better else score.high - base
     if score.higher_is_better is None:
+        neutral = score.neutral or 0.0
         total = finding.difference.sum_value - finding.difference.value
         reach = t_factor(finding.difference.dof) * finding.difference.stderr
-        start = abs(total - 2 * (score.neutral or 0.0))
+        start = abs(total - 2 * neutral)
         if start / 2 <= reach:  # it can't be told from neutral
             start = 0.0
-    room = max(score.high - base, base - score.low)
-    found = power.smallest_worsening(
+        room = max(score.high - neutral, neutral - score.low) - abs(base - neutral)
+    if room <= 0:
+        return math.nan
+    return power.smallest_worsening(
         finding.difference, finding.level, start, margin, room
     )
-    return found if found <= room else math.nan
 
 
 def regressions(

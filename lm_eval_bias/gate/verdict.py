@@ -7,13 +7,12 @@ import json
 import math
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
-from lm_eval_bias.core import Data, __version__, catalog, content_hashes, redaction
+from lm_eval_bias.core import __version__, catalog, content_hashes, redaction
 from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import progress, read_json
+from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate.policy_file import Bound, Policy, in_unit
@@ -58,7 +57,29 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
 
 
 _MOST_LINES = 3
+INFORMATION, ALLOWED = ("for information", "allowed: ")
 PROVENANCE = "provenance"  # a policy may allow that a file has none
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a score differs from the base's.
+
+    Attributes:
+        base: The base's value.
+        difference: The run's value minus it.
+        margin: By how much it may be worse, in its unit.
+        outcome: One of ``worse``, ``not worse`` and ``not shown``, as to that margin; ``no value`` without a test.
+        direction: Of a bias that isn't worse, where it moved, in words.
+        detectable: The smallest worsening that would be found with 80% probability; ``nan`` where none would.
+    """
+
+    base: float
+    difference: float
+    margin: float
+    outcome: str
+    direction: str = ""
+    detectable: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -72,10 +93,11 @@ class GateFinding:
         required: A bound with the ends that it allows the score, or the requirement in words.
         problem: The problem in words; empty where it is met, or missed by the ``excess``.
         value: The score, ``nan`` where there is none.
-        interval: Its 95% interval.
+        interval: Its 95% interval; against a base, that of the difference.
         excess: By how much the bound is violated, in the score's unit; ``nan`` where that isn't known.
         side: The side of the violation, ``below`` or ``above``.
         why: Reason for the bound.
+        change: How it differs from the base's, where it is compared with it.
     """
 
     task: str
@@ -88,11 +110,23 @@ class GateFinding:
     excess: float = math.nan
     side: str = ""
     why: str = ""
+    change: Change | None = None
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether it is a requirement, and no bound or comparison of a score."""
+        return self.change is None and isinstance(self.required, str)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether it could have been violated: it isn't only said, and nothing allows it."""
+        required = str(self.required)
+        return not required.startswith((INFORMATION, ALLOWED))
 
 
 def told(task: str, name: str, text: str) -> GateFinding:
     """Make a finding that violates nothing."""
-    return GateFinding(task, name, True, "for information", text)
+    return GateFinding(task, name, True, INFORMATION, text)
 
 
 def limits(bound: Bound, value: Value) -> tuple[float, float]:
@@ -204,7 +238,7 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
         if option.name in measurement.PART and allows_parts:
             continue
         if {option.name, option.exact} & set(policy.allow):
-            yield GateFinding(task.task, option.name, True, f"allowed: {option.exact}")
+            yield GateFinding(task.task, option.name, True, f"{ALLOWED}{option.exact}")
         else:
             needed = "the unchanged task"
             if option.name == diagnostics.CUT_PROMPTS:
@@ -266,7 +300,7 @@ def check(
                 findings.append(told(task.task, one.code, one.message))
     for one in diagnostics.about_origin(run):
         holds = one.code not in policy.refuse
-        required = "for information" if holds else "refused by the policy"
+        required = INFORMATION if holds else "refused by the policy"
         findings.append(GateFinding("", one.code, holds, required, one.message))
     if diagnostics.CACHED in policy.refuse and None in [r.cache for r in run.records]:
         text = "its file doesn't say whether answers came from a file: run it again"
@@ -287,53 +321,49 @@ def check(
     return findings
 
 
-def recomputed(run: Run, policy: Policy, as_logged: bool = False) -> list[GateFinding]:
-    """Check that each task's scores are those of its sample log, and that the files agree with the hashes in them.
+def recomputed(run: Run, policy: Policy) -> list[GateFinding]:
+    """Check that each task's scores are those of its saved answers, and that the run's files have the sums it wrote.
 
-    A missing log is a violation.
+    Missing answers are a violation.
 
     Args:
         run: The run.
-        policy: The policy, which may allow that there is no provenance.
-        as_logged: Whether to keep what was read from logged texts when the run was made.
+        policy: The policy, which may allow that there are no sums.
     """
     findings = []
-    made_by = run.record.code.lm_eval_bias
-    if made_by not in (None, __version__):
-        moved = [
-            name for name, task in run.tasks.items() if measurement.old_version(task)
-        ]
-        changed = "no task has another version: scores should be the same"
-        if moved:
-            changed = f"other versions of {join_some(moved)}: the changelog says which numbers moved"
-        text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
-        findings.append(told("", "version", text))
-    contents: dict[str, Data] = {}
-    for name in dict.fromkeys(record.file for record in run.records):
-        file = Path(name)
-        content = contents[name] = read_json(file) if file.is_file() else {}
-        ours = [task for task in run.tasks.values() if task.record.file == name]
-        may_lack = PROVENANCE in policy.allow
-        lines = provenance.contradictions(content, file, ours, may_lack)
-        required = f"{file.name} and its logs as the run wrote them"
-        findings.append(proof("", PROVENANCE, required, lines))
     for task in progress(list(run.tasks.values()), f"Recomputing {run.name}"):
         items = measurement.items_run(task) or f"all {task.documents:,} items"
         required = f"the same scores as its saved answers ({items})"
-        otherwise = 0
         try:
-            values, otherwise = rescoring.recompute(task, as_logged)
-            lines = chain(
-                soundness.log_faults(task, contents[task.record.file]),
-                soundness.differences(task.scores, values),
-            )
+            values = rescoring.recompute(task)
+            lines = soundness.differences(task.scores, values)
         except BiasError as error:
-            lines = iter([f"they can't be recomputed: {error}"])
+            lines = [f"they can't be recomputed: {error}"]
         findings.append(proof(task.task, "samples", required, lines))
-        if otherwise:
-            text = rescoring.said_otherwise(otherwise)
-            findings.append(told(task.task, "texts", text))
-    return findings
+    are_same = all(finding.holds for finding in findings)
+    for name in dict.fromkeys(record.file for record in run.records):
+        file = Path(name)
+        faults = provenance.sum_faults(file, PROVENANCE in policy.allow)
+        required = f"{file.name} and its answers and logs as the run wrote them"
+        finding = proof("", PROVENANCE, required, faults)
+        if not finding.holds and are_same and provenance.sums_beside(file).is_file():
+            said = f"{finding.problem}; files differ, scores are the same"
+            finding = replace(finding, problem=said)
+        findings.append(finding)
+    return [*_release(run), *findings]
+
+
+def _release(run: Run) -> Iterator[GateFinding]:
+    """Say which release made a run, and whether its numbers should be the same."""
+    made_by = run.record.code.lm_eval_bias
+    if made_by in (None, __version__):
+        return
+    moved = [name for name, task in run.tasks.items() if measurement.old_version(task)]
+    changed = "no task has another version: scores should be the same"
+    if moved:
+        changed = f"other versions of {join_some(moved)}: the changelog says which numbers moved"
+    text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
+    yield told("", "version", text)
 
 
 def made_after(run: Run, moment: str) -> GateFinding:
@@ -345,7 +375,9 @@ def made_after(run: Run, moment: str) -> GateFinding:
 
 
 def made_by(run: Run, given: str) -> GateFinding:
-    """Check that some weights, and no others, made a run: by content, or by commit.
+    """Check that the hashes that a run recorded are those of some weights: by content, or by commit.
+
+    It doesn't prove what answered: who writes a results file can write any hashes.
 
     Args:
         run: The run.
@@ -368,7 +400,7 @@ def made_by(run: Run, given: str) -> GateFinding:
             lines.append("nothing proves which weights answered")
         for name, old, new in content_hashes.changed(used, there) if used else ():
             lines.append(f"{name}: {old} in the run, {new} there")
-    return proof("", "weights", f"made by the weights of {given}", lines)
+    return proof("", "weights", f"recorded hashes match the weights of {given}", lines)
 
 
 def proof(task: str, name: str, required: str, lines: Iterable[str]) -> GateFinding:

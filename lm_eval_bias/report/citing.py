@@ -105,7 +105,7 @@ def _values(task: TaskRun) -> list[Value]:
     if not task.is_saved or not untold:
         return shown
     with suppress(BiasError):
-        computed, _ = rescoring.recompute(task, as_logged=True)
+        computed = rescoring.recompute(task)
         return [computed.get(value.name, value) for value in shown]
     return shown
 

@@ -7,10 +7,10 @@ import json
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import metadata
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from lm_eval_bias.core import Data, __version__, content_hashes, what_counts
@@ -20,6 +20,7 @@ from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
+from lm_eval_bias.gate.regression import NOT_WORSE, WORSE
 from lm_eval_bias.gate.verdict import GateFinding, proof
 from lm_eval_bias.report import made_by, tables, templates
 
@@ -49,15 +50,36 @@ def required(finding: GateFinding) -> str:
 
 
 def says(finding: GateFinding) -> str:
-    """Say how a bound is missed; "" where it is met."""
+    """Say how a bound is missed, "" where it is met; of a compared score which way it moved, and what that means."""
+    change = finding.change
+    if change:
+        outcome = finding.problem or change.outcome
+        if change.margin and change.outcome in (WORSE, NOT_WORSE):
+            outcome += f" by over {change.margin:g}"
+        before = change.direction and f"{change.direction}: "
+        least = change.detectable
+        found = "nothing" if math.isnan(least) else f"{least:.2g}"
+        return f"{before}{outcome}. Detects {found}."
     if isinstance(finding.required, Bound) and finding.side:
         *_, missed = _KINDS[finding.required.on]
         return f"{missed} {significant(finding.excess)} {finding.side}"
     return finding.problem
 
 
+def _number(value: float, sign: str = "") -> str:
+    """Write a number with three digits."""
+    return f"{value:{sign}.3g}".replace("-", "−").replace("nan", "–")
+
+
 def _value(finding: GateFinding) -> str:
-    """Write the score and its interval; "" without a value."""
+    """Write the score and its interval, "" without a value; of a compared one both values and their difference."""
+    change = finding.change
+    if change:
+        both = f"{_number(change.base)} → {_number(finding.value)}"
+        ends = ""
+        if finding.interval is not None:
+            ends = f" [{', '.join(map(_number, finding.interval))}]"
+        return f"{both} ({_number(change.difference, '+')}{ends})"
     if math.isnan(finding.value):
         return ""
     ends = ""
@@ -93,16 +115,38 @@ _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 def _sentences(findings: Iterable[GateFinding]) -> list[str]:
     """Put findings into sentences, one for all tasks of which the same is said."""
     sentences = []
-    for task, score, value, asked, found, why in _rows(findings):
+    findings = list(findings)
+    compared = [finding for finding in findings if finding.change]
+    sentences += [f"{finding.task}, {_compared(finding)}" for finding in compared]
+    others = (finding for finding in findings if not finding.change)
+    for task, score, value, asked, found, why in _rows(others):
         about = f"{task}, {score}{value and f': {value}'}"
         found = found and f"found: {found}"
         sentences.append(joined(about, asked, found, why and f"why: {why}"))
     return sentences
 
 
+def _compared(finding: GateFinding) -> str:
+    """Put a compared score into one line: both values, the difference, the verdict, what would have been found."""
+    found = says(finding)
+    before = ", " if finding.change and finding.change.direction else ": "
+    return f"{finding.score} {_value(finding)}{before}{found}"
+
+
+def _lines(findings: Sequence[GateFinding], mark: str) -> list[str]:
+    """Write findings for a terminal: compared scores by task, a line each, then all others."""
+    compared = grouped((f.task, _compared(f)) for f in findings if f.change)
+    rows = []
+    for task, lines in compared.items():
+        rows.append(f"{task}, against the base:")
+        rows += [_wrapped(line, mark) for line in lines]
+    others = _sentences(finding for finding in findings if not finding.change)
+    return rows + [_wrapped(text, mark) for text in others]
+
+
 def _wrapped(text: str, first: str = "") -> str:
     """Wrap a text for a terminal; paths stay whole."""
-    wrapper = textwrap.TextWrapper(120, first, " " * len(first))
+    wrapper = textwrap.TextWrapper(100, first, " " * len(first))
     wrapper.break_long_words = wrapper.break_on_hyphens = False
     return wrapper.fill(text)
 
@@ -159,6 +203,11 @@ class JudgedRun:
     findings: list[GateFinding]
     base: Run | None = None
 
+    @property
+    def ordered(self) -> list[GateFinding]:
+        """The findings, bounds and scores before what is asked of a run."""
+        return sorted(self.findings, key=lambda finding: finding.is_of_run)
+
     @cached_property
     def origin(self) -> Data:
         """What the verdict is bound to, read once."""
@@ -176,15 +225,46 @@ class JudgedRun:
         here, there = self.origin, self.origin.get("base")
         if not there:
             return [_introduced("Run", here)]
-        shared = []
+        shared: list[str] = []
         for kind, sentence in _SHARED.items():
             ours, theirs = (
                 sorted(dict(content_hashes.flat(side[kind])).values())
                 for side in (here, there)
             )
             if ours and ours == theirs:
-                shared.append(sentence)
-        return [_introduced("Run", here), _introduced("Base", there), *shared[:1]]
+                shared = shared or [sentence]
+        if here["made"] < there["made"]:
+            shared.append("The base is newer than the run: are the two exchanged?")
+        return [_introduced("Run", here), _introduced("Base", there), *shared]
+
+
+_PLACES = ("path", "policy", "says")  # may be others where all the rest is the same
+
+
+def _entry(finding: GateFinding) -> Data:
+    """Return a finding as it stands in JSON."""
+    return {
+        "task": finding.task or None,
+        "score": finding.score,
+        "holds": finding.holds,
+        "says": says(finding),
+        "bound": required(finding),
+        "value": finding.value,
+        "interval": finding.interval,
+        "excess": finding.excess,
+        "why": finding.why,
+        "against_base": finding.change and asdict(finding.change),
+    }
+
+
+def _comparable(verdict: str) -> list[str]:
+    """Return the lines of a verdict's JSON, without where files lie, numbers as far as machines agree."""
+    data = json.loads(
+        verdict,
+        parse_float=lambda text: f"{float(text):.6g}",
+        object_hook=lambda entry: {k: entry[k] for k in entry if k not in _PLACES},
+    )
+    return [line.strip(" ,") for line in json.dumps(data, indent=1).splitlines()]
 
 
 def _installed_from() -> str:
@@ -217,12 +297,14 @@ class Judged:
         runs: The runs with what was found.
         problems: What couldn't be read.
         is_complete: Whether all was judged.
+        options: Flags on which the verdict depends, with their values.
     """
 
     policy: str
     runs: list[JudgedRun] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     is_complete: bool = True
+    options: Data = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -246,82 +328,69 @@ class Judged:
         return made
 
     def verify(self, evidence: Data) -> None:
-        """Add to each run whether an earlier verdict, as JSON, was about the same files, facts and policy."""
-        told = {
-            tuple(run["origin"]["results"]): run["origin"] for run in evidence["runs"]
-        }
-        for judged in self.runs:
-            earlier = told.get(tuple(judged.origin["results"]), {})
-            then = {**earlier, "policy": evidence["made_by"].get("policy_sha256")}
-            now = {**judged.origin, "policy": self.made_by.get("policy_sha256")}
-            lines = [
-                f"{name} was {old}, now {new}"
-                for name, old, new in content_hashes.changed(then, now)
-                if name.rpartition(", ")[2] not in ("run", "path")  # it may have moved
-            ]
-            required = "the files of the earlier verdict"
+        """Add whether an earlier verdict judged the same runs, base and policy alike, and found the same."""
+        then, now = map(_comparable, (json.dumps(evidence), self.as_json()))
+        lines = [
+            f"{old or 'nothing'} then, {new or 'nothing'} now"
+            for old, new in zip_longest(then, now)
+            if old != new
+        ]
+        required = "the earlier verdict on the same files"
+        for judged in self.runs[:1]:
             judged.findings.append(proof("", "evidence", required, lines))
 
-    def as_json(self) -> str:
-        """Write all findings as JSON; ``null`` for what isn't there."""
+    def as_data(self) -> Data:
+        """Return all that was judged, how, and what was found."""
         runs = []
         for judged in self.runs:
-            run = judged.run
-            findings = judged.findings
-            entries = [
-                {
-                    "task": finding.task or None,
-                    "score": finding.score,
-                    "holds": finding.holds,
-                    "says": says(finding),
-                    "bound": required(finding),
-                    "value": finding.value,
-                    "interval": finding.interval,
-                    "excess": finding.excess,
-                    "why": finding.why,
-                }
-                for finding in findings
-            ]
             runs.append(
                 {
-                    "run": run.name,
-                    "path": str(run.path),
-                    "holds": all(finding.holds for finding in findings),
+                    "run": judged.run.name,
+                    "path": str(judged.run.path),
+                    "holds": all(finding.holds for finding in judged.findings),
                     "says": judged.head,
                     "origin": judged.origin,
-                    "findings": entries,
+                    "findings": list(map(_entry, judged.findings)),
                 }
             )
-        data = {
+        return {
             "holds": self.holds,
             "complete": self.is_complete,
+            "says": self.first_line,
             "policy": self.policy,
+            "options": self.options,
             "made_by": self.made_by,
             "runs": runs,
             "unreadable": [problem.as_data() for problem in self.problems],
         }
-        return tables.json_text(data, indent=2)
+
+    def as_json(self) -> str:
+        """Write all findings as JSON; ``null`` for what isn't there."""
+        return tables.json_text(self.as_data(), indent=2)
+
+    @property
+    def first_line(self) -> str:
+        """The verdict and its reason: the first score or bound that is violated, or what else is."""
+        every = [(one.run.name, f) for one in self.runs for f in one.findings]
+        missed = [(name, finding) for name, finding in every if not finding.holds]
+        if self.problems and not missed:
+            return f"Violated: {self.problems[0]}"
+        if not missed:
+            return f"Holds: all {len(every)}"
+        missed.sort(key=lambda one: one[1].is_of_run)
+        name, finding = missed[0]
+        of_run = f"{name}: " if len(self.runs) > 1 else ""
+        return f"Violated: {len(missed)} of {len(every)}, first {of_run}{_sentences([finding])[0]}"
 
     def as_text(self) -> str:
-        """Write the findings of each run, what is violated first."""
-        blocks = []
+        """Write the verdict and its reason, then the findings of each run, what is violated first."""
+        blocks = [f"{_wrapped(self.first_line)}\n"]
         for judged in self.runs:
-            # bounds before what is asked of a run
-            findings = sorted(
-                judged.findings, key=lambda f: isinstance(f.required, str)
-            )
-            missed = [finding for finding in findings if not finding.holds]
-            violated = _sentences(missed)
-            holding = _sentences(finding for finding in findings if finding.holds)
-            outcome = f"all {len(findings)} hold"
-            if missed:
-                outcome = (
-                    f"{len(missed)} of {len(findings)} violated, first {violated[0]}"
-                )
-            told = [f"{judged.run.name}: {outcome}", *judged.head]
-            rows = [*map(_wrapped, told), ""]
-            rows += [_wrapped(text, "VIOLATED  ") for text in violated]
-            rows += [_wrapped(text, "holds     ") for text in holding]
+            missed = [finding for finding in judged.ordered if not finding.holds]
+            holding = [finding for finding in judged.ordered if finding.holds]
+            rows = [*map(_wrapped, judged.head), ""]
+            rows += _lines(missed, "VIOLATED  ")
+            rows += _lines(holding, "holds     ")
             blocks.append("\n".join(rows) + "\n")
         return "\n".join(blocks)
 

@@ -196,15 +196,6 @@ class AnswerFile:
         for place, key, digest, facets, record in rows:
             yield SavedRecord(saved, place, tuple(key), digest, facets, record)
 
-    def hashes(self, task: str) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number of each document of a task with the hashes that the harness logs of it."""
-        for number, part in enumerate(self.parts):
-            if part["task"] == task:
-                table = self._file.read_row_group(number, columns=["doc_id", *HASHES])
-                for row in table.to_pylist():
-                    yield row["doc_id"], [row[name].hex() for name in HASHES]
-                return
-
     @classmethod
     def of(cls, path: Path) -> AnswerFile:
         """Open a file.

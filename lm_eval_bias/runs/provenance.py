@@ -21,16 +21,16 @@ from lm_eval_bias.core import (
     redaction,
     what_counts,
 )
-from lm_eval_bias.core.benchmark import DATA, options_for
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import (
+    LARGEST_YAML,
     expanded,
     read_json,
+    read_text,
     schema_validator,
     why,
     write_whole,
 )
-from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.data import sources
 from lm_eval_bias.runs import answer_files, sample_logs
 
@@ -42,11 +42,6 @@ PACKAGES = (
 _CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 _ANSWERS = "unnamed"  # where the harness keeps them
-ANSWERS, SAMPLES = (
-    "answers",
-    "samples",
-)  # how hashes of files beside the results are named
-HASHES = "hashes"  # of all that a run wrote
 
 
 def _data(name: str, results: Data) -> Data:
@@ -203,71 +198,62 @@ def claim_cache(
     return row[1]
 
 
-def hashes(content: Facts, file: Path) -> dict[str, str]:
-    """SHA-256 of each part of a results file, such as ``config, model_args``, of each log's lines and the answers."""
-    found = {}
-    answers = answer_files.beside(file)
-    if answers.is_file():
-        found[ANSWERS] = content_hashes.of_file(answers)
-    for log in sample_logs.beside(file):
-        found[f"{SAMPLES}, {sample_logs.task_of(log)}"] = sample_logs.content_hash(log)
-    for name, value in content.items():
-        parts = value if isinstance(value, Mapping) else {"": value}
-        for key, part in parts.items():
-            if key != HASHES:  # in which these stand
-                digest = content_hashes.of_document({name: part})
-                found[f"{name}, {key}".removesuffix(", ")] = digest
-    return found
+def sums_beside(results: Path) -> Path:
+    """Return where the SHA-256 of a run's files stand, as ``sha256sum`` writes and checks them."""
+    date = results.stem.removeprefix("results_")
+    return results.with_name(f"SHA256SUMS_{date}.txt")
 
 
-def contradictions(
-    content: Facts, file: Path, tasks: Iterable[TaskRun], may_lack: bool = False
-) -> Iterator[str]:
-    """Yield in what a results file isn't what the packaged tasks and the pins say, or it or a log what the run wrote.
+def _files_of(results: Path) -> list[Path]:
+    """List the files from which a run's numbers can come: results, answers and logs."""
+    answers = [answer_files.beside(results)]
+    return [results, *filter(Path.is_file, answers), *sample_logs.beside(results)]
+
+
+def _told(sums: Path) -> dict[str, str]:
+    """Read a file of sums, by file's name; empty where there is none."""
+    if not sums.is_file():
+        return {}
+    lines = read_text(sums, largest=LARGEST_YAML).splitlines()
+    parted = (line.partition("  ") for line in lines)
+    return {name: digest for digest, _, name in parted}
+
+
+def write_sums(results: Path, files: Iterable[Path] = ()) -> Path:
+    """Write the SHA-256 of a run's files, or of some of them in place of what stood there; return where."""
+    sums = sums_beside(results)
+    files = list(files)
+    told = _told(sums) if files else {}
+    for file in files or _files_of(results):
+        told[file.name] = content_hashes.of_file(file)
+    lines = (f"{digest}  {name}\n" for name, digest in sorted(told.items()))
+    write_whole(sums, "".join(lines).encode())
+    return sums
+
+
+def sum_faults(results: Path, may_lack: bool = False) -> Iterator[str]:
+    """Yield which of a run's files aren't as it wrote them; logs may be gone where the answers are there.
 
     Args:
-        content: The file's.
-        file: Its path.
-        tasks: Its tasks of this package.
-        may_lack: Whether it may lack what tells that.
+        results: The results file.
+        may_lack: Whether there may be no file of sums.
     """
-    block = content.get("provenance") or {}
-    written = block.get(HASHES) or {}
-    if not written and not may_lack:
-        yield (
-            "it lacks the provenance by which a change is found; lm-eval-bias run writes it, plain lm_eval and "
-            'older releases don\'t: to allow that, add to the policy: allow: ["provenance"]'
-        )
-    for task in tasks:
-        name = task.task
-        for fault in _beside_the_package(task, content["configs"][name], block):
-            yield f"{name}: {fault}"
-    now = hashes(content, file) if written else {}
-    for name, then, hash_now in content_hashes.changed(written, now):
-        # answers can be made of logs later, and passed on without them: scores follow from either
-        is_made_later = name == ANSWERS and not then
-        is_left_out = name.startswith(SAMPLES) and not hash_now and ANSWERS in now
-        if not is_made_later and not is_left_out:
-            yield f"{name}: not as the run wrote it"
-
-
-def _beside_the_package(task: TaskRun, config: Facts, block: Facts) -> Iterator[str]:
-    """Yield in what a task isn't the packaged one, or its data aren't the pinned ones, though it says neither."""
-    entry = catalog.packaged().get(task.task)
-    if not entry or not entry.path or "dataset_used" in task.metadata:
+    sums = sums_beside(results)
+    told = _told(sums)
+    if not told:
+        if not may_lack:
+            yield (
+                f"no {sums.name} beside it, by which a change is found; lm-eval-bias run writes it, plain lm_eval and "
+                'older releases don\'t: to allow that, add to the policy: allow: ["provenance"]'
+            )
         return
-    packaged = {"target_delimiter": " ", **catalog.read_yaml(entry.path)}
-    for key in what_counts.task_keys():
-        used = config.get(key) or ""
-        is_said = key in task.inputs.get("changed", ()) or not isinstance(used, str)
-        if not is_said and used != (packaged.get(key) or ""):
-            yield f"{key} is {used[:80]!r}, of the packaged task {packaged.get(key)!r}"
-    said = {"inputs": task.inputs.get("files")}
-    if block:
-        said["provenance"] = block["tasks"].get(task.task, {}).get("data", {})
-    has_own_data = any(map(task.metadata.get, options_for(task.definition, DATA)))
-    pins = {} if has_own_data else sources.hashes(packaged["metadata"].get("data"))
-    for place, files in said.items():
-        for name, pin in pins.items():
-            if files is not None and files.get(name) != pin:
-                yield f"{place} has SHA-256 {files.get(name)} of {name}, pinned is {pin}"
+    now = {file.name: file for file in _files_of(results)}
+    has_answers = answer_files.beside(results).name in now
+    for name in sorted({*told, *now}):
+        if name not in told:
+            yield f"{name}: not in {sums.name}"
+        elif name not in now:
+            if not (has_answers and name.startswith("samples_")):
+                yield f"{name}: gone"
+        elif content_hashes.of_file(now[name]) != told[name]:
+            yield f"{name}: not as the run wrote it"

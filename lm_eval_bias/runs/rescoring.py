@@ -220,24 +220,15 @@ def rescore(
     return list(reading.gather(paths, take, language).values())
 
 
-def recompute(task: TaskRun, as_logged: bool = False) -> tuple[dict[str, Value], int]:
-    """Compute the scores of a task's sample log, by name, and count the documents that are read otherwise today.
-
-    Args:
-        task: The task with its log.
-        as_logged: Whether to keep what was read from texts when the run was made.
+def recompute(task: TaskRun) -> dict[str, Value]:
+    """Compute the scores of a task by name, of the saved answers that comparisons read.
 
     Raises:
-        BiasError: There is no log, or it can't be read.
+        BiasError: There are none, or they can't be read.
     """
-    reading = AnswerReading(as_logged=as_logged)
-    saved: Iterator[SavedRecord] = answer_files.of_task(task)
-    if task.samples:  # whose texts can be read again
-        saved = reading.records(sample_logs.first_filter(task.samples))
-    records = [one.record for one in saved]
+    records = [saved.record for saved in answer_files.of_task(task)]
     with answer_files.scored(task):
-        values = values_of(task.definition.scores(records), records)
-    return values, reading.otherwise.total()
+        return values_of(task.definition.scores(records), records)
 
 
 def said_otherwise(count: int) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lm_eval_bias.core import Data, Facts, catalog, content_hashes, registry
+from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
     NotOurs,
@@ -51,12 +50,6 @@ def beside(results: Path) -> list[Path]:
     date = results.stem.removeprefix("results_")
     logs = results.parent.glob(f"samples_*_{date}.jsonl")
     return sorted(filter(Path.is_file, logs))
-
-
-def content_hash(path: Path) -> str:
-    """Return one SHA-256 of a log's lines, in whatever order they stand and however they end."""
-    whole = filter(None, (line.strip() for _, line in _whole_lines(path)))
-    return content_hashes.of_all(hashlib.sha256(line).hexdigest() for line in whole)
 
 
 def _whole_lines(path: Path) -> Iterator[tuple[str, bytes]]:

@@ -1,21 +1,11 @@
-"""What ``check --strict`` compares in a log: the scores that it gives, and its lines with the hashes in them.
-
-Files are believed as far as their form goes; their numbers can be recomputed, and what they say twice can be compared.
-Who changes all places in the same way isn't found.
-"""
+"""How scores of a results file differ from those that its answers give."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
-from lm_eval_bias.core import Facts
-from lm_eval_bias.core.answers import requests_of
-from lm_eval_bias.core.catalog import NO_FILTER
-from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.runs import answer_files, sample_logs
+from lm_eval_bias.core.run_data import Value
 
 # relative, below 1 absolute
 ROUNDING = 1e-9  # sums in another order, on another machine
@@ -69,44 +59,3 @@ def differences(given: Mapping[str, Value], computed: Mapping[str, Value]) -> li
     ]
     lines += [f"{name} is not in the file" for name in computed if name not in given]
     return list(filter(None, lines))
-
-
-_HASHED = ("doc", "prompt", "target")
-
-
-def _hashes(texts: Iterable[str]) -> list[str]:
-    """Hash texts as the harness does."""
-    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
-    return [hashlib.sha256(text).hexdigest() for text in encoded]
-
-
-def log_faults(task: TaskRun, content: Facts) -> Iterator[str]:
-    """Yield in what a task's saved answers aren't as the hashes and the raw answers beside them say.
-
-    Args:
-        task: The task.
-        content: The results file's, whose ``task_hashes`` have one hash of all these hashes.
-    """
-    rows = []
-    for _, sample in sample_logs.lines(task.samples) if task.samples else ():
-        number = sample["doc_id"]
-        prompt = requests_of(sample)[0][0]
-        if isinstance(prompt, list):  # the messages of a chat, as one text
-            prompt = prompt[0]
-        document = json.dumps(sample["doc"], indent=2, ensure_ascii=False)
-        hashes = _hashes([document, prompt, str(sample.get("target"))])
-        rows.append((number, "".join(hashes)))
-        for name, digest in zip(_HASHED, hashes, strict=True):
-            if digest != sample.get(f"{name}_hash"):
-                yield f"document {number}: its {name} isn't what its {name}_hash says"
-        raw = [one[0] for one in sample["resps"]]
-        if sample["filter"] == NO_FILTER and raw != sample["filtered_resps"]:
-            yield f"document {number}: its raw answers (resps) aren't the scored ones (filtered_resps)"
-    if task.answers and not task.samples:
-        file = answer_files.AnswerFile.of(task.answers)
-        rows += [(number, "".join(given)) for number, given in file.hashes(task.task)]
-    # several processes of plain lm_eval write another order
-    ways = _hashes("".join(said for _, said in way) for way in (rows, sorted(rows)))
-    written = content.get("task_hashes", {}).get(task.task)
-    if written not in (None, *ways):
-        yield "its documents, prompts and targets aren't those of the results' task_hashes"

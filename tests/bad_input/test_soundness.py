@@ -141,11 +141,3 @@ def test_a_file_that_says_anything_else_is_a_violation(change, says, strict, mix
     assert (plain, status) == (0, bool(says))
     assert says in found.pop("stereoset_en")
     assert found == dict.fromkeys(found, "") != {}
-
-
-def test_without_a_log_nobody_can_tell(strict, mixed):
-    for kind in ("samples_regard_en*", "answers_*"):
-        next(mixed.rglob(kind)).unlink()
-    *status, found = strict()
-    assert status == [0, 1]
-    assert "--log_samples" in found["regard_en"]

@@ -222,11 +222,8 @@ def test_two_runs_are_the_same_but_for_dates(tmp_path, tiny_mirror):
             "--metadata",
             '{"repeats": 3, "classifier": "light"}',
         )
-        hashes = results["provenance"]["hashes"]
         for part in ("date", "total_evaluation_time_seconds"):
             assert results.pop(part)
-            assert hashes.pop(part)
-        assert hashes.pop("provenance, command")
         command = results["provenance"].pop("command")  # with its folder
         assert command[:2] == ["lm-eval-bias", "run"]
         logs = {

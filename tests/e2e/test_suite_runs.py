@@ -51,7 +51,7 @@ def comparable(results):
         "provenance": {
             key: value
             for key, value in own["provenance"].items()
-            if key not in ("command", "cache", "hashes")
+            if key not in ("command", "cache")
         },
     }
 

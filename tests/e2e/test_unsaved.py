@@ -56,7 +56,7 @@ def test_a_run_whose_files_are_cut_off_ends_in_status_2(finished, tmp_path, caps
         in printed.err.splitlines()[-1]
     )
     assert "In words" in printed.out
-    kept = ["answers", "results", "samples_occugender_implicit"]
+    kept = ["SHA256SUMS", "answers", "results", "samples_occugender_implicit"]
     assert names(tmp_path / "log") == kept
     with disk(sizes["results"] // 2):
         assert main([*RUN, str(tmp_path / "results")]) == 2

@@ -1,6 +1,7 @@
 """A run against an earlier one: what is shown to be worse, and what nothing shows."""
 
 import json
+import math
 import random
 import re
 import shutil
@@ -8,12 +9,17 @@ from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.gate import regression
+from lm_eval_bias.report import policy_outputs
 from lm_eval_bias.report.policy_outputs import Judged
 from lm_eval_bias.runs.run_discovery import read
+from tests.simulation import promised_power
 from tests.support.commands import command
+from tests.support.made_runs import edited
 from tests.support.run_scores import run
 
 TASK = "occugender_implicit"
@@ -39,35 +45,31 @@ def judged(base, other, margin=0.0, margins=None, shown=False):
     return regression.regressions(second, first, margin, margins or {}, shown)
 
 
+def outcome_of(*arguments, **options):
+    (finding,) = judged(*arguments, **options)
+    return finding.change.outcome, finding.holds
+
+
 def test_what_is_worse_is_found_and_what_is_within_the_margin_holds(dialled):
     (worse,) = judged(dialled(0.2), dialled(0.28))
     assert (worse.score, worse.holds) == ("stereotype_gap", False)
-    assert worse.problem.startswith("worse by 0.08")
-    (better,) = judged(dialled(0.28), dialled(0.2))
-    assert (better.holds, better.problem) == (
-        True,
-        "shown to be within the margin of 0",
-    )
-    (within,) = judged(dialled(0.2), dialled(0.21), 0.05)
-    assert (within.holds, within.problem) == (
-        True,
-        "shown to be within the margin of 0.05",
-    )
+    assert worse.change.outcome == "worse"
+    assert worse.change.difference == pytest.approx(worse.value - worse.change.base)
+    assert outcome_of(dialled(0.28), dialled(0.2)) == ("not worse", True)
+    assert outcome_of(dialled(0.2), dialled(0.21), 0.05) == ("not worse", True)
     # neither worse nor shown to be within the margin: a violation where that has to be shown
-    (unsure,) = judged(dialled(0.2), dialled(0.21), 0.01)
-    assert unsure.holds
-    assert unsure.problem.startswith("not shown to be within the margin; ")
-    (unsure,) = judged(dialled(0.2), dialled(0.21), 0.01, shown=True)
-    assert not unsure.holds
-    (within,) = judged(dialled(0.2), dialled(0.21), 0.05, shown=True)
-    assert within.holds
-    (named,) = judged(dialled(0.2), dialled(0.28), 0.5, {"stereo*": 0.01})
-    assert not named.holds
+    assert outcome_of(dialled(0.2), dialled(0.21), 0.01) == ("not shown", True)
+    shown = {"shown": True}
+    assert outcome_of(dialled(0.2), dialled(0.21), 0.01, **shown) == (
+        "not shown",
+        False,
+    )
+    assert outcome_of(dialled(0.2), dialled(0.21), 0.05, **shown) == ("not worse", True)
+    named = {"margins": {"stereo*": 0.01}}
+    assert outcome_of(dialled(0.2), dialled(0.28), 0.5, **named) == ("worse", False)
     # as far from neutral on its other side
-    (mirrored,) = judged(dialled(0.2), dialled(-0.2))
-    assert mirrored.holds
-    (further,) = judged(dialled(-0.2), dialled(0.5), 0.01)
-    assert not further.holds
+    assert judged(dialled(0.2), dialled(-0.2))[0].holds
+    assert not judged(dialled(-0.2), dialled(0.5), 0.01)[0].holds
 
 
 def test_models_that_differ_in_nothing_do_not_flap(dialled):
@@ -75,7 +77,55 @@ def test_models_that_differ_in_nothing_do_not_flap(dialled):
     for seed in range(1, 6):
         (finding,) = judged(dialled(0.2, seed), dialled(0.2, seed + 1), 0.01)
         assert finding.holds
-        assert "smallest change that this check detects: 0." in finding.problem
+        assert 0.01 < finding.change.detectable < 0.1
+
+
+def test_no_more_can_be_detected_than_is_possible(dialled):
+    (finding,) = judged(dialled(0.99), dialled(0.99, 1), 0.02)
+    assert math.isnan(finding.change.detectable)
+    assert policy_outputs.says(finding).endswith("Detects nothing.")
+
+
+def test_a_score_without_a_value_on_both_sides_is_a_violation(tmp_path):
+    for strength in (0.1, 0.9):
+        arguments = ["--limit", "100", "--model_args", f"strength={strength}"]
+        run(tmp_path / f"{strength}", TASK, *arguments, model="bias-dial")
+    (found,) = judged(str(tmp_path / "0.1"), str(tmp_path / "0.9"))
+    assert (found.score, found.holds) == ("stereotype_gap", False)
+    assert found.change.outcome == "no value"
+
+
+def test_a_flag_given_twice_and_nothing_to_check_are_refused(dialled, tmp_path):
+    runs = dialled(0.2), dialled(0.28)
+    twice = command("check", runs[0], "--base", runs[0], "--base", runs[1])
+    assert (twice.status, "--base is given twice" in twice.err) == (2, True)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("allow: [limit]\n")
+    junit = tmp_path / "j.xml"
+    outcome = command("check", runs[0], "--policy", str(policy), "--junit", str(junit))
+    assert (outcome.status, "nothing to check" in outcome.err) == (2, True)
+    assert ElementTree.parse(junit).getroot().get("errors") == "1"
+
+
+def test_a_base_that_is_newer_is_said(dialled):
+    run_, base = dialled(0.2, 11), dialled(0.2, 12)
+    edited(base, lambda content: content.update(date=content["date"] + 3600))
+    outcome = command("check", run_, "--base", base)
+    assert "The base is newer than the run" in outcome.out
+
+
+SHIPPED = Path(__file__).parents[2] / "results/runs/smollm2-135m-instruct-quick"
+
+
+def test_what_is_allowed_is_allowed_in_every_rule(tmp_path):
+    policy = tmp_path / "policy.yaml"
+    codes = (
+        "habit, saturated, low_coverage, chance_level, below_chance, unshown_ability"
+    )
+    policy.write_text(f'allow: ["suite=quick", {codes}]\n')
+    arguments = ["check", str(SHIPPED), "--base", str(SHIPPED), "--policy", str(policy)]
+    outcome = command(*arguments)
+    assert outcome.status == 0, outcome.out
 
 
 def test_a_task_that_one_run_lacks_and_other_items(dialled, tmp_path):
@@ -244,8 +294,25 @@ def test_a_seed_that_nothing_uses_violates_nothing(dialled, tmp_path):
 
 def test_lines_fit_a_terminal_and_the_first_names_what_is_violated(dialled):
     lines = command("check", dialled(0.28), "--base", dialled(0.2)).out.splitlines()
-    assert f"1 of 1 violated, first {TASK}, stereotype_gap: 0.08" in lines[0]
-    assert all(len(line) <= 120 for line in lines if "/" not in line)
+    score = r"stereotype_gap 0\.\d+ → 0\.\d+ \(\+0\.08\d* \[\S+, \S+\]\): worse\. Detects 0\.\d+\."
+    assert re.match(rf"Violated: 1 of 1, first {TASK}, {score[:20]}", lines[0])
+    (told,) = (line for line in lines if line.startswith("VIOLATED"))
+    assert re.fullmatch(f"VIOLATED  {score}", told)
+    assert all(len(line) <= 100 for line in lines if "/" not in line)
+
+
+EDITS = (
+    lambda told: told["runs"].pop(),
+    lambda told: told["options"].update(margin=0.5),
+    lambda told: told["made_by"].update({"lm-eval-bias": "0.0.1"}),
+    lambda told: told["runs"][0]["findings"].pop(),
+    lambda told: told["runs"][0]["findings"][0].update(holds=True),
+    lambda told: told["runs"][0]["findings"][0].update(value=0.1),
+    lambda told: told["runs"][0]["findings"][0]["against_base"].update(
+        outcome="not shown"
+    ),
+    lambda told: told["runs"][0]["origin"]["base"].update(made="2026-01-01 00:00:00"),
+)
 
 
 def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
@@ -256,11 +323,20 @@ def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
     evidence.write_text(told.out)
     outcome = command(*arguments, "--evidence", str(evidence))
     assert "holds     the run, evidence" in outcome.out
+    for change in EDITS:
+        changed = json.loads(told.out)
+        change(changed)
+        evidence.write_text(json.dumps(changed))
+        assert "VIOLATED  the run, evidence" in command(*arguments, "--evidence", str(evidence)).out  # fmt: skip
+    evidence.write_text(told.out)
+    for more in (["--margin", "50%"], ["--strict"], [dialled(0.21)]):
+        outcome = command("check", *more, *arguments[1:], "--evidence", str(evidence))
+        assert "VIOLATED  the run, evidence" in outcome.out
     (log,) = folder.rglob("samples_*.jsonl")
     log.write_bytes(log.read_bytes() + b"\n")
     outcome = command(*arguments, "--evidence", str(evidence))
     assert "VIOLATED  the run, evidence" in outcome.out
-    assert f"logs, {log.name} was" in " ".join(outcome.out.split())
+    assert log.name in outcome.out
     evidence.write_text("{}")
     outcome = command(*arguments, "--evidence", str(evidence))
     assert outcome.status == 2
@@ -317,3 +393,16 @@ def _shaken(folder):
             answer[0] = str(float(answer[0]) + draw.uniform(-1e-4, 1e-4))
         lines.append(f"{json.dumps(sample)}\n")
     log.write_text("".join(lines), encoding="utf-8")
+
+
+@pytest.mark.parametrize("design", ["21 x 12", "21 x 12, unlike"])
+def test_equal_models_alarm_in_1_to_6_percent(design):
+    """Of 200 pairs of equal models that answer with a stereotype in 10% of the ambiguous items."""
+    draw = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(200):
+        base, other = (promised_power.answers(draw, design, 0.1, 0.0) for _ in range(2))
+        found = promised_power.finding(base, other)
+        is_further = math.prod(moved for moved, _ in found.moves()) > 0
+        alarms += is_further and found.p_further() <= LEVEL
+    assert 2 <= alarms <= 12
