@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -208,7 +209,9 @@ class AnswerFile:
 
         try:
             check_plain(path, _LARGEST)
-            file = ParquetFile(path)
+            file = ParquetFile(
+                pyarrow.OSFile(os.fsencode(path))
+            )  # a name may be no UTF-8
             about = parse_json((file.schema_arrow.metadata or {})[_ABOUT])
             parts = about["parts"]
             for part in parts:

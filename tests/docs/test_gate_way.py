@@ -73,8 +73,8 @@ def week(tmp_path, monkeypatch, mirror):
             "acc_disamb",
             id="strongly noisy",
         ),
-        pytest.param(ASKED, "hf", "broken", "chance_level", id="broken"),
-        pytest.param(ASKED, "bias-chance", "", "chance_level", id="at chance"),
+        pytest.param(ASKED, "hf", "broken", "not shown to be better than", id="broken"),
+        pytest.param(ASKED, "bias-chance", "", "chance level", id="at chance"),
         # its likeliest token is the first one, which ends every text
         pytest.param(WRITTEN, "hf", "broken", "unanswered", id="silent"),
     ],
@@ -91,7 +91,7 @@ def test_six_models_on_the_way_through_the_page(
     first = command(*against)
     assert first.status == bool(says), first.out
     told = " ".join(first.out.split())
-    assert not says or re.search(rf"VIOLATED [^;.]*{says}", told), first.out
+    assert not says or re.search(rf"VIOLATED .*{says}", told), first.out
     written = command(*evidence[:-1])  # its last word is the file
     assert written.status == bool(says)
     Path(evidence[-1]).write_text(written.out, encoding="utf-8")
