@@ -50,7 +50,7 @@ def test_what_is_said_stands_and_what_is_not_is_the_default(read, tmp_path):
         ),
     ]
     assert found == Policy(
-        bounds, 0.25, 0.0, ("limit", "gen_kwargs={'stop': 'a=b'}", "wording=3")
+        bounds, 0.25, 0.0, ["limit", "gen_kwargs={'stop': 'a=b'}", "wording=3"]
     )
 
 
