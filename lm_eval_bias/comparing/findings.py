@@ -166,9 +166,7 @@ class Finding:
 
     def _p(self, beyond: float, stderr: float) -> float:
         """Return Student's p-value, two-sided as of an interval, of a distance that has to be above 0."""
-        if beyond <= 0:
-            return 1.0
-        if math.isnan(stderr):
+        if beyond <= 0 or math.isnan(stderr):
             return 1.0
         return student_p(beyond, stderr, max(self.difference.dof, 1.0))
 

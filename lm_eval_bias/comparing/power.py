@@ -28,8 +28,7 @@ def smallest_difference(
     """
     if math.isnan(difference.p):
         return math.nan
-    dof = difference.dof
-    factor = t_factor(dof, 1 - level) + t_factor(dof, 2 * POWER - 1)
+    factor = _detected(difference, level)
 
     def missing(true: float) -> float:
         return factor * difference.stderr_at(true) - true
@@ -70,6 +69,12 @@ def smallest_worsening(
     return _root(missing, room, margin + 20 * reach * difference.stderr)
 
 
+def _detected(difference: Difference, level: float) -> float:
+    """Return how many standard errors a two-sided test finds with 80% probability."""
+    dof = difference.dof
+    return t_factor(dof, 1 - level) + t_factor(dof, 2 * POWER - 1)
+
+
 def _root(missing: Callable[[float], float], room: float, guess: float) -> float:
     """Return where a falling function reaches 0, up to some end; ``nan`` where it doesn't."""
     from scipy import optimize
@@ -87,8 +92,7 @@ def growth(difference: Difference, level: float, wanted: float) -> float:
     """
     if not wanted or math.isnan(difference.p):
         return math.nan
-    factor = t_factor(difference.dof, 1 - level)
-    factor += t_factor(difference.dof, 2 * POWER - 1)
+    factor = _detected(difference, level)
     # squared errors fall with the number of clusters, but for what stays
     stays = difference.stays
     fall = (wanted / (factor * difference.stderr_at(abs(wanted)))) ** 2
