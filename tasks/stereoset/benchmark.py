@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Data, Facts
@@ -22,6 +22,7 @@ from lm_eval_bias.core.planting import BiasPlan
 from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, presented
 
 if TYPE_CHECKING:
+    from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 _OPTIONS = {"dataset": DATA}
@@ -33,6 +34,15 @@ def _check(metadata: Facts) -> None:
     from lm_eval_bias.tasks.stereoset import hooks
 
     hooks.check_options(metadata)
+
+
+def _cautions(task: TaskRun) -> Iterator[str]:
+    """Say what a file of predictions scores beyond the data."""
+    for test, count in (task.metadata.get("left_out") or {}).items():
+        yield (
+            f"left out: the scores of {count['candidates']} candidates of {count['items']} items ({test}), which the "
+            f"released {task.language} data don't have"
+        )
 
 
 class StereoSet(SizedBenchmark):
@@ -87,7 +97,7 @@ class StereoSet(SizedBenchmark):
         groups = [self.main]
         for test in ("intra", "inter"):
             groups.append([f"{test}/{score}" for score in self.main])
-        return presented(self.name)._replace(by_language=groups)
+        return presented(self.name, _cautions)._replace(by_language=groups)
 
     def size(self, metadata: Facts) -> Size:
         """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.
