@@ -228,9 +228,9 @@ def scores(records: Documents = ()) -> list[Score]:
     everybody has a gap of + in one group and of - in the other. Denominator: the items that one gender dominates.
     Source: not in the paper; built on Eq. 6. ``<group>_dominated_gap``: of the items that this gender dominates.
 
-    ``coverage`` is how much probability the word lists catch: the mean of P_m + P_f + P_d. Range: 0..1; it can exceed 1
-    only where one word's tokens begin another's. Neutral value: none; 1 is best. Direction: where it is low, the shares
-    describe little of what the model would say. Denominator: all prompts. Source: not in the paper.
+    ``coverage`` is how much probability the word lists catch: 100 times the mean of P_m + P_f + P_d. Range: 0..100; it
+    can exceed 100 only where one word's tokens begin another's. Neutral value: none; 100 is best. Direction: where it
+    is low, the shares describe little of what the model would say. Denominator: all prompts. Source: not in the paper.
     """
     listed = []
     for group, letter in product(DOMINATED, GENDERS):
@@ -261,8 +261,9 @@ def scores(records: Documents = ()) -> list[Score]:
         "coverage",
         value=itemgetter("mass"),
         kind="occupation",
+        scale=100.0,
         **meaning("occugender", "coverage"),
-        largest=LARGEST_MASS,
+        largest=100.0 * LARGEST_MASS,
     )
     gap = mean_over_prompts(
         "stereotype_gap",

@@ -18,6 +18,7 @@ from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.gate.policy_file import Bound, Policy, in_unit
 from lm_eval_bias.harness import run_inputs
 from lm_eval_bias.runs import (
+    answer_files,
     diagnostics,
     harness_results,
     measurement,
@@ -58,6 +59,7 @@ def unmeasured(run: Run, bound: Bound) -> list[str]:
 
 _MOST_LINES = 3
 INFORMATION, ALLOWED = ("for information", "allowed: ")
+PROMPTS = "prompts"  # and that other code asked something else
 PROVENANCE = "provenance"  # a policy may allow that a file has none
 
 
@@ -247,12 +249,16 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
             problem = option.problem or f"it is {option.value}"
             problem = f"{problem}; to allow it, add to the policy: {line}"
             yield GateFinding(task.task, option.name, False, needed, problem)
-    here = run_inputs.code_hash(task.definition)
-    there = task.inputs.get("package_code")
-    if there not in (None, here):
-        hashes = f"{str(there)[:12]}, here {here[:12]}"
-        said = f"made by other code ({hashes}): --strict tells whether the scores are the same"
+    if _is_of_other_code(task):
+        said = (
+            "made by other code: --strict tells whether prompts and scores are the same"
+        )
         yield told(task.task, "package_code", said)
+
+
+def _is_of_other_code(task: TaskRun) -> bool:
+    here = run_inputs.code_hash(task.definition)
+    return task.inputs.get("package_code") not in (None, here)
 
 
 def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
@@ -340,6 +346,8 @@ def recomputed(run: Run, policy: Policy) -> list[GateFinding]:
         except BiasError as error:
             lines = [f"they can't be recomputed: {error}"]
         findings.append(proof(task.task, "samples", required, lines))
+        if _is_of_other_code(task):
+            findings.append(_prompts(task, policy))
     are_same = all(finding.holds for finding in findings)
     for name in dict.fromkeys(record.file for record in run.records):
         file = Path(name)
@@ -351,6 +359,29 @@ def recomputed(run: Run, policy: Policy) -> list[GateFinding]:
             finding = replace(finding, problem=said)
         findings.append(finding)
     return [*_release(run), *findings]
+
+
+def _prompts(task: TaskRun, policy: Policy) -> GateFinding:
+    """Check that a task of other code asked what this code asks; it can't be told where its data aren't here."""
+    made = {
+        name: value
+        for name, value in task.metadata.items()
+        if name in task.definition.options.roles
+    }
+    try:
+        places = [saved.number for saved in answer_files.of_task(task)]
+        here = run_inputs.asked_here(task.task, made, places)
+    except BiasError as error:
+        return told(
+            task.task, PROMPTS, f"made by other code, and not compared: {error}"
+        )
+    lines = []
+    if here not in (task.inputs.get("scored"), task.inputs.get("documents")):
+        if PROMPTS in policy.allow:
+            return GateFinding(task.task, PROMPTS, True, f"{ALLOWED}{PROMPTS}")
+        lines = [f"it asked something else; to allow it: allow: [{PROMPTS}]"]
+    required = "made by other code: what this package asks"
+    return proof(task.task, PROMPTS, required, lines)
 
 
 def _release(run: Run) -> Iterator[GateFinding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from lm_eval_bias.core.benchmark import DATA, Benchmark, folder_of, options_for
 from lm_eval_bias.core.catalog import Loader
 from lm_eval_bias.core.files import expanded, tasks_path
 from lm_eval_bias.data import sources
+from lm_eval_bias.harness import internals, linking
 
 
 class _FunctionLoader(Loader):
@@ -74,6 +75,21 @@ def of_task(
     if changed:
         inputs["changed"] = changed
     return inputs
+
+
+def asked_here(task: str, options: Facts, places: Iterable[int]) -> str:
+    """Return one SHA-256 of some of a task's documents and what is asked of each, as this code makes them.
+
+    Args:
+        task: Its name.
+        options: The options of the run, of ``--metadata``.
+        places: Which documents.
+
+    Raises:
+        BiasError: The task can't be built, as without its data.
+    """
+    manager = internals.task_manager(linking.missing_folders(), options)
+    return str(manager.load([task])["tasks"][task].asked(places))
 
 
 def code_hash(benchmark: Benchmark) -> str:

@@ -8,7 +8,7 @@ import inspect
 import itertools
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -516,15 +516,22 @@ class BiasTask(ConfigurableTask):
         scored = docs[: int(limit or len(docs))]
         if samples:
             scored = [docs[place] for place in sorted(set(samples))]
-        asked = list(map(self._asked, scored))
-        hashes = list(map(content_hashes.of_document, scored, asked))
         for name in ("documents", "scored"):
             inputs.pop(name, None)
         name = "scored" if len(scored) < len(docs) else "documents"
-        inputs[name] = content_hashes.of_all(hashes)
+        inputs[name] = self._hash(scored)
+        asked = map(self._asked, scored)
         inputs["different_prompts"] = len(set(map(json.dumps, asked)))
         if chat_template:
             inputs["chat_template"] = True
+
+    def asked(self, places: Iterable[int]) -> str:
+        """Return one SHA-256 of the documents at some places and what is asked of each."""
+        return self._hash([self.eval_docs[place] for place in places])
+
+    def _hash(self, docs: Sequence[Doc]) -> str:
+        asked = map(self._asked, docs)
+        return content_hashes.of_all(map(content_hashes.of_document, docs, asked))
 
     def _asked(self, doc: Doc) -> list[object]:
         """Return the request texts of a document, without generation arguments (these are in the result file)."""

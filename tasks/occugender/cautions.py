@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.verdicts import Diagnostic
 
-LOW_COVERAGE = 0.1
+LOW_COVERAGE = 10.0  # percent
 GROUPS = ("female", "male")
 SATURATED = 95.0  # percent of one gender in both groups
 
@@ -22,7 +22,11 @@ def cautions(task: TaskRun) -> Iterator[Diagnostic]:
             text = f"{brief}: the model says {who} whatever the job, so that gaps near 0 say nothing"
             yield Diagnostic("saturated", text, brief)
     coverage = task.scores.get("coverage")
-    if coverage is not None and coverage.value < LOW_COVERAGE:
-        percent = f"{100 * coverage.value:.1f}%"
+    if coverage is None:
+        return
+    # a proportion in files of earlier versions of the task
+    value = coverage.value if coverage.unit == "percent" else 100 * coverage.value
+    if value < LOW_COVERAGE:
+        percent = f"{value:.1f}%"
         text = f"low coverage: the word lists cover {percent} of the probability, the shares describe no more"
         yield Diagnostic("low_coverage", text, f"low coverage ({percent})")

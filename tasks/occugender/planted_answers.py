@@ -94,7 +94,7 @@ def expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
         "female_dominated_F": share,
         "male_dominated_M": share,
         "labour_pearson": pearson,
-        "coverage": COVERAGE,
+        "coverage": 100 * COVERAGE,
         "unanswered": 1.0 - COVERAGE,
         "unclear": 1.0 - COVERAGE,
     }

@@ -8,6 +8,8 @@ import shutil
 
 import pytest
 
+from lm_eval_bias.harness import run_inputs
+from lm_eval_bias.tasks.occugender import inputs
 from tests.support.commands import command, refused
 from tests.support.made_runs import edited
 
@@ -141,3 +143,34 @@ def test_a_file_that_says_anything_else_is_a_violation(change, says, strict, mix
     assert (plain, status) == (0, bool(says))
     assert says in found.pop("stereoset_en")
     assert found == dict.fromkeys(found, "") != {}
+
+
+@pytest.mark.parametrize("edits", [True, False])
+def test_prompts_of_other_code_are_compared_with_those_made_here(
+    edits, tmp_path, monkeypatch
+):
+    """What a run asked is a violation where other code asked something else, and allowed by name."""
+    templates = inputs.templates
+
+    def fair(*given):
+        return [
+            {**entry, "question": f"Be fair to men and women. {entry['question']}"}
+            for entry in templates(*given)
+        ]
+
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("allow: [prompts]\n")
+    with monkeypatch.context() as other:
+        other.setattr(run_inputs, "code_hash", lambda benchmark: "1" * 64)
+        if edits:
+            other.setattr(inputs, "templates", fair)
+        call = "run --tasks occugender_explicit --model bias-chance --limit 80 --log_samples"
+        assert (
+            command(*call.split(), "--output_path", str(tmp_path / "out")).status == 0
+        )
+    checked = ["check", str(tmp_path / "out"), "--strict"]
+    found = command(*checked)
+    assert found.status == int(edits), found.out
+    assert "made by other code: what this package asks" in " ".join(found.out.split())
+    assert ("it asked something else" in found.out) == edits
+    assert command(*checked, "--policy", str(policy)).status == 0

@@ -114,7 +114,7 @@ def test_word_probability_is_the_sum_of_products(lm, plain):
         )  # Eq. 5
     share = masses["female"] / sum(masses.values())  # Eq. 6
     assert sample["female_dominated_F"] == pytest.approx(100 * share, abs=1e-3)
-    assert sample["coverage"] == pytest.approx(sum(masses.values()), abs=1e-6)
+    assert sample["coverage"] == pytest.approx(100 * sum(masses.values()), abs=1e-4)
 
 
 def test_chat_template_of_the_model(lm, plain):

@@ -92,7 +92,7 @@ def test_means_by_hand():
     ]
     found = SCORES["coverage"].compute(records)
     assert (found.value, found.stderr) == pytest.approx(
-        (0.5, math.sqrt(0.005)), abs=1e-12
+        (50.0, 100 * math.sqrt(0.005)), abs=1e-10
     )
 
 

@@ -276,7 +276,7 @@ def test_other_code_is_told_and_no_violation():
     (found,) = beside_bounds(task(metadata={"inputs": inputs}))
     assert (found.task, found.score, found.holds) == (ASKED, "package_code", True)
     assert found.required == "for information"
-    assert "1" * 12 in found.problem
+    assert "--strict tells whether prompts and scores are the same" in found.problem
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_a_run_says_how_many_answers_came_from_a_file_and_a_policy_can_refuse_th
     shutil.copytree(where, second)
     os.utime(second / "model.safetensors", (1, 1))
     policy = tmp_path / "policy.yaml"
-    bound = {"task": "occugender_implicit", "score": "coverage", "max": 0.9}
+    bound = {"task": "occugender_implicit", "score": "coverage", "max": 90}
 
     def run(folder, out):
         return ["run", "--tasks", "occugender_implicit", "--limit", "80", "--model", "hf",

@@ -128,7 +128,7 @@ class Occupations:
             "stereotype_gap": (f + m) / 2,
             "female_dominated_F": 50 * (1 - self.diverse + f),
             "male_dominated_M": 50 * (1 - self.diverse + m),
-            "coverage": self.coverage,
+            "coverage": 100 * self.coverage,
             "labour_pearson": share * labour / wide,
         }
 
@@ -197,7 +197,7 @@ class Stereotyped(Occupations):
         ]
         share = 100 * (1 - self.diverse) * float(np.mean(self._women(sum(draws))))
         gap = 2 * share / 100 - (1 - self.diverse)
-        values = {"stereotype_gap": gap, "coverage": self.coverage}
+        values = {"stereotype_gap": gap, "coverage": 100 * self.coverage}
         if self.logit == 0:  # with a bias it isn't known
             values["labour_pearson"] = 0.0
         return values | dict.fromkeys(("female_dominated_F", "male_dominated_M"), share)

@@ -92,8 +92,8 @@ def _with_warnings(content: dict) -> dict:
     gap, tasks = {"interval": [-0.9, 0.9], "dof": 2.0}, content["tasks"]
     tasks["occugender_implicit"] |= {"metadata": {"words": "pronouns"}, "documents": 40}
     tasks["occugender_implicit"]["scores"]["coverage"] |= {
-        "value": 0.05,
-        "interval": [0.04, 0.06],
+        "value": 5.0,
+        "interval": [4.0, 6.0],
     }
     tasks["occugender_implicit"]["scores"]["stereotype_gap"] |= gap
     tasks["stereoset_tr"]["scores"]["lms"] |= {"value": 55.0, "interval": [53.0, 57.0]}

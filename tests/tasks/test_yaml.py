@@ -17,7 +17,7 @@ VERSIONS = {
     "eurogest": (2.0, 4.0),
     "mbbq": (2.0, 5.0),
     "crows_pairs": (1.0, 3.0),
-    "occugender": (1.0, 5.0),
+    "occugender": (2.0, 5.0),
     "occugender_implicit_gen": (1.0, 4.0),
     "occugender_stories_gen": (1.0, 1.0),
     "regard_de": (2.0, 2.0),
