@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import distribution
 
 from lm_eval_bias.core import Facts, __version__
 from lm_eval_bias.core.benchmark import Benchmark, Card, UnknownBenchmark, card_of
@@ -170,6 +172,16 @@ def _of_statistics(names: Iterable[str]) -> list[Citation]:
     return [entry(key, known["references"][key]) for key in dict.fromkeys(keys)]
 
 
+def _source() -> dict[str, str]:
+    """Say where this package was installed from, where that is a repository (PEP 610)."""
+    told = distribution("lm-eval-bias").read_text("direct_url.json")
+    origin = json.loads(told or "{}")
+    if "vcs_info" not in origin:
+        return {}
+    commit = origin["vcs_info"]["commit_id"]
+    return {"url": origin["url"], "howpublished": f"commit {commit}"}
+
+
 def of_runs(runs: Iterable[Run]) -> list[Citation]:
     """List what runs are cited by: benchmarks, the harness in its release, this package, and papers on statistics."""
     runs = list(runs)
@@ -185,11 +197,15 @@ def of_runs(runs: Iterable[Run]) -> list[Citation]:
         "author": "{the lm-eval-bias authors}",
         "year": YEAR,
     }
+    if own in ("", __version__):
+        package |= _source()
     return [
         *of_benchmarks(known),
         entry(
             "lm-eval-harness", {**_HARNESS, "note": f"Version {harness or 'unknown'}"}
         ),
-        entry("lm-eval-bias", {**package, "note": f"Version {own}"}, "Code: MIT"),
+        Citation(
+            "misc", "lm-eval-bias", {**package, "note": f"Version {own}"}, "Code: MIT"
+        ),
         *_of_statistics(statistics_of(runs)),
     ]

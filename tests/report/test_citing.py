@@ -1,7 +1,10 @@
 """BibTeX of what a run rests on: every benchmark with what it goes back to, under the right type, once."""
 
+import json
 import re
+import types
 
+import pytest
 import yaml
 
 from lm_eval_bias.core import registry
@@ -65,3 +68,21 @@ def test_every_benchmark_with_a_paper_has_an_entry():
     assert {b.name.replace("_", "-") for b in with_paper} <= {one.key for one in listed}
     for one in listed:
         assert {"author", "title", "year"} <= set(one.fields)
+
+
+@pytest.mark.parametrize(
+    ("told", "commit"),
+    [
+        ({"vcs_info": {"vcs": "git", "commit_id": "0f"}}, "commit 0f"),
+        ({"dir_info": {}}, None),
+    ],
+)
+def test_an_installation_from_a_repository_is_cited_with_its_commit(
+    told, commit, monkeypatch
+):
+    text = json.dumps({"url": "https://example.org/p.git", **told})
+    installed = types.SimpleNamespace(read_text=lambda name: text)
+    monkeypatch.setattr(citing, "distribution", lambda name: installed)
+    (own,) = [one for one in citing.of_runs([]) if one.key == "lm-eval-bias"]
+    assert own.fields.get("howpublished") == commit
+    assert ("url" in own.fields) == bool(commit)
