@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import distribution
 
 from lm_eval_bias.core import Facts, __version__
 from lm_eval_bias.core.benchmark import Benchmark, Card, UnknownBenchmark, card_of
@@ -15,6 +13,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
+from lm_eval_bias.report import made_by
 from lm_eval_bias.runs import measurement, rescoring
 from lm_eval_bias.runs.harness_results import presentable
 
@@ -172,16 +171,6 @@ def _of_statistics(names: Iterable[str]) -> list[Citation]:
     return [entry(key, known["references"][key]) for key in dict.fromkeys(keys)]
 
 
-def _source() -> dict[str, str]:
-    """Say where this package was installed from, where that is a repository (PEP 610)."""
-    told = distribution("lm-eval-bias").read_text("direct_url.json")
-    origin = json.loads(told or "{}")
-    if "vcs_info" not in origin:
-        return {}
-    commit = origin["vcs_info"]["commit_id"]
-    return {"url": origin["url"], "howpublished": f"commit {commit}"}
-
-
 def of_runs(runs: Iterable[Run]) -> list[Citation]:
     """List what runs are cited by: benchmarks, the harness in its release, this package, and papers on statistics."""
     runs = list(runs)
@@ -197,8 +186,10 @@ def of_runs(runs: Iterable[Run]) -> list[Citation]:
         "author": "{the lm-eval-bias authors}",
         "year": YEAR,
     }
-    if own in ("", __version__):
-        package |= _source()
+    address, installed = made_by.installed_from()
+    if installed and own == __version__:
+        package |= {"url": address}
+        own += f", {installed}"
     return [
         *of_benchmarks(known),
         entry(

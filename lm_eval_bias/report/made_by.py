@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib import metadata
+from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 from lm_eval_bias.core import Data, what_counts
@@ -31,6 +34,21 @@ _WRITTEN: Mapping[str, Callable[[Any], object]] = {
     ),
     "data_files": of_files,
 }
+
+
+def installed_from() -> tuple[str, str]:
+    """Return the address, and the commit or the archive's hash, that this package was installed from (PEP 610).
+
+    Both are empty where pip kept none.
+    """
+    with suppress(PackageNotFoundError):
+        told = metadata.distribution("lm-eval-bias").read_text("direct_url.json")
+        origin = json.loads(told or "{}")
+        archive = origin.get("archive_info", {}).get("hash", "")
+        return origin.get("url", ""), origin.get("vcs_info", {}).get(
+            "commit_id", archive
+        )
+    return "", ""
 
 
 def _of_record(record: RunRecord) -> Data:

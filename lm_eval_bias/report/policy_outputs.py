@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import textwrap
@@ -267,16 +266,6 @@ def _comparable(verdict: str) -> list[str]:
     return [line.strip(" ,") for line in json.dumps(data, indent=1).splitlines()]
 
 
-def _installed_from() -> str:
-    """Return the commit or the archive's hash that this package was installed from; empty where pip kept none."""
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        package = metadata.distribution("lm-eval-bias")
-        told = json.loads(package.read_text("direct_url.json") or "{}")
-        archive = told.get("archive_info", {}).get("hash", "")
-        return str(told.get("vcs_info", {}).get("commit_id", archive))
-    return ""
-
-
 def _introduced(word: str, said: Data) -> str:
     """Name a run: its path, when it was made, its weights and results."""
     hashes = [digest[:12] for digest in said["results"].values()]
@@ -319,7 +308,7 @@ class Judged:
             "lm-eval-bias": __version__,
             "lm_eval": metadata.version("lm_eval"),
         }
-        installed = _installed_from()
+        _, installed = made_by.installed_from()
         if installed:
             made["installed_from"] = installed
         path = expanded(self.policy or "-")
