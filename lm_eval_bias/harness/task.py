@@ -526,8 +526,9 @@ class BiasTask(ConfigurableTask):
             inputs["chat_template"] = True
 
     def asked(self, places: Iterable[int]) -> str:
-        """Return one SHA-256 of the documents at some places and what is asked of each."""
-        return self._hash([self.eval_docs[place] for place in places])
+        """Return one SHA-256 of the documents at some places, as far as there are any, and what is asked of each."""
+        docs = self.eval_docs
+        return self._hash([docs[place] for place in places if place < len(docs)])
 
     def _hash(self, docs: Sequence[Doc]) -> str:
         asked = map(self._asked, docs)

@@ -62,8 +62,8 @@ class StereoSet(SizedBenchmark):
             "lm_eval_bias.tasks.stereoset.commands.translate",
         ),
         Command(
-            "validate", "check items in StereoSet's format, and make tasks",
-            "lm_eval_bias.tasks.stereoset.commands.validate",
+            "tasks", "make tasks of a data set in StereoSet's form",
+            "lm_eval_bias.tasks.stereoset.commands.tasks",
         ),
         Command(
             "predictions", "write a run as a prediction file in the authors' format",

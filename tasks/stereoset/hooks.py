@@ -100,12 +100,8 @@ def dataset(**metadata: Any) -> Data:
 def provenance(docs: Documents) -> Data:
     """Describe a data set that isn't the published one, or scores beyond it, for a result file."""
     doc = docs[0] if docs else {}
-    said = (
-        {"dataset_used": own_sets.provenance(doc["dataset"], doc["language"])}
-        if doc.get("dataset")
-        else {}
-    )
-    return {**said, **({"left_out": doc["left_out"]} if "left_out" in doc else {})}
+    names = {"dataset": "dataset_used", "left_out": "left_out"}
+    return {said: doc[name] for name, said in names.items() if name in doc}
 
 
 def sentences(doc: Facts) -> list[str]:

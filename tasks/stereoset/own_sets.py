@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import re
 import string
-import unicodedata
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import yaml
 
 from lm_eval_bias.core import Data, Facts, files
-from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import (
     LARGEST,
@@ -36,10 +31,8 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import (
     TEST_KEYS,
     TEST_NAMES,
     TESTS,
-    read_all,
 )
 
-logger = logging.getLogger("lm_eval.bias")
 _FIELDS = ("id", "target", "term", "bias_type", "context")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
@@ -120,13 +113,6 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     return DataSet(language, items, content.get("provenance", {}))
 
 
-def load(name: str, language: str | None = None) -> DataSet:
-    """Return a published language's data set, or one from a file; raises what :func:`read` raises."""
-    if name in LANGUAGES:
-        return DataSet(name, read_all(name), {"published": True})
-    return read(name, language)
-
-
 def write(path: str | Path, data_set: DataSet) -> None:
     """Write a data set as JSON, whole or not at all; :func:`read` gives back an equal one.
 
@@ -173,49 +159,12 @@ def word_of(context: str, sentence: str) -> str:
     return words[places[0]].strip(string.punctuation)
 
 
-def _bare(text: str) -> str:
-    """Write a text without case, accents, the number of spaces and a last full stop.
-
-    >>> _bare("Crème  brûlée.")
-    'creme brulee'
-    """
-    letters = unicodedata.normalize("NFKD", text.casefold())
-    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    return " ".join(plain.split()).removesuffix(".")
-
-
-def one_spelling(items: Documents) -> tuple[list[Data], dict[str, str]]:
-    """Give target terms that differ only in case, spaces or accents one spelling: that of most items.
-
-    Returns:
-        The items, and the other spellings with the one that took their place.
-    """
-    counts = Counter(item["term"] for item in items)
-    chosen: dict[str, str] = {}
-    for term, _ in counts.most_common():
-        chosen.setdefault(_bare(term), term)
-    others = {
-        term: chosen[_bare(term)] for term in counts if chosen[_bare(term)] != term
-    }
-    return [
-        {**item, "term": others.get(item["term"], item["term"])} for item in items
-    ], others
-
-
 @lru_cache(maxsize=4)
 def _scorable(path: str, language: str, digest: str) -> DataSet:
     """Read a data set whose items can be scored; the tasks of a language share it (a changed file has a new digest)."""
     data_set = read(path, language)
     check_items(data_set.items, path)
-    items, others = one_spelling(data_set.items)
-    for other, term in others.items():
-        logger.warning(
-            "%s: the term %r is counted as %r: they differ only in case, spaces or accents",
-            path,
-            other,
-            term,
-        )
-    return replace(data_set, items=items)
+    return data_set
 
 
 def items_of(file: object, fixed: Facts) -> tuple[list[Data], dict[str, str]]:
@@ -229,10 +178,10 @@ def items_of(file: object, fixed: Facts) -> tuple[list[Data], dict[str, str]]:
     """
     if not isinstance(file, str) or not file:
         raise BiasError(
-            f"--metadata dataset={file!r}: must be the path of a data set ('stereoset validate')"
+            f"--metadata dataset={file!r}: must be the path of a data set (docs/new_language.md)"
         )
     path = str(expanded(file).absolute())
-    anew = f"write the tasks again: lm-eval-bias stereoset validate {path} --tasks DIR"
+    anew = f"write the tasks again: lm-eval-bias stereoset tasks {path} -o DIR"
     pinned = fixed.get("dataset") or {}
     is_pinned = pinned.get("file") == file
     try:
@@ -255,17 +204,6 @@ def items_of(file: object, fixed: Facts) -> tuple[list[Data], dict[str, str]]:
     return items, {"file": path, "sha256": sha256}
 
 
-def provenance(file: Mapping[str, str], language: str) -> Data:
-    """Return what a result file says about a set: its file, its SHA-256, and what the set says about itself."""
-    data_set = _scorable(file["file"], language, file["sha256"])
-    counts = Counter(item["test"] for item in data_set.items)
-    return {
-        **file,
-        "items": {test: counts[test] for test in data_set.tests},
-        "provenance": data_set.provenance,
-    }
-
-
 def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list[Path]:
     """Write the task YAMLs of a language that is not published into a folder: like English's, of the tests there are.
 
@@ -282,7 +220,7 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
     path = expanded(file).absolute()
     package = "lm_eval_bias.tasks.stereoset"
     base = packaged_text(package, "_stereoset_base_yaml")
-    head = "# Written by 'lm-eval-bias stereoset validate FILE --tasks DIR', again when FILE changes.\n"
+    head = "# Written by 'lm-eval-bias stereoset tasks FILE -o DIR', again when FILE changes.\n"
     paths = []
     with writing(folder):
         expanded(folder).mkdir(parents=True, exist_ok=True)

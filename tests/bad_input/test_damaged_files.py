@@ -47,7 +47,7 @@ YAML = {
 WRITTEN = {
     **{name: (yaml.safe_dump(content).encode(), reader) for name, (content, reader) in YAML.items()},
     "items.csv": (b'item,female_share\nvet,61.5\n"nurse, night",87\n', lambda path: inputs.items(str(path))),
-    "translation.csv": (b'\xef\xbb\xbfid;context;accept\na;"b ""c"";d";x\ne;;\n',
+    "translation.csv": (f'\ufeff{";".join(translate.COLUMNS)}\na;"b ""c"";d";;;;x{";" * 17}\n'.encode(),
                         lambda path: translate.read_sheet(path, ["a", "e", "f"])),
     "texts.csv": (b'text,note\nDie Frau lacht.,a\n"Der Mann, er lacht.",b\n', classify.read),
     "texts.jsonl": (b'{"text": "Die Frau lacht.", "note": 1}\n', classify.read),

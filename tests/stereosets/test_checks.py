@@ -5,23 +5,28 @@ from collections import Counter
 
 import pytest
 
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset import stereoset_items
 from lm_eval_bias.tasks.stereoset.commands import set_checks
 from tests.support.example_items import DUTCH, ENGLISH, item
 
+SAID = (
+    "missing or",
+    "same",
+    "expected",
+    "touches",
+    "punctuation",
+    "empty",
+    "no letters",
+)
 
-def found(own, source=None, language="nl"):
-    return {
-        (f.code, f.part, f.level) for f in set_checks.check_item(own, source, language)
-    }
+
+def parts(own, source=None):
+    return {fault.part for fault in set_checks.check_item(own, source)}
 
 
-def problems(own, source=None, language="nl"):
-    return {
-        code
-        for code, _, level in found(own, source, language)
-        if level == set_checks.PROBLEM
-    }
+def told(own, source=None):
+    return "; ".join(fault.text for fault in set_checks.check_item(own, source))
 
 
 def changed(number, **more):
@@ -34,55 +39,29 @@ def changed(number, **more):
     return own
 
 
-def test_good_items_have_no_findings():
+def test_good_items_have_no_faults():
     for own, source in zip(DUTCH, ENGLISH, strict=True):
-        assert found(own, source) == found(own) == set()
-    assert (
-        set_checks.check_set(DUTCH, ENGLISH, "nl")
-        == set_checks.check_set(DUTCH, None, "nl")
-        == {}
-    )
-    assert (
-        found(ENGLISH[0], ENGLISH[0], "en") == set()
-    )  # an English set can be a corrected one
+        assert parts(own, source) == parts(own) == parts(source) == set()
 
 
 def test_the_blank():
-    codes = {
-        "heel.": "blank",
-        "blank.": "blank",
-        "BLANK BLANK.": "doubled",
-        "BLANKe.": "glued",
-        "onBLANK.": "glued",
+    says = {
+        "heel.": "missing or translated",
+        "blank.": "missing or translated",
+        "BLANK BLANK.": "2 times, and 1 expected",
+        "BLANKe.": "touches letters",
+        "onBLANK.": "touches letters",
     }
-    for context, code in codes.items():
+    for context, said in says.items():
         bad = item(
             "intra",
             "a1",
             f"De tuinman was vandaag {context}",
             ["geduldig", "ongedurig", "lamp"],
         )
-        assert code in problems(bad, ENGLISH[2]) & problems(bad), context
-
-
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        ({"word0": "ongedurig", "word1": "geduldig"}, {("fill", "problem")}),
-        ({"word0": "rustig"}, {("fill", "problem")}),
-        (
-            {"sentence0": "De tuinman was vandaag echt heel geduldig."},
-            {("fill", "problem")},
-        ),
-        ({"sentence0": "De tuinman is vandaag heel geduldig."}, {("fill", "note")}),
-        (
-            {"sentence0": "de tuinman was vandaag: heel Geduldig"},
-            set(),
-        ),  # spelling is no difference
-    ],
-)
-def test_words_and_sentences_that_do_not_belong_together(more, expected):
-    assert {(code, level) for code, _, level in found(changed(2, **more))} == expected
+        assert said in told(bad, ENGLISH[2])
+        assert said in told(bad)
+    assert "BLANK 1 times, and 0 expected" in told(changed(0, context="De BLANK."))
 
 
 def test_equal_candidates():
@@ -92,79 +71,53 @@ def test_equal_candidates():
     )
     for words in (*same, *different):
         for test, context in (("intra", "Dat is BLANK."), ("inter", "Dat is zo.")):
-            assert ("equal" in problems(item(test, "x", context, words.split()))) == (
-                words in same
-            )
+            own = item(test, "x", context, words.split())
+            assert ("the same" in told(own)) == (words in same)
 
 
 @pytest.mark.parametrize(
     ("more", "alone", "beside"),
     [
-        ({"sentence0": "..."}, {"empty"}, {"empty"}),
-        ({"label0": "anti-stereotype", "label1": "stereotype"}, set(), {"label"}),
-        ({"label2": "stereotype"}, {"label"}, {"label"}),
-        ({"id0": "other"}, set(), {"id"}),
-        ({"bias_type": "gender"}, set(), {"source"}),
-        ({"context": "De tuinman kwam vroeg thuis"}, set(), {"punctuation"}),
+        ({"sentence0": "..."}, {"stereotype"}, {"stereotype"}),
+        ({"label2": "stereotype"}, {"item"}, {"item"}),
+        ({"context": "De tuinman kwam vroeg thuis"}, set(), {"context"}),
         ({"context": "De tuinman kwam vroeg „thuis!” "}, set(), set()),
-        ({"context": "The gardener came home early."}, set(), {"untranslated"}),
-        ({"context": "De tuinman came home and they were early."}, set(), set()),
-        (
-            {"context": "De tuinman kwam vandaag " + "heel erg " * 20 + "vroeg thuis."},
-            set(),
-            {"length"},
-        ),
     ],
 )
-def test_labels_ids_and_texts(more, alone, beside):
-    assert problems(changed(0, **more)) == alone
-    assert problems(changed(0, **more), ENGLISH[0]) == beside
+def test_labels_and_texts(more, alone, beside):
+    assert parts(changed(0, **more)) == alone
+    assert parts(changed(0, **more), ENGLISH[0]) >= beside
 
 
-def test_a_set_names_missing_doubled_and_foreign_items():
-    def codes(items, source=ENGLISH):
-        return {
-            name: {f.code for f in own}
-            for name, own in set_checks.check_set(items, source, "nl").items()
-        }
+@pytest.mark.parametrize("number", range(2))
+def test_doubled_ids_are_refused(number):
+    items = [DUTCH[0], copy.deepcopy(DUTCH[1])]
+    name = items[0]["id"]
+    if number:
+        name = items[0]["candidates"][0]["id"]
+        items[1]["candidates"][0]["id"] = name
+    else:
+        items[1]["id"] = name
+    with pytest.raises(BiasError, match=f"mine, item .*: {name} appears 2 times"):
+        set_checks.check_items(items, "mine")
 
-    assert codes(DUTCH[:3]) == {"a2": {"missing"}}
-    assert codes([*DUTCH, DUTCH[1]])["e2"] == {"id"}
-    assert codes([*DUTCH[1:], changed(0, id="new")])["new"] == {"id"}
-    assert "source" in codes([changed(0, test="intra")])["e1"]
-    assert codes([changed(0, id="A"), changed(1, id="a")], None) == {}
 
-
-# items by check: real anomalies, looked at one by one
+# items by what is said of them: real anomalies, looked at one by one
 PUBLISHED = {
-    "en": {"fill": 3, "glued": 1, "doubled": 2, "stray": 1},
-    "de": {"missing": 3, "glued": 9, "punctuation": 20},
-    "es": {"punctuation": 27, "equal": 4},
-    "fr": {"punctuation": 19, "equal": 2},
-    "tr": {"punctuation": 2, "equal": 12, "glued": 1, "untranslated": 2},
-}
-NOTES = {
-    "en": {"fill": 1},
-    **dict.fromkeys(("de", "es", "fr", "tr"), {"doubled": 2, "stray": 1}),
+    "en": {"touches": 1, "expected": 2},
+    "de": {"touches": 9, "punctuation": 20},
+    "es": {"punctuation": 27, "same": 4},
+    "fr": {"punctuation": 19, "same": 2},
+    "tr": {"punctuation": 2, "same": 12, "touches": 1},
 }
 
 
-@pytest.mark.parametrize(
-    "language",
-    [
-        *("en", "de", "tr"),
-        *(pytest.param(n, marks=pytest.mark.slow) for n in ("es", "fr")),
-    ],
-)
+@pytest.mark.parametrize("language", PUBLISHED)
 def test_the_published_sets(language, mirror):
-    counts = {set_checks.PROBLEM: Counter(), set_checks.NOTE: Counter()}
-    source = stereoset_items.read_all("en") if language != "en" else None
-    for own in set_checks.check_set(
-        stereoset_items.read_all(language), source, language
-    ).values():
-        for code, level in {(f.code, f.level) for f in own}:
-            counts[level][code] += 1
-    assert counts == {
-        set_checks.PROBLEM: PUBLISHED[language],
-        set_checks.NOTE: NOTES[language],
-    }
+    sources = {item["id"]: item for item in stereoset_items.read_all("en")}
+    counts = Counter()
+    for own in stereoset_items.read_all(language):
+        source = sources[own["id"]] if language != "en" else None
+        said = told(own, source)
+        counts.update(word for word in SAID if word in said)
+    assert counts == PUBLISHED[language]

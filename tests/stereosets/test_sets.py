@@ -1,4 +1,4 @@
-"""Data sets of one's own: their file, the tasks over them and what reads their results, and validate."""
+"""Data sets of one's own: their file, the tasks over them, and what reads their results."""
 
 import json
 import re
@@ -190,14 +190,8 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path):
     out, names = tmp_path / "run", "stereoset_nl,stereoset_nl_inter_variants"
     told, ids, again = run(names, "--include_path", str(folder), out=out)
     assert sorted(ids) == ["a1", "a2", "e1", "e2"]
-    used = {
-        "file": str(dutch),
-        "sha256": own_sets.digest(dutch),
-        "items": {"inter": 2, "intra": 2},
-    }
-    assert told["provenance"]["tasks"]["stereoset_nl"]["dataset"] == used | {
-        "provenance": PROVENANCE
-    }
+    used = {"file": str(dutch), "sha256": own_sets.digest(dutch)}
+    assert told["provenance"]["tasks"]["stereoset_nl"]["dataset"] == used
     assert again[again.index("--include_path") + 1] == str(folder)
     # later nothing knows the tasks but the result file
     by_task = {
@@ -259,60 +253,20 @@ def test_a_set_is_refused_before_a_model_is_loaded(
     dutch.write_text(dutch.read_text() + "\n")
     assert f"{dutch} was changed" in refused(tmp_path, *arguments)
     dutch.unlink()
-    assert f"stereoset validate {dutch} --tasks" in refused(tmp_path, *arguments)
+    assert f"stereoset tasks {dutch} -o" in refused(tmp_path, *arguments)
 
 
-def validated(*arguments):
-    """Status, source, problems by code, and the other lines."""
-    found = command("stereoset", "validate", *map(str, arguments))
-    first, *lines = found.out.splitlines()
-    problems = re.findall(r"^problem (\w+): ", found.out, re.MULTILINE)
-    return found.status, first.rpartition("source: ")[2], problems, lines
-
-
-def test_validate_a_translation(tiny_mirror, tmp_path):
-    items = stereoset_items.read_all("de")
-    path = written(tmp_path / "nl.json", "nl", items)
-    status, source, problems, lines = validated(path)
-    assert (status, source) == (1, "the published set in 'en'")
-    assert problems.count("missing") == len(stereoset_items.read_all("en")) - len(items)
-    assert "glued" in problems
-    _, source, problems, lines = validated(path, "--source", "none")
-    assert (source, "missing" in problems) == ("none", False)
-    assert validated(path, "--source", "es")[1] == "es"
-
-
-def test_validate_a_set_of_ones_own(tiny_mirror, dutch, tmp_path, monkeypatch):
-    status, source, problems, lines = validated(dutch, "--tasks", tmp_path / "made")
-    assert (status, source, problems) == (0, "none", [])
+def test_tasks_of_a_set_of_ones_own(tiny_mirror, dutch, tmp_path):
+    done = command("stereoset", "tasks", str(dutch), "-o", str(tmp_path / "made"))
+    assert (done.status, "--tasks stereoset_nl " in done.out) == (0, True)
     assert len(list((tmp_path / "made").iterdir())) == 4
-    english = written(tmp_path / "en.json", "en", ENGLISH)
-    assert validated(dutch, "--source", english)[:2] == (0, str(english))
     path = written(tmp_path / "de.json", "de", stereoset_items.read("de", "inter"))
     for arguments, named in (
         ([dutch, "--language", "de"], "'nl', not 'de'"),
-        ([dutch, "--source", path], f"--source {path}"),
-        ([path, "--tasks", tmp_path / "t"], "--metadata"),
+        ([path], "--metadata"),
     ):
-        assert named in refused(tmp_path, "stereoset", "validate", *map(str, arguments))
-
-
-def test_terms_that_differ_in_spelling_alone_are_one_and_it_is_said(tmp_path, caplog):
-    first, second, third, fourth = (dict(one) for one in DUTCH[:4])
-    items = [
-        first | {"term": "Crème brûlée"},
-        second | {"term": "crème  brûlée"},
-        third | {"term": "Crème brûlée"},
-        fourth | {"term": "creme"},
-    ]
-    path = written(tmp_path / "nl.json", "nl", items)
-    found, _ = own_sets.items_of(
-        str(path), {"language": "nl", "tests": ["inter", "intra"]}
-    )
-    assert sorted(one["term"] for one in found) == ["Crème brûlée"] * 3 + ["creme"]
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: the term 'crème  brûlée' is counted as 'Crème brûlée': they differ only in case, spaces or accents"
-    ]
+        asked = ["stereoset", "tasks", *map(str, arguments), "-o", str(tmp_path / "t")]
+        assert named in refused(tmp_path, *asked)
 
 
 @pytest.mark.parametrize(

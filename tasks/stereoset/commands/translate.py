@@ -8,6 +8,7 @@ checks the items, says in ``reasons`` what each still needs, and writes the item
 from __future__ import annotations
 
 import argparse
+import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,11 +22,7 @@ from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.kinds import user_files
 from lm_eval_bias.tasks.stereoset import own_sets
 from lm_eval_bias.tasks.stereoset.commands import translation_program
-from lm_eval_bias.tasks.stereoset.commands.set_checks import (
-    PROBLEM,
-    check_item,
-    check_items,
-)
+from lm_eval_bias.tasks.stereoset.commands.set_checks import check_item, check_items
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, read_all
 
 _EPILOG = """exit status: 0 complete, 1 some items still need a person, 2 bad usage or input
@@ -94,22 +91,19 @@ def run(arguments: argparse.Namespace) -> int:
     for source, row in zip(sources, rows, strict=True):
         item = translated(source, row)
         lacking = [name for name, text in texts_of(item).items() if not text]
-        findings = [] if lacking else check_item(item, source, language)
-        is_good = all(finding.level != PROBLEM for finding in findings)
+        faults = [] if lacking else check_item(item, source)
         row |= {
             "test": source["test"],
             "bias type": source["bias_type"],
             "term": source["term"],
         }
         row |= {f"source {name}": text for name, text in texts_of(source).items()}
-        row["reasons"] = "; ".join(
-            f"{finding.level}, {finding.part}: {finding.text}" for finding in findings
-        )
+        row["reasons"] = "; ".join(map(": ".join, faults))
         if lacking:
             row["reasons"] = f"no translation yet: {', '.join(lacking)}"
-        elif is_good or row["accept"]:
+        elif not faults or row["accept"]:
             ready.append(item)
-            accepted += [] if is_good else [item["id"]]
+            accepted += [item["id"]] if faults else []
     # a byte order mark tells spreadsheet programs that this is UTF-8
     write(
         "\ufeff" + csv_text(COLUMNS, ([row[name] for name in COLUMNS] for row in rows)),
@@ -129,54 +123,40 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_sheet(path: Path, ids: Sequence[str]) -> list[Row]:
-    """Read a sheet's rows in the order of ids, with all columns: empty cells where there is no file, row or column.
+    """Read a sheet's rows in the order of ids; empty cells where there is no file or row.
 
     Between its cells stands a comma, a semicolon or a tab, whichever its first line has most.
 
     Raises:
         BiasError: It can't be understood; names the row.
     """
-    import pandas
-
-    text = user_files.text_of(path, str(path), LARGEST) if path.exists() else "id"
+    rows = {name: {**dict.fromkeys(COLUMNS, ""), "id": name} for name in ids}
+    if not path.exists():
+        return list(rows.values())
+    text = user_files.text_of(path, str(path), LARGEST)
     mark = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.DictReader(
+        io.StringIO(text, newline=None), delimiter=mark, strict=True
+    )
+    left = set(ids)
     try:
-        table = pandas.read_csv(
-            io.StringIO(text),
-            sep=mark,
-            dtype=str,
-            header=None,
-            skip_blank_lines=False,
-            keep_default_na=False,
-        )
-    except ValueError as error:
+        for number, read in enumerate(reader, 2):
+            if not any(read.values()):
+                continue
+            if set(read) != set(COLUMNS) or None in read.values():
+                known = ", ".join(COLUMNS)
+                raise BiasError(f"{path} row {number}: needs the columns {known}")
+            row = {name: unguarded(" ".join(read[name].split())) for name in COLUMNS}
+            if row["id"] not in left or row["accept"] not in ("", "x", "X"):
+                raise BiasError(
+                    f"{path} row {number} (item {row['id']!r}): the id must be that of a StereoSet item that has no "
+                    "row above, and 'accept' must be x or empty"
+                )
+            left.remove(row["id"])
+            rows[row["id"]] = row
+    except csv.Error as error:
         raise BiasError(f"{path}: not a table in CSV ({one_line(error)})") from error
-    table = table.fillna("").map(lambda cell: unguarded(" ".join(cell.split())))
-    table = table.set_axis(table.iloc[0], axis="columns")[1:]
-    table = table.loc[:, table.columns != ""]
-    wrong = table.columns[table.columns.duplicated() | ~table.columns.isin(COLUMNS)]
-    if len(wrong):
-        raise BiasError(
-            f"{path}: the column {wrong[0]!r} is unknown or appears twice: notes belong in 'comment'"
-        )
-    table = table[table.any(axis="columns")].reindex(columns=COLUMNS, fill_value="")
-    is_known = (
-        table["id"].isin(ids)
-        & ~table["id"].duplicated()
-        & table["accept"].isin(["", "x", "X"])
-    )
-    if not is_known.all():
-        row = is_known.idxmin()
-        raise BiasError(
-            f"{path} row {row + 1} (item {table['id'][row]!r}): the id must be that of a StereoSet item that has no "
-            "row above, and 'accept' must be x or empty"
-        )
-    return (
-        table.set_index("id")
-        .reindex(ids, fill_value="")
-        .reset_index()
-        .to_dict("records")
-    )
+    return list(rows.values())
 
 
 def texts_of(item: Facts) -> Row:
