@@ -16,6 +16,10 @@ from tests.support import tiny
 CALLED = []
 
 
+class Settings(dict):
+    """As training frameworks keep them."""
+
+
 class Regard(nn.Module):
     """The authors' layers by their names, with what training frameworks leave in a pickled module."""
 
@@ -26,7 +30,7 @@ class Regard(nn.Module):
         self.dropout = nn.Dropout(0.1)
         self.classifier = nn.Linear(128, 3)
         self.loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 3.0]))
-        self.settings = {"lr": 4e-5}
+        self.settings = Settings(lr=4e-5)
 
     def forward(self, x):
         return self.classifier(self.dropout(torch.tanh(self.dense(self.linear(x)))))
