@@ -10,6 +10,7 @@ the methods.
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import sys
 from abc import ABC, abstractmethod
@@ -40,6 +41,18 @@ REQUIRED = "required"
 DATA = "data"
 SAMPLES = "samples"
 SAMPLES_BY_DEFAULT = "samples by default"
+
+
+class Lazy:
+    """A function named by ``module:function``, whose module is imported when it is first called."""
+
+    def __init__(self, name: str) -> None:
+        """Name it."""
+        self.name = name
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call it."""
+        return pkgutil.resolve_name(self.name)(*arguments, **named)
 
 
 class Card(NamedTuple):

@@ -6,11 +6,11 @@ import math
 import string
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core.benchmark import Document, Documents
+from lm_eval_bias.core.benchmark import Document, Lazy
 from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, harness_tasks
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
+    from lm_eval_bias.custom_metrics.score import Answers, Record
 
 # the harness offers all of them as choices, whichever one the document has
 UNKNOWN = (
@@ -108,11 +108,7 @@ class BBQ(SizedBenchmark):
             "is_nan": place is None and not is_text,
         }
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import bbq
-
-        return bbq.scores(docs)
+    scores = Lazy("lm_eval_bias.custom_metrics.bbq:scores")
 
 
 BENCHMARK = BBQ()

@@ -14,6 +14,7 @@ from lm_eval_bias.core.benchmark import (
     Document,
     Documents,
     ItemKey,
+    Lazy,
     Options,
     Presentation,
 )
@@ -25,7 +26,7 @@ from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, harness_tasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
+    from lm_eval_bias.custom_metrics.score import Answers, Record
 
 
 def _cautions(task: TaskRun) -> Iterable[str]:
@@ -68,11 +69,7 @@ class CrowSPairs(SizedBenchmark):
             }
         return record
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import crows_pairs
-
-        return crows_pairs.scores(docs)
+    scores = Lazy("lm_eval_bias.custom_metrics.crows_pairs:scores")
 
     def key(self, doc: Document) -> ItemKey:
         """Its number, where it has one, and a hash of each of the two sentences."""
@@ -109,17 +106,9 @@ class Parallel(SizedBenchmark):
         beside_main=("stereotype_score_per_token",),
     )
 
-    def record(self, doc: Document, answers: Answers) -> Record:
-        """Tell both sentences' log-likelihoods and lengths."""
-        from lm_eval_bias.tasks.crows_pairs import hooks
+    record = Lazy("lm_eval_bias.tasks.crows_pairs.hooks:record")
 
-        return hooks.record(doc, answers)
-
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import crows_pairs
-
-        return crows_pairs.parallel_scores(docs)
+    scores = Lazy("lm_eval_bias.custom_metrics.crows_pairs:parallel_scores")
 
     def asking(self, doc: Document) -> Asking:
         """Ask how likely each sentence is beside the other."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Facts
-from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Options
+from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Lazy, Options
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, QuestionHooks, Questions
+from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
 from lm_eval_bias.tasks.kinds.sized import harness_tasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.question_answering import Terms
-    from lm_eval_bias.custom_metrics.score import Answers, Record
 
 
 def _options(doc: Document, language: str) -> list[str]:
@@ -57,12 +56,7 @@ class EsBBQ(BBQLike):
     options = Options({"eleven_options": "", STRUCTURED: ""})
     facets = {**BBQLike.facets, "category": "category", "value": "value"}
 
-    @property
-    def hooks(self) -> QuestionHooks:
-        """Its module of documents and prompts."""
-        from lm_eval_bias.tasks.es_bbq import hooks
-
-        return hooks
+    hooks_module = "lm_eval_bias.tasks.es_bbq.hooks"
 
     def key(self, doc: Document) -> ItemKey:
         """Category and number: the two languages' items are parallel, but for those about appearance."""
@@ -93,11 +87,7 @@ class OfHarness(EsBBQ):
         "template": "template_id",
     }
 
-    def record(self, doc: Facts, answers: Answers) -> Record:
-        """Which option the harness takes."""
-        from lm_eval_bias.tasks.es_bbq import hooks
-
-        return hooks.record_of_harness(doc, answers)
+    record = Lazy("lm_eval_bias.tasks.es_bbq.hooks:record_of_harness")
 
     @property
     def terms(self) -> Terms:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import (
     Asking,
     Document,
     Documents,
+    Lazy,
     Options,
     Presentation,
 )
@@ -21,9 +21,7 @@ from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
 from lm_eval_bias.tasks.kinds.sized import SizedBenchmark
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 ROOM = 0.05  # of the shares of men, at either end
 # what a share that can't move tells nothing of
@@ -74,19 +72,6 @@ def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
     }
 
 
-def _check(metadata: Facts) -> None:
-    """Refuse options that there aren't."""
-    from lm_eval_bias.tasks.eurogest import hooks
-
-    hooks.check(metadata)
-
-
-def _figures(tasks: Sequence[ReportTask]) -> Sequence[Part]:
-    from lm_eval_bias.tasks.eurogest import figures
-
-    return figures.parts(tasks)
-
-
 class EuroGEST(SizedBenchmark):
     """Gender stereotypes in thirty languages (Rowe et al. 2025)."""
 
@@ -98,26 +83,21 @@ class EuroGEST(SizedBenchmark):
     smallest = 160
     clusters = "sentences"
     facets = {"stereotype": "stereotype", "group": "group", "form": "form"}
-    options = Options({"likelihood": "", "frame": "", "ability": ""}, _check)
+    options = Options(
+        {"likelihood": "", "frame": "", "ability": ""},
+        Lazy("lm_eval_bias.tasks.eurogest.hooks:check"),
+    )
     planting = BiasPlan(_answers, _expected)
     presentation = Presentation(
         cautions=_cautions,
-        figures=_figures,
+        figures=Lazy("lm_eval_bias.tasks.eurogest.figures:parts"),
         beside_main=("stereotype_ratio", "ordered_share"),
         across_languages=("log_odds_gap", "stereotype_gap"),
     )
 
-    def record(self, doc: Document, answers: Answers) -> Record:
-        """Tell the log-likelihoods of both texts."""
-        from lm_eval_bias.tasks.eurogest import hooks
+    record = Lazy("lm_eval_bias.tasks.eurogest.hooks:record")
 
-        return hooks.record(doc, answers)
-
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import eurogest
-
-        return eurogest.scores(docs)
+    scores = Lazy("lm_eval_bias.custom_metrics.eurogest:scores")
 
     def asking(self, doc: Document) -> Asking:
         """Ask for both texts, from where they differ; and for one beside its words in another order."""

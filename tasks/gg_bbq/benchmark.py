@@ -15,7 +15,6 @@ from lm_eval_bias.tasks.gg_bbq import own_names
 from lm_eval_bias.tasks.gg_bbq.wordings import LATEST, PAPER, wordings
 from lm_eval_bias.tasks.kinds.bbq_like import (
     BBQLike,
-    QuestionHooks,
     Questions,
 )
 
@@ -72,12 +71,7 @@ class GGBBQ(BBQLike):
         _check,
     )
 
-    @property
-    def hooks(self) -> QuestionHooks:
-        """Its module of documents and prompts."""
-        from lm_eval_bias.tasks.gg_bbq import hooks
-
-        return hooks
+    hooks_module = "lm_eval_bias.tasks.gg_bbq.hooks"
 
     def provenance(self, docs: Documents) -> Data:
         """Which release the documents are of; older logs don't say it."""

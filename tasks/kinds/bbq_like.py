@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -126,11 +126,13 @@ class BBQLike(SizedBenchmark):
 
     Attributes:
         questions: What is particular to its questions.
+        hooks_module: Name of its module of documents and prompts.
         all_wordings: Whether it asks the same items in all wordings of its prompt, with means and spread over these.
     """
 
     main: Sequence[str] = ("acc_amb", "acc_disamb", "diff_bias_amb", "diff_bias_disamb")
     questions = Questions()
+    hooks_module: str
     clusters = "templates"
     facets: Mapping[str, str | Split] = {
         "context": "context_type",
@@ -153,9 +155,9 @@ class BBQLike(SizedBenchmark):
             self.options = Options({STRUCTURED: ""})
 
     @property
-    @abstractmethod
     def hooks(self) -> QuestionHooks:
         """Its module of documents and prompts."""
+        return pkgutil.resolve_name(self.hooks_module)
 
     @property
     def terms(self) -> Terms:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core.benchmark import Document, Documents, ItemKey
+from lm_eval_bias.core.benchmark import Document, Documents, ItemKey, Lazy
 from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.tasks.kinds.sized import SizedBenchmark
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
+    from lm_eval_bias.custom_metrics.score import Answers, Record
 
 LETTERS = "ABC"
 REFUSAL = "As an AI, I cannot choose one."
@@ -75,11 +75,7 @@ class PairChoices(SizedBenchmark):
             "shown": [names[choice] for choice in doc["order"]],
         }
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import pair_choices
-
-        return pair_choices.scores(docs)
+    scores = Lazy("lm_eval_bias.custom_metrics.pair_choices:scores")
 
     def key(self, doc: Document) -> ItemKey:
         """Return its number, and the order of the options."""

@@ -13,10 +13,12 @@ from lm_eval_bias.core.benchmark import (
     Document,
     HarnessTasks,
     ItemKey,
+    Lazy,
     Presentation,
     Size,
 )
 from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.planting import BiasPlan
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
@@ -29,6 +31,13 @@ Cautions = Callable[["TaskRun"], "Iterable[str | Diagnostic]"]
 def presented(name: str, cautions: Cautions = lambda task: ()) -> Presentation:
     """Present scores with what to beware of, beside those that the benchmark's paper prints (``results/published``)."""
     return Presentation(cautions=cautions, published=partial(run_data.published, name))
+
+
+def planted(module: str, *more: str) -> BiasPlan:
+    """Plant a bias by a module's ``answers`` and ``expected``, and perhaps ``random_texts``."""
+    return BiasPlan(
+        *(Lazy(f"{module}:{name}") for name in ("answers", "expected", *more))
+    )
 
 
 def harness_tasks(

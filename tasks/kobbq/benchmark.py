@@ -6,7 +6,6 @@ from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Options
 from lm_eval_bias.tasks.kinds.bbq_like import (
     BBQLike,
-    QuestionHooks,
     Questions,
 )
 from lm_eval_bias.tasks.kobbq.wordings import NUMBERS
@@ -51,12 +50,7 @@ class KoBBQ(BBQLike):
     }
     options = Options({"prompt": "", STRUCTURED: ""}, NUMBERS.chosen)
 
-    @property
-    def hooks(self) -> QuestionHooks:
-        """Its module of documents and prompts."""
-        from lm_eval_bias.tasks.kobbq import hooks
-
-        return hooks
+    hooks_module = "lm_eval_bias.tasks.kobbq.hooks"
 
     def key(self, doc: Document) -> ItemKey:
         """Sample, order of the options and prompt."""

@@ -6,7 +6,6 @@ from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Options
 from lm_eval_bias.tasks.kinds.bbq_controls import WithControls
 from lm_eval_bias.tasks.kinds.bbq_like import (
-    QuestionHooks,
     Questions,
     keeps_released_order,
 )
@@ -32,12 +31,7 @@ class MBBQ(WithControls):
     facets = {**WithControls.facets, "category": "category", "wording": "wording"}
     options = Options({"prompt": "", "released_order": "", STRUCTURED: ""}, _check)
 
-    @property
-    def hooks(self) -> QuestionHooks:
-        """Its module of documents and prompts."""
-        from lm_eval_bias.tasks.mbbq import hooks
-
-        return hooks
+    hooks_module = "lm_eval_bias.tasks.mbbq.hooks"
 
     def key(self, doc: Document) -> ItemKey:
         """Category, template and place, which name the same item in all languages; form and prompt."""

@@ -12,18 +12,16 @@ from lm_eval_bias.core.benchmark import (
     Condition,
     Document,
     Documents,
+    Lazy,
     Options,
-    Presentation,
     Rewriting,
     Size,
 )
-from lm_eval_bias.core.planting import BiasPlan
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, presented
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, planted, presented
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
+    from lm_eval_bias.custom_metrics.score import Answers
 
 
 def _instruction(task: TaskRun) -> tuple[str, str]:
@@ -47,19 +45,6 @@ def _with_words(
         for doc, given in zip(docs, answers, strict=True)
     ]
     return [doc for doc, _ in pairs], [given for _, given in pairs]
-
-
-def _check(metadata: Facts) -> None:
-    """Validate options by building the documents (cheap)."""
-    from lm_eval_bias.tasks.occugender import hooks
-
-    hooks.documents(**metadata)
-
-
-def _figures(tasks: Sequence[ReportTask]) -> Sequence[Part]:
-    from lm_eval_bias.tasks.occugender import figures
-
-    return figures.parts(tasks)
 
 
 OCCUPATIONS = 40
@@ -98,7 +83,9 @@ class OccuGender(SizedBenchmark):
         "labour_pearson",
         "coverage",
     )
-    options = Options(dict.fromkeys(_OPTIONS, ""), _check)
+    options = Options(
+        dict.fromkeys(_OPTIONS, ""), Lazy("lm_eval_bias.tasks.occugender.hooks:check")
+    )
     clusters = "templates"
     facets = {"job": "item", "template": "template", "group": "group"}
     extensions = (
@@ -109,39 +96,24 @@ class OccuGender(SizedBenchmark):
         Rewriting("words", "SET", "OccuGender: pronouns, appendix_a, authors_code or a YAML file", _with_words),
     )  # fmt: skip
 
-    def record(self, doc: Document, answers: Answers) -> Record:
-        """Tell the log-probabilities of the words, by gender."""
-        from lm_eval_bias.tasks.occugender import hooks
+    record = Lazy("lm_eval_bias.tasks.occugender.hooks:record")
 
-        return hooks.record(doc, answers)
+    scores = Lazy("lm_eval_bias.custom_metrics.occugender:scores")
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import occugender
+    planting = planted("lm_eval_bias.tasks.occugender.planted_answers", "random_texts")
 
-        return occugender.scores(docs)
-
-    @property
-    def planting(self) -> BiasPlan:
-        """What ``bias-dial`` and ``bias-chance`` answer."""
-        from lm_eval_bias.tasks.occugender import planted_answers as planted
-
-        return BiasPlan(planted.answers, planted.expected, planted.random_texts)
-
-    @property
-    def presentation(self) -> Presentation:
-        """Return its figures; neutral words, into which debiasing instructions turn words of gender."""
-        from lm_eval_bias.tasks.occugender import cautions
-
-        return presented(self.name, cautions.cautions)._replace(
-            figures=_figures,
-            beside_main=(
-                "female_dominated_M",
-                "female_dominated_D",
-                "male_dominated_F",
-                "male_dominated_D",
-            ),
-        )
+    presentation = presented(
+        "occugender", Lazy("lm_eval_bias.tasks.occugender.cautions:cautions")
+    )._replace(
+        figures=Lazy("lm_eval_bias.tasks.occugender.figures:parts"),
+        # neutral words, into which debiasing instructions turn words of gender
+        beside_main=(
+            "female_dominated_M",
+            "female_dominated_D",
+            "male_dominated_F",
+            "male_dominated_D",
+        ),
+    )
 
     def size(self, metadata: Facts) -> Size:
         """Occupations times templates (Tables 5 to 7), one request per word; intervals need two whole templates."""
@@ -167,20 +139,13 @@ class DrawnAnswers(OccuGender):
         "unanswered",
     )
     options = Options(
-        {**dict.fromkeys(_OF_TEXTS, ""), "repeats": SAMPLES_BY_DEFAULT}, _check
+        {**dict.fromkeys(_OF_TEXTS, ""), "repeats": SAMPLES_BY_DEFAULT},
+        Lazy("lm_eval_bias.tasks.occugender.hooks:check"),
     )
 
-    def record(self, doc: Document, answers: Answers) -> Record:
-        """Read the gender that each text gives."""
-        from lm_eval_bias.tasks.occugender import hooks
+    record = Lazy("lm_eval_bias.tasks.occugender.hooks:record_of_texts")
 
-        return hooks.record_of_texts(doc, answers)
-
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import occugender_answers
-
-        return occugender_answers.scores(docs)
+    scores = Lazy("lm_eval_bias.custom_metrics.occugender_answers:scores")
 
     def size(self, metadata: Facts) -> Size:
         """Return the same, with one request a prompt, which is repeated."""
@@ -202,11 +167,7 @@ class Stories(DrawnAnswers):
     name = "occugender_stories"
     main = (*DrawnAnswers.main[:-1], "unclear")
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import occugender_answers
-
-        return occugender_answers.story_scores(docs)
+    scores = Lazy("lm_eval_bias.custom_metrics.occugender_answers:story_scores")
 
     def size(self, metadata: Facts) -> Size:
         """Occupations times contexts; intervals need two whole contexts."""

@@ -143,6 +143,11 @@ def documents(
     ]
 
 
+def check(metadata: Facts) -> None:
+    """Refuse options that there aren't, by building the documents (cheap)."""
+    documents(**metadata)
+
+
 def dataset(**metadata: Any) -> Data:
     """Make the documents by split, as the harness wants them."""
     return {"test": documents(**metadata)}

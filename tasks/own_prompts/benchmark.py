@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
     SAMPLES,
-    Document,
     Documents,
+    Lazy,
     Options,
-    Presentation,
 )
-from lm_eval_bias.core.planting import BiasPlan
 from lm_eval_bias.custom_metrics.regard import FACETS
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, presented
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, planted, presented
 from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
 
 if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
-
-
-def _check(metadata: Facts) -> None:
-    """Validate options by building the documents (cheap)."""
-    from lm_eval_bias.tasks.own_prompts import hooks
-
-    hooks.documents(metadata)
+    pass
 
 
 class OwnPrompts(SizedBenchmark):
@@ -50,7 +41,7 @@ class OwnPrompts(SizedBenchmark):
             "prompts": REQUIRED,
             "language": REQUIRED,
         },
-        _check,
+        Lazy("lm_eval_bias.tasks.own_prompts.hooks:documents"),
     )
     extensions = (CLASSIFIER,)
 
@@ -61,31 +52,15 @@ class OwnPrompts(SizedBenchmark):
         used = REGARD.provenance(docs) if docs and docs[0]["classifier"]["name"] else {}
         return {**used, "comparison": docs[0]["comparison"]} if docs else {}
 
-    def record(self, doc: Document, answers: Answers) -> Record:
-        """Tell the texts with their regard, keywords and words."""
-        from lm_eval_bias.tasks.own_prompts import hooks
+    record = Lazy("lm_eval_bias.tasks.own_prompts.hooks:record")
 
-        return hooks.record(doc, answers)
+    scores = Lazy("lm_eval_bias.custom_metrics.own_prompts:scores")
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import own_prompts
+    planting = planted("lm_eval_bias.tasks.own_prompts.planted_answers", "random_texts")
 
-        return own_prompts.scores(docs)
-
-    @property
-    def planting(self) -> BiasPlan:
-        """What ``bias-dial`` and ``bias-chance`` answer."""
-        from lm_eval_bias.tasks.own_prompts import planted_answers as planted
-
-        return BiasPlan(planted.answers, planted.expected, planted.random_texts)
-
-    @property
-    def presentation(self) -> Presentation:
-        """What to beware of."""
-        from lm_eval_bias.tasks.own_prompts import cautions
-
-        return presented(self.name, cautions.cautions)
+    presentation = presented(
+        "own_prompts", Lazy("lm_eval_bias.tasks.own_prompts.cautions:cautions")
+    )
 
 
 BENCHMARK = OwnPrompts()

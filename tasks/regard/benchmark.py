@@ -2,67 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
     SAMPLES,
     Command,
-    Document,
     Documents,
+    Lazy,
     Options,
-    Presentation,
     Rewriting,
     SavedFiles,
     Size,
 )
-from lm_eval_bias.core.planting import BiasPlan
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, presented
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, planted, presented
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.page_parts import Part, ReportTask
-    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
-
-
-def _reclassified(
-    docs: Documents, answers: Sequence[Answers], name: str
-) -> tuple[Documents, Sequence[Answers]]:
-    """Classify saved texts again."""
-    from lm_eval_bias.tasks.regard import hooks
-
-    return hooks.reclassify(docs, answers, name)
-
-
-def _by_keyword(record: Any) -> Mapping[str, Record]:
-    """Split a record by the keywords that its texts have."""
-    from lm_eval_bias.custom_metrics import regard
-
-    return regard.by_keyword(record)
-
-
-def _figures(tasks: Sequence[ReportTask]) -> Sequence[Part]:
-    from lm_eval_bias.tasks.regard import figures
-
-    return figures.parts(tasks)
+    pass
 
 
 CLASSIFIER = Rewriting(
     "classifier",
     "NAME",
     "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
-    _reclassified,
+    Lazy("lm_eval_bias.tasks.regard.hooks:reclassify"),
 )
-
-
-def _corrected(
-    docs: Documents, answers: Sequence[Answers], name: str
-) -> tuple[Documents, Sequence[Answers]]:
-    """Count keywords as a person corrected them, too."""
-    from lm_eval_bias.tasks.regard import matches_by_hand
-
-    return matches_by_hand.corrected(docs, answers, name)
 
 
 def _check(metadata: Facts) -> None:
@@ -93,7 +58,7 @@ class Regard(SizedBenchmark):
         "gender": "gender",
         "set": "set",
         "context": "context",
-        "keyword": _by_keyword,
+        "keyword": Lazy("lm_eval_bias.custom_metrics.regard:by_keyword"),
     }
     extensions = (
         Command(
@@ -106,40 +71,24 @@ class Regard(SizedBenchmark):
             "keywords",
             "FILE",
             "regard: also count keywords as a CSV says that a person edited; texts that it lacks are added to it",
-            _corrected,
+            Lazy("lm_eval_bias.tasks.regard.matches_by_hand:corrected"),
         ),
         SavedFiles("lm_eval_bias.tasks.regard.labelled_texts:READER"),
     )  # fmt: skip
 
-    def record(self, doc: Document, answers: Answers) -> Record:
-        """Tell the texts with their regard and keywords."""
-        from lm_eval_bias.tasks.regard import hooks
+    record = Lazy("lm_eval_bias.tasks.regard.hooks:record")
 
-        return hooks.record(doc, answers)
+    scores = Lazy("lm_eval_bias.custom_metrics.regard:scores")
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import regard
+    planting = planted("lm_eval_bias.tasks.regard.planted_answers", "random_texts")
 
-        return regard.scores(docs)
-
-    @property
-    def planting(self) -> BiasPlan:
-        """What ``bias-dial`` and ``bias-chance`` answer."""
-        from lm_eval_bias.tasks.regard import planted_answers as planted
-
-        return BiasPlan(planted.answers, planted.expected, planted.random_texts)
-
-    @property
-    def presentation(self) -> Presentation:
-        """Figures, and when its scores must not be shown."""
-        from lm_eval_bias.tasks.regard import cautions
-
-        return presented(self.name, cautions.cautions)._replace(
-            withheld=cautions.withheld,
-            figures=_figures,
-            beside_main=("all/chi2", "all/p_holm"),  # the paper's test
-        )
+    presentation = presented(
+        "regard", Lazy("lm_eval_bias.tasks.regard.cautions:cautions")
+    )._replace(
+        withheld=Lazy("lm_eval_bias.tasks.regard.cautions:withheld"),
+        figures=Lazy("lm_eval_bias.tasks.regard.figures:parts"),
+        beside_main=("all/chi2", "all/p_holm"),  # the paper's test
+    )
 
     def size(self, metadata: Facts) -> Size:
         """Return the size: women and men in ten contexts, one request each, which is repeated."""

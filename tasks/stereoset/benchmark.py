@@ -5,35 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
     STRUCTURED,
     Asking,
     Command,
     Document,
-    Documents,
+    Lazy,
     Options,
-    Presentation,
     SavedFiles,
     Size,
 )
-from lm_eval_bias.core.planting import BiasPlan
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, presented
+from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, planted, presented
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
-    from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
 _OPTIONS = {"dataset": DATA}
+_CHECK = Lazy("lm_eval_bias.tasks.stereoset.hooks:check_options")
+_MAIN = ("lms", "ss", "icat")
 _TERMS = 79  # that its items are about
-
-
-def _check(metadata: Facts) -> None:
-    """Refuse options that there aren't."""
-    from lm_eval_bias.tasks.stereoset import hooks
-
-    hooks.check_options(metadata)
 
 
 def _cautions(task: TaskRun) -> Iterator[str]:
@@ -52,8 +44,8 @@ class StereoSet(SizedBenchmark):
     title = "Multilingual StereoSet"
     place = 3
     identity = ("test", "id")  # all languages share them
-    main: Sequence[str] = ("lms", "ss", "icat")
-    options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _check)
+    main: Sequence[str] = _MAIN
+    options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _CHECK)
     clusters = "target terms"
     facets = {"term": "term", "bias_type": "bias_type", "test": "test"}
     extensions = (
@@ -72,32 +64,16 @@ class StereoSet(SizedBenchmark):
         SavedFiles("lm_eval_bias.tasks.stereoset.predictions:READER"),
     )  # fmt: skip
 
-    def record(self, doc: Document, answers: Answers) -> Record:
-        """Tell which candidate the model prefers, by each way of scoring."""
-        from lm_eval_bias.tasks.stereoset import hooks
+    record = Lazy("lm_eval_bias.tasks.stereoset.hooks:record")
 
-        return hooks.record(doc, answers)
+    scores = Lazy("lm_eval_bias.custom_metrics.stereoset:scores")
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import stereoset
+    planting = planted("lm_eval_bias.tasks.stereoset.planted_answers")
 
-        return stereoset.scores(docs)
-
-    @property
-    def planting(self) -> BiasPlan:
-        """What ``bias-dial`` and ``bias-chance`` answer."""
-        from lm_eval_bias.tasks.stereoset import planted_answers as planted
-
-        return BiasPlan(planted.answers, planted.expected)
-
-    @property
-    def presentation(self) -> Presentation:
-        """Return the paper's tables: each test's LMS, SS and ICAT by language."""
-        groups = [self.main]
-        for test in ("intra", "inter"):
-            groups.append([f"{test}/{score}" for score in self.main])
-        return presented(self.name, _cautions)._replace(by_language=groups)
+    presentation = presented("stereoset", _cautions)._replace(
+        by_language=[_MAIN]
+        + [[f"{test}/{score}" for score in _MAIN] for test in ("intra", "inter")]
+    )
 
     def size(self, metadata: Facts) -> Size:
         """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.
@@ -118,11 +94,7 @@ class StereoSet(SizedBenchmark):
 
         return Asking(hooks.questions(doc))
 
-    def provenance(self, docs: Sequence[Facts]) -> Data:
-        """Name a data set that isn't the published one."""
-        from lm_eval_bias.tasks.stereoset import hooks
-
-        return hooks.provenance(docs)
+    provenance = Lazy("lm_eval_bias.tasks.stereoset.hooks:provenance")
 
 
 class Variants(StereoSet):
@@ -130,13 +102,9 @@ class Variants(StereoSet):
 
     name = "stereoset_variants"
     main = ("gen/lms", "gen/ss", "gen/icat")
-    options = Options({"bos": "", **_OPTIONS}, _check)
+    options = Options({"bos": "", **_OPTIONS}, _CHECK)
 
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import stereoset
-
-        return stereoset.variant_scores(docs)
+    scores = Lazy("lm_eval_bias.custom_metrics.stereoset:variant_scores")
 
 
 class Choices(StereoSet):
@@ -144,19 +112,11 @@ class Choices(StereoSet):
 
     name = "stereoset_choices"
     main = ("choice_lms", "choice_ss", "choice_icat")
-    options = Options({**_OPTIONS, STRUCTURED: ""}, _check)
+    options = Options({**_OPTIONS, STRUCTURED: ""}, _CHECK)
 
-    def record(self, doc: Document, answers: Answers) -> Record:
-        """Tell which candidate the answer takes."""
-        from lm_eval_bias.tasks.stereoset import choices
+    record = Lazy("lm_eval_bias.tasks.stereoset.choices:record")
 
-        return choices.record(doc, answers)
-
-    def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return its scores."""
-        from lm_eval_bias.custom_metrics import stereoset_choices
-
-        return stereoset_choices.scores(docs)
+    scores = Lazy("lm_eval_bias.custom_metrics.stereoset_choices:scores")
 
     def size(self, metadata: Facts) -> Size:
         """One text an item."""
