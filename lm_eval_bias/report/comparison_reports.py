@@ -27,9 +27,10 @@ from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.custom_metrics.intervals import error_factors
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import board_reports
+from lm_eval_bias.report.escaping import latex_comment
 from lm_eval_bias.report.listings import caveat_label
 from lm_eval_bias.report.outputs import Output
-from lm_eval_bias.report.tables import titled
+from lm_eval_bias.report.tables import latex_floats, titled
 from lm_eval_bias.runs import diagnostics
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
@@ -208,22 +209,47 @@ def _tables(
     left_out: Sequence[NotCompared],
     column: bool = False,
 ) -> str:
-    """Write a table per comparison, in ``text`` and ``md`` with how to read it, and one of what was not compared."""
+    """Write a table per comparison, with how to read it, and one of what was not compared."""
+    if style == "latex":
+        return _paper_tables(findings, correction, left_out, column)
     pairs = grouped(((f.subject, f.base, f.other), f) for f in findings)
-    lines = [legend(findings, correction), ""] if style != "latex" else []
+    lines = [legend(findings, correction), ""]
     for (subject, base, other), pair in pairs.items():
         pairing = "the same items" if pair[0].paired else "independent"
         title = f"{subject}: {other} against {base} ({pairing}), {BRACKETS}"
-        lines.append(titled(style, _table(pair, correction, title), column))
-        if style != "latex":
-            notes = {finding.note for finding in pair if finding.note}
-            lines += [f"note: {note}" for note in sorted(notes)]
-        lines.append("")
+        lines.append(titled(style, _table(pair, correction, title)))
+        notes = {finding.note for finding in pair if finding.note}
+        lines += [*(f"note: {note}" for note in sorted(notes)), ""]
     if left_out:
         columns = ["Task", "Base", "Other", "Why"]
         rows = [[one.subject, one.base, one.other, one.reason] for one in left_out]
-        lines.append(titled(style, Table("Not compared", columns, rows), column))
+        lines.append(titled(style, Table("Not compared", columns, rows)))
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _paper_tables(
+    findings: Sequence[Finding],
+    correction: str,
+    left_out: Sequence[NotCompared],
+    column: bool,
+) -> str:
+    """Write a table in LaTeX for all tasks of two sides: values, their difference with its interval, and p."""
+    lines = [r"% Needs \usepackage{adjustbox,booktabs} and UTF-8 input."]
+    lines += [latex_comment(f"Not compared: {one}") for one in left_out]
+    pairs = grouped(((finding.base, finding.other), finding) for finding in findings)
+    for (base, other), pair in pairs.items():
+        rows = []
+        for finding in pair:
+            _, was, now, moved, _, p, *_ = _cells(finding, False, False)
+            rows.append([finding.subject, finding.score.title, was, now, moved, p])
+        p_label = f"p ({CORRECTIONS[correction]})"
+        columns = ["Task", "Score", *numeric(base, other, "Difference", p_label)]
+        notes = [legend(pair, correction)]
+        noted = grouped((f.note, f.subject) for f in pair if f.note)
+        notes += [f"{join_some(tasks, 4)}: {note}" for note, tasks in noted.items()]
+        caption = f"{other} against {base}: differences with {BRACKETS}"
+        lines.append(latex_floats(Table(caption, columns, rows, notes), column))
+    return "\n".join(lines)
 
 
 def legend(findings: Sequence[Finding], correction: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, starmap
+from itertools import chain, product, starmap
 
 from lm_eval_bias.core import __version__, catalog, content_hashes, numbers, registry
 from lm_eval_bias.core.benchmark import (
@@ -19,6 +19,7 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import BiasError, call_plugin
 from lm_eval_bias.core.page_parts import (
+    Cell,
     Drawing,
     Footnotes,
     Part,
@@ -32,6 +33,7 @@ from lm_eval_bias.core.page_parts import (
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import item_pages, made_by, overview, parts, sentences
+from lm_eval_bias.report.escaping import Markup, latex
 from lm_eval_bias.report.listings import labels
 from lm_eval_bias.runs import diagnostics
 from lm_eval_bias.runs import items as saved_items
@@ -289,8 +291,14 @@ def language_tables(section: Section) -> list[Table]:
     return made
 
 
+_BESIDE = 4  # models that fit beside each other
+
+
 def paper_tables(section: Section) -> list[tuple[str, Table]]:
-    """Make a paper's tables of a section's main scores, models by scores: one a benchmark or variant, by name."""
+    """Make a paper's tables of a section's main scores, one a benchmark or variant, by name.
+
+    A row is a score of a task, a column a model; where these are many, a row is a model's task.
+    """
     tables = []
     groups = numbers.grouped((item.task.definition, item) for item in section.tasks)
     for benchmark, members in groups.items():
@@ -299,12 +307,34 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
         scores, values = parts.side_by_side([item.task for item in scored], footnotes)
         if not scores:
             continue
-        rows: list[Row] = []
-        for item, cells in zip(scored, values, strict=True):
-            rows.append([item.run.name, item.task.task, *cells])
-        columns = ["Model", "Task", *numeric(*(score.title for score in scores))]
-        table = Table(section.title, columns, rows, footnotes.lines)
-        tables.append((benchmark.name, table))
+        runs = list(dict.fromkeys(item.run.name for item in scored))
+        names = list(dict.fromkeys(item.task.task for item in scored))
+        cells = {}
+        for item, of_task in zip(scored, values, strict=True):
+            for score, cell in zip(scores, of_task, strict=True):
+                cells[item.run.name, item.task.task, score.name] = cell
+
+        def row(keys: Iterable[tuple[str, str, str]]) -> Row:
+            return [cells.get(key, Cell(numbers.NONE)) for key in keys]  # noqa: B023 (called at once)
+
+        rows: list[Row]
+        if len(runs) > _BESIDE:
+            columns = ["Model", "Task", *numeric(*(score.title for score in scores))]
+            rows = [
+                [run, name, *row((run, name, score.name) for score in scores)]
+                for run, name in product(runs, names)
+            ]
+        else:
+            columns = ["Task", "Score", *numeric(*runs)]
+            rows = [
+                [name, score.title, *row((run, name, score.name) for run in runs)]
+                for name, score in product(names, scores)
+            ]
+        caption = f"{section.title}: main scores with 95% intervals"
+        if section.card and section.card.citation:
+            key = benchmark.family.name.replace("_", "-")
+            caption = Markup(rf"{latex(caption)} \cite{{{key}}}")
+        tables.append((benchmark.name, Table(caption, columns, rows, footnotes.lines)))
     for number, table in enumerate(language_tables(section), start=1):
         tables.append((f"{section.ident}-languages-{number}", table))
     return tables

@@ -101,7 +101,7 @@ def _environments() -> dict[str, jinja2.Environment]:
     )
     latex = _environment(finalize=escaping.latex, keep_trailing_newline=True, **_LATEX)
     latex.globals.update(
-        pieces=tables.latex_tables,
+        floats=tables.latex_floats,
         breakable=lambda text: escaping.breakable(escaping.latex(text)),
         verbatim=escaping.latex_comment,
         cited=lambda keys: escaping.Markup(rf"\cite{{{','.join(keys)}}}"),

@@ -17,7 +17,7 @@ DOCUMENT = r"""\documentclass[%s]{article}
 \usepackage[T1]{fontenc}
 \usepackage{lmodern}
 \usepackage[margin=2cm]{geometry}
-\usepackage{array,booktabs,ragged2e,tabularx,threeparttable,url}
+\usepackage{adjustbox,booktabs,url}
 \begin{document}
 Text.
 \input{tables}
@@ -45,3 +45,24 @@ def test_tables_compile_and_fit(tmp_path, command, columns):
     found = re.findall(r"Overfull \\.box \(([\d.]+)pt", done.stdout)
     assert [points for points in found if float(points) > 2] == []
     assert "Float too large" not in done.stdout
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_every_row_names_its_task_and_score(tmp_path, command):
+    tables = tmp_path / "tables.tex"
+    flags = ["--unpaired"] if command == "compare" else []
+    assert main([command, *map(str, RUNS), "-o", str(tables), *flags]) == 0
+    floats = tables.read_text().split("\\begin{table*}")[1:]
+    assert len(floats) > 1
+    for written in floats:
+        _, inner = written.split("\\midrule\n")
+        inner, notes = inner.split("\\bottomrule")
+        rows = [
+            tuple(cell.strip() for cell in row.split(" & ")[:2])
+            for row in inner.strip().splitlines()
+        ]
+        if "by language" not in written:
+            assert len(set(rows)) == len(rows)
+            assert all(task and score for task, score in rows)
+        for mark in (r"$\dagger$", r"$\ddagger$"):
+            assert (mark in inner) == (f"{mark} " in notes)
