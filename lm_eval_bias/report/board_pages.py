@@ -69,6 +69,14 @@ def distance(cell: RankedScore) -> float:
     return abs(cell.value - cell.neutral)
 
 
+def sort_key(row: BoardRow, cell: RankedScore) -> float:
+    """Return what rows are sorted by: a value, or its distance from neutral (nan for rows that can't be ranked)."""
+    is_around = cell.neutral is not None and cell.higher_is_better is None
+    if is_around and (cell.verdict.silent == 1):
+        return math.nan
+    return distance(cell)
+
+
 def reads(score: Value) -> str:
     """Say what a score's range and target are, and which way it reads."""
     return joined(f"{score_range(score)}, {target_text(score)}", reads_as(score))
@@ -302,7 +310,7 @@ def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
             for end in (cell.interval[0], cell.value, cell.interval[1])
         )
         bar = low, at, high
-    away = distance(cell)
+    away = sort_key(row, cell)
     return PageCell(
         text(cell),
         bracketed(cell),

@@ -39,7 +39,7 @@ from lm_eval_bias.core.page_parts import (
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import badges, board_pages, made_by, templates
-from lm_eval_bias.report.board_pages import PageColumn, distance, reads, text
+from lm_eval_bias.report.board_pages import PageColumn, reads, sort_key, text
 from lm_eval_bias.report.outputs import Output
 
 TITLE = "Bias leaderboard"
@@ -74,14 +74,6 @@ def uncertainty(cell: RankedScore) -> str:
     if cell.plus_minus is not None:
         return f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
     return bracketed(cell) or ("derived" if cell.derived else "")
-
-
-def sort_key(row: BoardRow, cell: RankedScore) -> float:
-    """Return what rows are sorted by: a value, or its distance from neutral (nan for rows that can't be ranked)."""
-    is_around = cell.neutral is not None and cell.higher_is_better is None
-    if is_around and (cell.verdict.silent == 1):
-        return math.nan
-    return distance(cell)
 
 
 def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
@@ -179,15 +171,18 @@ def language_tables(boards: Sequence[Board]) -> list[Table]:
     made = []
     for stem, members in grouped(stems).items():
         cells = {}
+        wrong = []
         for board in members:
             for row in listed(board, board.columns):
                 shown = {}
+                if row.kind == PUBLISHED:
+                    wrong += [(known, row.model) for known in row.deviations]
                 for column in board.columns:
                     cell = row.cells[column.name]
                     key = sort_key(row, cell)
                     shown[column.name] = Cell(text(cell), key, uncertainty(cell))
                 cells[row.model, board.language] = shown
-        made.append(language_table(f"{stem} by language", cells))
+        made.append(language_table(f"{stem} by language", cells, _listing(wrong)))
     return made
 
 

@@ -73,7 +73,12 @@ def _latex_cell(text: str) -> str:
 _DOWN = 40  # rows that fit a page
 
 
-def latex_floats(table: Table, column: bool = False, label: str = "") -> Markup:
+def latex_floats(
+    table: Table,
+    column: bool = False,
+    label: str = "",
+    notes: Iterable[str] = (),
+) -> Markup:
     r"""Write a table as floats of LaTeX, a page's rows in each, all with the caption, every column and the notes.
 
     They need adjustbox, which shrinks what is wider than the text, and booktabs.
@@ -82,9 +87,11 @@ def latex_floats(table: Table, column: bool = False, label: str = "") -> Markup:
         table: The table.
         column: Whether it stands in one of two columns.
         label: What the first one is referred to by.
+        notes: Further notes.
     """
     kind = "table" if column else "table*"
     floats = []
+    below = [*table.notes, *notes]
     for first in range(0, max(len(table.rows), 1), _DOWN):
         part = Table("", table.columns, table.rows[first : first + _DOWN])
         body = _grid(part, "latex_raw", _latex_cell)
@@ -98,7 +105,7 @@ def latex_floats(table: Table, column: bool = False, label: str = "") -> Markup:
             r"\begin{adjustbox}{max width=\linewidth}",
             body,
             r"\end{adjustbox}",
-            *(rf"\par\footnotesize {breakable(latex(note))}" for note in table.notes),
+            *(rf"\par\footnotesize {breakable(latex(note))}" for note in below),
             rf"\end{{{kind}}}",
             "",
         ]

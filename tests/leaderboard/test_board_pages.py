@@ -4,9 +4,10 @@ import csv
 import io
 import json
 
+from lm_eval_bias.boards import building, models
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.files import read_json
-from lm_eval_bias.report import run_reports
+from lm_eval_bias.report import board_pages, run_reports
 from lm_eval_bias.runs import harness_results
 from tests.support.boards import TASK, run_data, task, value
 from tests.support.made_runs import HOSTILE, write
@@ -140,3 +141,16 @@ def test_first_come_the_primary_scores_with_badges_in_words(tmp_path, said, caps
     assert main(["leaderboard", str(tmp_path), "--scores", "acc_am"]) == 2
     error = capsys.readouterr().err
     assert "no task here has this score. Did you mean acc_amb" in error
+
+
+def test_a_model_that_says_nothing_of_bias_comes_last_in_every_order():
+    """Its nearness to neutral is none, so that its cells have nothing to be sorted by."""
+    made = []
+    for name, low in (("able", 0.85), ("unable", 0.1)):
+        able = value("acc_of_named", low + 0.04, interval=(low, low + 0.08))
+        bias = value("diff_bias_amb", 0.01, interval=(-0.02, 0.04))
+        made.append(run(name, task(bias, able)))
+    (board,) = building.boards(models.models(made))
+    (column,) = board_pages.columns([board], ["diff_bias_amb"])
+    keys = {row.model: board_pages._score_cell(column, row).key for row in board.rows}
+    assert (keys["able"], keys["unable"]) == ("0.01", "")

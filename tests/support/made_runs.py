@@ -158,7 +158,7 @@ def write(path, content) -> str:
 
 
 def harness_folder(
-    folder, model="tiny", samples=True, version=1.0, shift=0, lean=1.0
+    folder, model="tiny", samples=True, version=2.0, shift=0, lean=1.0
 ) -> str:
     """A harness result beside a sample log: two templates of OccuGender, answers that favour women where they work."""
     task, docs = "occugender_explicit", hooks.documents("explicit", first_templates=2)
