@@ -155,8 +155,8 @@ def format_of(arguments: argparse.Namespace) -> str:
 
 def name_problems(problems: Sequence[Problem]) -> None:
     """Name the skipped files on standard error."""
-    for problem in problems:
-        print(f"lm-eval-bias: skipped: {printable(problem)}", file=sys.stderr)
+    for told in dict.fromkeys(map(str, problems)):
+        print(f"lm-eval-bias: skipped: {printable(told)}", file=sys.stderr)
 
 
 def deliver(text: str, output: str | None, summary: str) -> None:

@@ -205,13 +205,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Problem:
-    """A file that was passed over, and why."""
+    """A file that was passed over, and why; or the tasks of a run that somebody left out by choice."""
 
     path: Path
     reason: str
+    is_choice: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+        return self.reason if self.is_choice else f"{self.path}: {self.reason}"
 
     def as_data(self) -> dict[str, str]:
         """Turn it into plain data for JSON."""

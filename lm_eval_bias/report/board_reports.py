@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 from lm_eval_bias.boards.building import (
     NOT_PUBLISHED,
@@ -340,7 +341,10 @@ class BoardReport(Output):
             title=TITLE,
             no_sum=NO_SUM,
             reading=READING,
-            problems=self.problems,
+            skipped=dict.fromkeys(
+                str(replace(problem, path=Path(problem.path.name)))
+                for problem in self.problems
+            ),
             columns=self.columns,
             origins=origins,
             runs=self.runs,

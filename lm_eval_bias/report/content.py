@@ -101,7 +101,7 @@ class Report:
     title: str
     groups: Sequence[overview.BenchmarkPicture]
     cautions: Sequence[PlacedDiagnostic]
-    problems: Sequence[str]
+    problems: Sequence[Problem]
     sections: Sequence[Section]
     origins: Sequence[Origin]
 
@@ -209,7 +209,7 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
             for section in sections
         ],
         diagnostics.of_runs(runs),
-        list(map(str, problems)),
+        problems,
         sections,
         list(map(_origin, runs)),
     )

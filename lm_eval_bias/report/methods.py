@@ -212,7 +212,10 @@ def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
 
 def _left_out(tasks: Tasks, problems: Sequence[Problem]) -> Iterable[Piece]:
     """Say what was passed over, has no value or has to be known before it is believed."""
-    named = [f"{problem.path.name}: {problem.reason}." for problem in problems]
+    named = [
+        f"{problem if problem.is_choice else f'{problem.path.name}: {problem.reason}'}."
+        for problem in problems
+    ]
     yield from dict.fromkeys(named)
     several = len({run.name for run, _ in tasks}) > 1
     told = []

@@ -63,6 +63,6 @@ def choose(
         raise BiasError("no run has one of these tasks in one of these languages")
     by_run = grouped((path, name) for name, path in left_out)
     return chosen, [
-        Problem(path, f"left out, not chosen: {join_some(names)}")
+        Problem(path, f"left out, not chosen: {join_some(names)}", is_choice=True)
         for path, names in by_run.items()
     ]

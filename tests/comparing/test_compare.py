@@ -255,7 +255,7 @@ def of_another_version(content):
     content["versions"] = dict.fromkeys(content["versions"], 0.5)
 
 
-@pytest.mark.parametrize("named", ["version 1.0 and 0.5", "saved answers"])
+@pytest.mark.parametrize("named", ["version 2.0 and 0.5", "saved answers"])
 def test_what_cannot_be_paired_is_refused_or_unpaired(runs, compared, tmp_path, named):
     if named == "saved answers":
         for path in [*runs[1].rglob("samples_*"), *runs[1].rglob("answers_*")]:
@@ -360,7 +360,7 @@ def test_what_is_not_compared_stands_in_every_format_with_its_reason(
     edited(fourth, without_a_task)
     every = [str(folder) for folder in (*runs, third, fourth)]
     reasons = (
-        ["version 1.0 and 0.5"] * 2,
+        ["version 2.0 and 0.5"] * 2,
         ["only bias-dial (strength=0,seed=1) has this task"],
     )
     for ending in ("html", "md", "tex", "csv", "json", "txt"):
