@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, product, starmap
+from itertools import chain, starmap
 
 from lm_eval_bias.core import __version__, catalog, content_hashes, numbers, registry
 from lm_eval_bias.core.benchmark import (
@@ -295,46 +295,32 @@ _BESIDE = 4  # models that fit beside each other
 
 
 def paper_tables(section: Section) -> list[tuple[str, Table]]:
-    """Make a paper's tables of a section's main scores, one a benchmark or variant, by name.
-
-    A row is a score of a task, a column a model; where these are many, a row is a model's task.
-    """
+    """Make a paper's tables of a section's main scores, by name: a row a score of a task, a column a model."""
     tables = []
     groups = numbers.grouped((item.task.definition, item) for item in section.tasks)
     for benchmark, members in groups.items():
         scored = [item for item in members if item.task.scores]
         footnotes = Footnotes()
         scores, values = parts.side_by_side([item.task for item in scored], footnotes)
-        if not scores:
-            continue
-        runs = list(dict.fromkeys(item.run.name for item in scored))
-        names = list(dict.fromkeys(item.task.task for item in scored))
-        cells = {}
-        for item, of_task in zip(scored, values, strict=True):
-            for score, cell in zip(scores, of_task, strict=True):
-                cells[item.run.name, item.task.task, score.name] = cell
-
-        def row(keys: Iterable[tuple[str, str, str]]) -> Row:
-            return [cells.get(key, Cell(numbers.NONE)) for key in keys]  # noqa: B023 (called at once)
-
-        rows: list[Row]
-        if len(runs) > _BESIDE:
-            columns = ["Model", "Task", *numeric(*(score.title for score in scores))]
-            rows = [
-                [run, name, *row((run, name, score.name) for score in scores)]
-                for run, name in product(runs, names)
-            ]
-        else:
-            columns = ["Task", "Score", *numeric(*runs)]
-            rows = [
-                [name, score.title, *row((run, name, score.name) for run in runs)]
-                for name, score in product(names, scores)
-            ]
         caption = f"{section.title}: main scores with 95% intervals"
         if section.card and section.card.citation:
             key = benchmark.family.name.replace("_", "-")
             caption = Markup(rf"{latex(caption)} \cite{{{key}}}")
-        tables.append((benchmark.name, Table(caption, columns, rows, footnotes.lines)))
+        cells: dict[tuple[str, str], dict[str, Cell]] = {}
+        for item, of_task in zip(scored, values, strict=True):
+            for score, cell in zip(scores, of_task, strict=True):
+                row = cells.setdefault((item.task.task, score.title), {})
+                row[item.run.name] = cell
+        runs = list(dict.fromkeys(item.run.name for item in scored))
+        for first in range(0, len(runs), _BESIDE):
+            beside = runs[first : first + _BESIDE]
+            rows: list[Row] = [
+                [*names, *(row.get(run, Cell(numbers.NONE)) for run in beside)]
+                for names, row in cells.items()
+            ]
+            columns = ["Task", "Score", *numeric(*beside)]
+            name = f"{benchmark.name}-{first}" if first else benchmark.name
+            tables.append((name, Table(caption, columns, rows, footnotes.lines)))
     for number, table in enumerate(language_tables(section), start=1):
         tables.append((f"{section.ident}-languages-{number}", table))
     return tables
