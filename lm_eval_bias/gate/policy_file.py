@@ -186,7 +186,8 @@ def read(path: Path) -> Policy:
 
 def _check_allowed(allowed: Sequence[str], path: Path) -> None:
     """Refuse to allow something that no run can have."""
-    known = [*measurement.option_names(), *diagnostics.BEFORE_SCORES, "provenance"]
+    own = ("prompts", "provenance")
+    known = [*measurement.option_names(), *diagnostics.BEFORE_SCORES, *own]
     for number, text in enumerate(allowed):
         name = text.partition("=")[0]
         if name not in (*known, *diagnostics.EARLIER):
