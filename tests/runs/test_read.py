@@ -50,7 +50,7 @@ def test_one_models_tasks_are_one_run(folder):
         80,
         200,
         "en",
-        "1.0",
+        "2.0",
     )
     assert task.samples is not None
     gap, paper = (
