@@ -141,11 +141,14 @@ class Runs(Sequence[Run]):
         return table + f"<p>{_STARRED.strip()}</p>" * ("*" in table)
 
     @_public
-    def report(self, scores: str | Sequence[str] = ()) -> RunReport:
+    def report(
+        self, scores: str | Sequence[str] = (), *, facets: bool = False
+    ) -> RunReport:
         """Make the report that ``report`` writes: a page that needs no network, or tables for papers and programs.
 
         Args:
             scores: Names of scores in tables and pictures; each benchmark's main ones by default.
+            facets: Whether the page has the main scores by what the items differ in, which takes seconds.
 
         Returns:
             What a notebook shows as a page; ``.write(FILE)`` and ``.html()``, ``.markdown()``, ``.latex()``,
@@ -160,7 +163,7 @@ class Runs(Sequence[Run]):
         shown: Sequence[Run] = _several(self)
         if scores:
             shown = run_reports.choose(self, _names(scores))
-        return run_reports.RunReport(shown, self.problems, self._inputs())
+        return run_reports.RunReport(shown, self.problems, self._inputs(), facets)
 
     def _inputs(self) -> list[Path]:
         """List the files that were read, which outputs never overwrite."""

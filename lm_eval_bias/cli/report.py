@@ -33,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "scores in tables and pictures (default: each benchmark's main scores); tasks without them are left out",
     )
+    parser.add_argument(
+        "--facets",
+        action="store_true",
+        help="let the page have the main scores by what the items differ in, which takes seconds",
+    )
     output.add_choice(parser)
     output.add_output(parser, "html", without=["text"])
 
@@ -63,8 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         stream = sys.stderr if is_printed else sys.stdout
         print(f"{arguments.figures}: {', '.join(written)}", file=stream)
     if is_wanted:
-        text = run_reports.RunReport(runs, problems).render(
-            output_format, arguments.column
-        )
+        report = run_reports.RunReport(runs, problems, facets=arguments.facets)
+        text = report.render(output_format, arguments.column)
         output.deliver(text, arguments.output, arguments.output)
     return 0

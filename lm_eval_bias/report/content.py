@@ -251,17 +251,21 @@ def seen(section: Section) -> list[tuple[str, str]]:
     return shown
 
 
-def breakdowns(section: Section) -> list[Part]:
-    """Make a section's figures and tables for a page."""
+def breakdowns(section: Section, facets: bool) -> list[Part]:
+    """Make a section's figures and tables for a page, with its scores by facet only where they are asked for."""
     contents = _figures(section)
     lines, lists = parts.about_items(section.tasks)
     if lines or lists:
         contents.append(Part("Items", lines, folded=lists))
     if languages := language_tables(section):
         contents.append(Part("By language", tables=languages))
-    facets = parts.by_facet(section.tasks)
-    if facets:
-        contents.append(Part("Main scores by what the items differ in", folded=facets))
+    if any(item.task.is_saved for item in section.tasks):
+        by_facet = parts.by_facet(section.tasks) if facets else []
+        where = (
+            [] if facets else ["Not computed: lm-eval-bias report --facets has them."]
+        )
+        title = "Main scores by what the items differ in"
+        contents.append(Part(title, where, folded=by_facet))
     return [*contents, Part("Every score", folded=[parts.every_score(section.tasks)])]
 
 

@@ -143,11 +143,13 @@ class RunReport(Output):
         runs: The runs.
         problems: Files that were passed over.
         inputs: Files that it was made from.
+        facets: Whether a page has the main scores by what the items differ in, which takes seconds.
     """
 
     runs: Sequence[Run]
     problems: Sequence[Problem] = ()
     inputs: Sequence[str | Path] = ()
+    facets: bool = False
     formats = tuple(name for name in FORMATS if name != "text")
     template = "report"
 
@@ -157,6 +159,7 @@ class RunReport(Output):
             "report": content.build(self.runs, self.problems),
             "bibtex": lambda: bibtex(citing.of_runs(self.runs)),
             "content": content,
+            "facets": self.facets,
             "card_details": listings.card_details,
             "overview": overview,
             "many": parts.MANY,
