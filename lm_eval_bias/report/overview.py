@@ -411,6 +411,14 @@ def _said(item: ReportTask, scores: Sequence[tuple[TaskRun, Value]]) -> LeadLine
     words = sentence.split()
     if len(words) > WORDS:
         sentence = " ".join(words[: WORDS - 1]) + " …"
+    leaning = [
+        v for b, (_, v) in zip(shown, scores, strict=True) if b == badges.DIFFERS
+    ]
+    placed = [v for v in leaning or [v for _, v in scores] if in_picture(v)]
+    if placed:
+        furthest = max(placed, key=lambda value: abs(position(value, value.value)))
+        which = "furthest " if len(placed) > 1 else ""
+        sentence += f" ({which}{numbers.cell(furthest)})"
     told = [badges.beware(task) for task, _ in scores]
     told += [badges.part(task) for task, _ in scores]
     label = ", ".join([label, *filter(None, dict.fromkeys(told))])
