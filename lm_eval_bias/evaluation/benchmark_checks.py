@@ -12,16 +12,17 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import fmean
 
 from lm_eval_bias.core import Facts, catalog, registry
-from lm_eval_bias.core.benchmark import folder_of, read_card
+from lm_eval_bias.core.benchmark import REQUIRED, folder_of, options_for, read_card
 from lm_eval_bias.core.errors import did_you_mean, kind_of
 from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.core.run_data import Run, TaskRun, values_of
 from lm_eval_bias.core.wording import LARGE_SHARE
-from lm_eval_bias.custom_metrics.score import OUTSIDE
+from lm_eval_bias.custom_metrics.score import OUTSIDE, Score
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.evaluation.trial_answers import (
     DOCUMENTS,
@@ -31,6 +32,7 @@ from lm_eval_bias.evaluation.trial_answers import (
     answered,
 )
 from lm_eval_bias.harness import internals
+from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.runs import answer_files
 from lm_eval_bias.runs.sample_logs import read_answer
@@ -40,6 +42,7 @@ Texts = Iterator[str]
 Checks = tuple[Callable[[Trial], Texts], ...]
 Finding = tuple[str, str]  # ok, note or problem, and what it is
 LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-\w+)*")
+DATA_FILES = (".csv", ".json", ".jsonl", ".tsv", ".txt", ".yaml")
 _SHARE = 0.25  # of the planted difference that must come back from so few documents
 _LARGE = 0.2  # the share of its range by which a score has to move for that
 
@@ -99,13 +102,6 @@ def _unknown(what: str, names: Iterable[str], known: Collection[str]) -> Texts:
             yield f"{what} {name!r} is unknown.{did_you_mean(name, known)}"
 
 
-def _unknown_tasks(trial: Trial, what: str, names: Iterable[str]) -> Texts:
-    known = catalog.packaged()
-    # else all tasks of the benchmark are left out for a YAML that is found by itself
-    if trial.entry.name in known:
-        yield from _unknown(what, names, known)
-
-
 def taken(trial: Trial) -> Texts:
     """Find the name of another task."""
     there = catalog.packaged().get(trial.entry.name, trial.entry)
@@ -122,12 +118,14 @@ def languages(trial: Trial) -> Texts:
 
 def members(trial: Trial) -> Texts:
     """Find tasks of a group that there aren't."""
-    yield from _unknown_tasks(trial, "its task", trial.entry.members)
+    known = catalog.packaged()
+    if trial.entry.name in known:  # else all are left out for another mistake
+        yield from _unknown("its task", trial.entry.members, known)
 
 
 def not_run(trial: Trial) -> Texts:
     """Find tasks that can't be tried."""
-    if not (trial.runs or trial.entry.members):
+    if options_for(trial.entry.definition, REQUIRED):
         yield "not run (it needs a file of the user's)"
 
 
@@ -143,7 +141,7 @@ def suite_parts(trial: Trial) -> Texts:
     yield from suites.unknown_keys(family)
     for suite, part in catalog.suite_definitions(family).items():
         tasks = part.get("tasks") or {}
-        yield from _unknown_tasks(trial, f"{suite}: the task", tasks)
+        yield from _unknown(f"{suite}: the task", tasks, catalog.packaged())
         fields = tasks.get(trial.entry.name)
         if fields:
             suites.Sampling(**fields).choose(trial.task.eval_docs)
@@ -174,7 +172,7 @@ def facets(trial: Trial) -> Texts:
 def published(trial: Trial) -> Texts:
     """Find printed scores of tasks that there aren't, or that the task doesn't have."""
     for row in trial.entry.definition.presentation.published():
-        yield from _unknown_tasks(trial, "published: the task", [row.task])
+        yield from _unknown("published: the task", [row.task], catalog.packaged())
         if row.task == trial.entry.name:
             yield from _unknown("published: the score", row.cells, trial.random.values)
 
@@ -252,44 +250,50 @@ def package_data(trial: Trial) -> Texts:
     if not project.is_file() or not find_spec("tomllib"):
         return
     settings = import_module("tomllib").loads(project.read_text(encoding="utf-8"))
-    patterns = settings["tool"]["setuptools"]["package-data"][folder.name]
-    found = {path for pattern in patterns for path in folder.glob(pattern)}
-    for path in folder.rglob("*.*"):
-        if path.suffix not in (".py", ".pyc") and path not in found:
-            yield f"{path.relative_to(folder)} isn't among the package-data of pyproject.toml"
+    data = settings.get("tool", {}).get("setuptools", {}).get("package-data", {})
+    listed = {path for each in data.get(folder.name, ()) for path in folder.glob(each)}
+    for path in sorted({*folder.rglob("*.*")} - listed):
+        if data and path.suffix in DATA_FILES:
+            yield f"the package-data of pyproject.toml lack {path.relative_to(folder)}"
 
 
 def clusters(trial: Trial) -> Texts:
-    """Find scores whose items are one cluster, or each its own though they share sentences."""
-    shared = Counter(part for prompt in trial.prompts for part in {*_sentences(prompt)})
-    most = len(trial.prompts) / 2
-    repeats = [
-        prompt
-        for prompt in trial.prompts
-        if any(1 < shared[part] <= most for part in _sentences(prompt))
-    ]
+    """Find scores whose items are one cluster, or each its own though most share sentences."""
+    size = len(trial.prompts)
+    shared = Counter(part for prompt in trial.prompts for part in _sentences(prompt))
+    parts = [part for part, count in shared.items() if 1 < count <= size / 2]
     for score in trial.main:
         count = trial.random.values[score.name].clusters
         if count == 1:
             yield f"{score.name}: all its items are one cluster: an interval needs several"
-        if count == len(trial.prompts) and len(repeats) > most:
-            yield f"{score.name}: each item is a cluster, though {len(repeats)} share sentences such as {repeats[0]!r}"
+        elif count == size and sum(shared[part] for part in parts) > size / 2:
+            yield f"{score.name}: each item is a cluster, though several share {min(parts)!r}"
 
 
-def _sentences(prompt: Sequence[str]) -> list[str]:
-    """List the longer sentences of a prompt."""
-    return [part for part in re.split(r"[.?!\n]", prompt[0]) if part.count(" ") > 3]
+def _sentences(prompt: Sequence[str]) -> set[str]:
+    """Return the longer sentences of a prompt."""
+    return {
+        part.strip() for part in re.split(r"[.?!\n]", prompt[0]) if part.count(" ") > 3
+    }
 
 
 def guessed(trial: Trial) -> Texts:
-    """Find abilities whose chance isn't what random answers give, and that these have."""
+    """Find abilities whose chance isn't what random answers give, and those that these have."""
     for score in trial.main:
-        found = trial.random.values[score.name]
-        off = abs(found.value - (found.value if score.chance is None else score.chance))
-        if off > max(3 * found.stderr, 0.1 * (score.high - score.low)):
-            yield f"{score.name}: random answers give {found.value:g}, its chance is {score.chance:g}"
-        if score.higher_is_better and found.value == score.high:
-            yield f"{score.name}: it is {found.value:g} of random answers, which know nothing"
+        found = trial.random.values[score.name].value
+        room = LARGE_SHARE * (score.high - score.low)
+        if score.higher_is_better and found == score.high:
+            yield f"{score.name}: it is {found:g} of random answers, which know nothing"
+        elif score.chance is not None and abs(found - score.chance) > room:
+            mean = _mean_of_random(trial, score)
+            if abs(mean - score.chance) > room:
+                yield f"{score.name}: random answers give {mean:.3g}, its chance is {score.chance:g}"
+
+
+def _mean_of_random(trial: Trial, score: Score) -> float:
+    """Return the mean of a score over many draws of random answers."""
+    drawn = (answered(trial.task, "random answers", ChanceLM(n)) for n in range(25))
+    return fmean(each.values[score.name].value for each in drawn)
 
 
 def best(trial: Trial) -> Texts:
@@ -315,16 +319,17 @@ def _numbers(text: str) -> list[float]:
 
 def competent(trial: Trial) -> Texts:
     """Find abilities that a model which is always right doesn't have."""
-    if not trial.planted:
+    # of documents that ask the same it can't be right in each
+    if not trial.planted or len({*trial.prompts}) < len(trial.prompts):
         return
     model = DialLM(0.0, competence=1.0, noise=0.0)
     found = answered(trial.task, "right answers", model).values
     for score in trial.main:
         value = found[score.name].value
-        best_value = score.high if score.neutral is None else score.neutral
-        off = abs(value - best_value) / (score.high - score.low)
-        if score.higher_is_better and score.chance is not None and off > _SHARE:
-            yield f"{score.name}: a model that is always right gets {value:g}, not {best_value:g}"
+        most = score.high if score.neutral is None else score.neutral
+        is_ability = score.higher_is_better and score.chance is not None
+        if is_ability and abs(value - most) > _SHARE * (score.high - score.low):
+            yield f"{score.name}: a model that is always right gets {value:.3g}, not {most:g}"
 
 
 def no_value(trial: Trial) -> Texts:
@@ -463,7 +468,8 @@ def turned(trial: Trial) -> Texts:
             given = answered(trial.task, "one-sided answers", model)
             values.append(given.values[score.name].value)
         above, below = values
-        if above < below and score.favours:
+        is_clear = all(_side(trial, sides, doc) for doc in trial.random.docs)
+        if above < below and is_clear:
             yield (
                 f"{score.name}: it is {above:g} where all answers say {sides[0]!r}, {below:g} where they say "
                 f"{sides[1]!r}: turn its favours round, or what record() keeps"
@@ -489,7 +495,7 @@ CHECKS: dict[str, Checks] = {
     "def record": (no_value, numberless, seeds, kept, rescored),
     "custom_dataset": (keys, same_choices, drawn, package_data),
     "doc_to_text": (same_prompts, letters, one_gold),
-    "version:": (version,),
+    "metadata:": (version,),
     "primary:": (primary,),
     "main =": (main,),
     "facets =": (facets,),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import REQUIRED, options_for
-from lm_eval_bias.core.catalog import Entry, entry_of
+from lm_eval_bias.core.catalog import Entry, entry_of, packaged
 from lm_eval_bias.core.errors import BiasError, kind_of
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Value, values_of
@@ -132,8 +132,9 @@ class Trial:
 
     @property
     def runs(self) -> bool:
-        """Whether it is no group, and needs no file of the user's."""
-        return not (self.entry.members or options_for(self.entry.definition, REQUIRED))
+        """Whether it is a task that is known, and needs no file of the user's."""
+        is_task = self.entry.name in packaged() and not self.entry.members
+        return is_task and not options_for(self.entry.definition, REQUIRED)
 
     def build(self) -> BiasTask:
         """Build the task."""

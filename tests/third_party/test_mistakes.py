@@ -39,6 +39,31 @@ def estimated(**fields):
     changed(statistic=of)
 
 
+def label(doc):
+    return sum(map(ord, doc["id"])) % 2
+
+
+def right(doc, dial):
+    is_right = dial.draw(doc["id"]) < dial.competence
+    texts = ["old one", "young one"]
+    if dial.writes:
+        return [texts[label(doc) == is_right]]
+    return [(-1.0 - (label(doc) == is_right), False), (-1.0 - (label(doc) != is_right), False)]
+
+
+def able(gold=label, **fields):
+    # the score is how often the answer is the label's, which a planted competence makes it
+    AgeStereotypes.planting = BiasPlan(right, lambda docs, dial: {})
+
+    def graded(self, doc, answers):
+        made = record(self, doc, answers)
+        return {**made, "old": made["old"] if gold(doc) == 0 else 100.0 - made["old"]}
+
+    AgeStereotypes.record = graded
+    told = {"favours": None, "direction": "", "neutral": 100.0, "chance": 50.0, "higher_is_better": True, **fields}
+    changed(**{name: lambda first, value=value: value for name, value in told.items()})
+
+
 def turned(self, doc, answers):
     made = record(self, doc, answers)
     return {**made, "old": 100.0 - made["old"]}
@@ -89,11 +114,67 @@ LONGER = {
         "AgeStereotypes.facets = {'text': lambda record: record['texts']}\n",
         r"KeyError: 'texts'",
     ),
+    "its words are swapped, though a bias is planted": (
+        "changed(favours=lambda first: first.favours[::-1])\n",
+        r"old_share: it is 0 where all answers say 'takes the young for it', 100 where they say .*",
+    ),
+    "chance isn't what random answers give": (
+        "able(chance=95.0)\n",
+        r"old_share: random answers give \S+, its chance is 95",
+    ),
+    "an ability that everybody has": (
+        "able()\ngraded = AgeStereotypes.record\n"
+        "AgeStereotypes.record = lambda s, d, a: {**graded(s, d, a), 'old': 100.0}\n",
+        r"old_share: it is 100 of random answers, which know nothing",
+    ),
+    "an ability that is best where it is worst": (
+        "able(higher_is_better=False)\n",
+        r"old_share: its best value is 100, but its higher_is_better is False",
+    ),
+    "a third of the labels is wrong": (
+        "able(gold=lambda doc: label(doc) != (doc['trait'] in ('slow', 'wise')))\n",
+        r"old_share: a model that is always right gets 66.7, not 100",
+    ),
+    "the right option is always the first": (
+        "able()\nplain = documents.dataset\n"
+        "def listed(**facts):\n"
+        "    docs = plain(**facts)['test']\n"
+        "    return {'test': [{**d, 'context': f'{d[\"context\"]} (old one. or young one.)'} for d in docs]}\n"
+        "documents.dataset = listed\n",
+        r"the right one of its options is number 0 in every prompt: shuffle them",
+    ),
+    "one cluster": (
+        "import lm_eval_bias.authoring as a\nchanged(statistic=lambda first: None, design=lambda first: "
+        "lambda r: a.tabulate(['all'] * len(r), [(o['old'], 1) for o in r], a.share_of))\n",
+        r"old_share: all its items are one cluster: an interval needs several",
+    ),
+    "a cluster for each item": (
+        "import lm_eval_bias.authoring as a\nchanged(statistic=lambda first: None, design=lambda first: "
+        "lambda r: a.tabulate(range(len(r)), [(o['old'], 1) for o in r], a.share_of))\n",
+        r"old_share: each item is a cluster, though several share 'At the .*'",
+    ),
     "drawn at random": (
         "AgeStereotypes.record = lambda s, d, a: {**record(s, d, a), 'old': draws.choice((0.0, 100.0))}\n",
         r"record\(\): the same answers give another record each time: what is drawn needs a seed",
     ),
 }
+
+
+def test_a_file_that_is_not_packaged(package):
+    pytest.importorskip("tomllib", reason="Python 3.10 has no TOML reader")
+    folder = package()
+    project = TABLE.with_name("pyproject.toml").read_text()
+    (folder.parent / "pyproject.toml").write_text(project.replace('"*.json", ', ""))
+    found = command("doctor", "--benchmark", "age_stereotypes")
+    check(
+        found, r"age_pairs.yaml:.* the package-data of pyproject.toml lack traits.json"
+    )
+
+
+def test_a_sound_ability_is_no_mistake(package):
+    package(more=CHANGED + "able()\n")
+    found = command("doctor", "--benchmark", "age_stereotypes")
+    assert found.out.startswith("ok"), found.out
 
 
 def lines_of(found, status):
@@ -117,7 +198,7 @@ def test_a_longer_mistake_is_one_line(name, package):
     more, line = LONGER[name]
     package(more=CHANGED + more)
     found = command("doctor", "--benchmark", "age_stereotypes")
-    check(found, rf"benchmark.py:\d+: age_pairs\S*( .*)?: {line}")
+    check(found, rf"[\w.]+:\d+: age_pairs\S*( .*)?: {line}")
 
 
 def test_without_a_planting_it_says_that_it_is_not_checked(package):
