@@ -17,7 +17,7 @@ from statistics import fmean
 from lm_eval_bias.core import Facts, catalog, registry
 from lm_eval_bias.core.benchmark import REQUIRED, folder_of, options_for, read_card
 from lm_eval_bias.core.errors import did_you_mean, kind_of
-from lm_eval_bias.core.numbers import grouped, join_some
+from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.core.run_data import Run, TaskRun, values_of
@@ -54,12 +54,16 @@ def examine(name: str) -> Iterator[Finding]:
         BiasError: There is none of that name.
     """
     family = registry.get(name).family
-    trials = [Trial(path) for path in sorted(folder_of(family).glob("*.yaml"))]
-    found = grouped((each, t.path.stem) for t in trials for each in _findings(t))
+    found: dict[tuple[str, str, str], list[str]] = {}
+    ran = 0
+    for path in sorted(folder_of(family).glob("*.yaml")):
+        trial = Trial(path)  # one at a time, as each holds its documents and answers
+        for each in _findings(trial):
+            found.setdefault(each, []).append(path.stem)
+        ran += "task" in vars(trial)
     for (status, place, text), tasks in sorted(found.items()):
         yield status, f"{place}: {join_some(tasks)}: {text}"
     if all(status == "note" for status, *_ in found):
-        ran = sum("task" in vars(trial) for trial in trials)
         yield "ok", f"{family.name}: no mistake found; tasks that were run: {ran}"
 
 
@@ -280,14 +284,15 @@ def _sentences(prompt: Sequence[str]) -> set[str]:
 def guessed(trial: Trial) -> Texts:
     """Find abilities whose chance isn't what random answers give, and those that these have."""
     for score in trial.main:
-        found = trial.random.values[score.name].value
+        found = trial.random.values[score.name]
         room = LARGE_SHARE * (score.high - score.low)
-        if score.higher_is_better and found == score.high:
-            yield f"{score.name}: it is {found:g} of random answers, which know nothing"
-        elif score.chance is not None and abs(found - score.chance) > room:
+        chance = found.value if score.chance is None else score.chance
+        if score.higher_is_better and found.value == score.high:
+            yield f"{score.name}: it is {score.high:g} of random answers, which know nothing"
+        elif abs(found.value - chance) > max(room, 2 * found.stderr):
             mean = _mean_of_random(trial, score)
-            if abs(mean - score.chance) > room:
-                yield f"{score.name}: random answers give {mean:.3g}, its chance is {score.chance:g}"
+            if abs(mean - chance) > room:
+                yield f"{score.name}: random answers give {mean:.3g}, its chance is {chance:g}"
 
 
 def _mean_of_random(trial: Trial, score: Score) -> float:
@@ -462,14 +467,15 @@ def turned(trial: Trial) -> Texts:
     """Find scores that lean the other way than their words where all answers take the side that these speak of."""
     for score in trial.main:
         sides = score.favours or ("", "")
+        if not all(_side(trial, sides, doc) for doc in trial.random.docs):
+            continue
         values = []
         for favours in (sides, sides[::-1]):
             model = ChoosingLM(partial(_side, trial, favours))
             given = answered(trial.task, "one-sided answers", model)
             values.append(given.values[score.name].value)
         above, below = values
-        is_clear = all(_side(trial, sides, doc) for doc in trial.random.docs)
-        if above < below and is_clear:
+        if above < below:
             yield (
                 f"{score.name}: it is {above:g} where all answers say {sides[0]!r}, {below:g} where they say "
                 f"{sides[1]!r}: turn its favours round, or what record() keeps"
