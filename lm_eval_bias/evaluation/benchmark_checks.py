@@ -9,8 +9,6 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 
@@ -161,7 +159,8 @@ def main(trial: Trial) -> Texts:
     """Find main scores that there aren't."""
     definition = trial.entry.definition
     listed = (*definition.main, *definition.presentation.beside_main)
-    yield from _unknown("main: the score", listed, trial.random.values)
+    known = [*trial.random.values, *(score.name for score in definition.scores())]
+    yield from _unknown("main: the score", listed, known)
 
 
 def facets(trial: Trial) -> Texts:
@@ -250,15 +249,12 @@ def version(trial: Trial) -> Texts:
 def package_data(trial: Trial) -> Texts:
     """Find files that an installed package would lack."""
     folder = trial.path.parent
-    project = folder.parent / "pyproject.toml"
-    if not project.is_file() or not find_spec("tomllib"):
-        return
-    settings = import_module("tomllib").loads(project.read_text(encoding="utf-8"))
-    data = settings.get("tool", {}).get("setuptools", {}).get("package-data", {})
-    listed = {path for each in data.get(folder.name, ()) for path in folder.glob(each)}
-    for path in sorted({*folder.rglob("*.*")} - listed):
-        if data and path.suffix in DATA_FILES:
-            yield f"the package-data of pyproject.toml lack {path.relative_to(folder)}"
+    text = "".join(map(Path.read_text, folder.parent.glob("pyproject.toml")))
+    for listed in re.findall(rf"^{folder.name} = \[([^]]*)", text, re.MULTILINE):
+        found = {path for each in listed.split('"')[1::2] for path in folder.glob(each)}
+        for path in sorted({*folder.rglob("*.*")} - found):
+            if path.suffix in DATA_FILES:
+                yield f"the package-data of pyproject.toml lack {path.relative_to(folder)}"
 
 
 def clusters(trial: Trial) -> Texts:
@@ -325,7 +321,8 @@ def _numbers(text: str) -> list[float]:
 def competent(trial: Trial) -> Texts:
     """Find abilities that a model which is always right doesn't have."""
     # of documents that ask the same it can't be right in each
-    if not trial.planted or len({*trial.prompts}) < len(trial.prompts):
+    contexts = {prompt[0] for prompt in trial.prompts}
+    if not trial.planted or len(contexts) < len(trial.prompts):
         return
     model = DialLM(0.0, competence=1.0, noise=0.0)
     found = answered(trial.task, "right answers", model).values
@@ -343,7 +340,8 @@ def no_value(trial: Trial) -> Texts:
         found = trial.random.values[score.name]
         low, high = found.interval or (found.value, found.value)
         if not low - OUTSIDE <= found.value <= high + OUTSIDE:
-            told = f"it is {found.value:g} of random answers, its interval {low:g} to {high:g}"
+            asked = f"random answers to {len(trial.random.docs)} documents"
+            told = f"it is {found.value:g} of {asked}, its interval {low:g} to {high:g}"
             yield f"{score.name}: {told} ({found.note})"
 
 
