@@ -320,9 +320,7 @@ def _numbers(text: str) -> list[float]:
 
 def competent(trial: Trial) -> Texts:
     """Find abilities that a model which is always right doesn't have."""
-    # of documents that ask the same it can't be right in each
-    contexts = {prompt[0] for prompt in trial.prompts}
-    if not trial.planted or len(contexts) < len(trial.prompts):
+    if not trial.planted:
         return
     model = DialLM(0.0, competence=1.0, noise=0.0)
     found = answered(trial.task, "right answers", model).values

@@ -85,10 +85,13 @@ def answered(task: BiasTask, what: str, model: ChanceLM) -> TrialAnswers:
     with trying(f"{what}: the requests"):
         for request in requests:
             request.resps, request.filtered_resps = [], {}
-        asked = [(r.request_type, r) for r in requests for _ in range(r.repeats)]
-        for kind, of_kind in grouped(asked).items():
-            texts = getattr(model, kind)(of_kind)
-            for request, text in zip(of_kind, texts, strict=True):
+        # by document, as two that ask the same can have other planted answers
+        kinds = [
+            ((r.doc_id, r.request_type), r) for r in requests for _ in range(r.repeats)
+        ]
+        for (_, kind), asked in grouped(kinds).items():
+            texts = getattr(model, kind)(asked)
+            for request, text in zip(asked, texts, strict=True):
                 request.resps.append(text)
         task.apply_filters()
         pairs = [(r.doc_id, a) for r in requests for a in r.filtered_resps.values()]
