@@ -15,7 +15,7 @@ from statistics import fmean
 from lm_eval_bias.core import Facts, catalog, registry
 from lm_eval_bias.core.benchmark import REQUIRED, folder_of, options_for, read_card
 from lm_eval_bias.core.errors import did_you_mean, kind_of
-from lm_eval_bias.core.numbers import join_some
+from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.page_parts import ReportTask
 from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.core.run_data import Run, TaskRun, values_of
@@ -52,13 +52,13 @@ def examine(name: str) -> Iterator[Finding]:
         BiasError: There is none of that name.
     """
     family = registry.get(name).family
-    found: dict[tuple[str, str, str], list[str]] = {}
+    pairs = []
     ran = 0
     for path in sorted(folder_of(family).glob("*.yaml")):
         trial = Trial(path)  # one at a time, as each holds its documents and answers
-        for each in _findings(trial):
-            found.setdefault(each, []).append(path.stem)
+        pairs += [(each, path.stem) for each in _findings(trial)]
         ran += "task" in vars(trial)
+    found = grouped(pairs)
     for (status, place, text), tasks in sorted(found.items()):
         yield status, f"{place}: {join_some(tasks)}: {text}"
     if all(status == "note" for status, *_ in found):
@@ -345,11 +345,9 @@ def no_value(trial: Trial) -> Texts:
 
 def numberless(trial: Trial) -> Texts:
     """Find main scores that have a value where the model gives no numbers."""
-    values = trial.silent.values
-    gives_none = trial.entry.asks == ("loglikelihood",)
     for score in trial.main:
-        value = values[score.name].value
-        if gives_none and not math.isnan(value):
+        value = trial.silent.values[score.name].value
+        if trial.entry.asks == ("loglikelihood",) and not math.isnan(value):
             yield f"{score.name}: it is {value:g} of answers without numbers: record() must keep nan"
 
 

@@ -143,8 +143,7 @@ class Trial:
         """Build the task."""
         name = self.entry.name
         manager = internals.task_manager([self.path.parent])
-        task: BiasTask = manager.load([name])["tasks"][name]
-        return task
+        return manager.load([name])["tasks"][name]
 
     @cached_property
     def task(self) -> BiasTask:
@@ -163,8 +162,7 @@ class Trial:
         """List a document's choices, which a task of written answers may have in its documents."""
         if self.task.config.doc_to_choice is None:
             return doc.get("choices") or ()
-        found: Sequence[str] = self.task.doc_to_choice(doc)
-        return found
+        return self.task.doc_to_choice(doc)
 
     @cached_property
     def prompts(self) -> list[tuple[str, ...]]:
