@@ -20,6 +20,10 @@ FILES = {
     "$name/benchmark.py": ("benchmark.py", "documents, records, scores, planted bias"),
     "$name/$name.yaml": ("task.yaml", "a task: how documents are asked"),
     "$name/data/card.yaml": ("card.yaml", "what readers must know of its numbers"),
+    "tests/test_$name.py": ("test.py", "doctor, as a test"),
+    "README.md": ("README.md", "what it is, to be filled in"),
+    "CITATION.cff": ("CITATION.cff", "how it is cited, to be filled in"),
+    "LICENSE": ("LICENSE", "terms, to be filled in"),
 }
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 

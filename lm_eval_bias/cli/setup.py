@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import platform
+from collections import Counter
 from collections.abc import Iterator
 
 from lm_eval_bias.core import __version__, catalog, registry
 from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
+
+Finding = tuple[str, str]  # ok, note or problem, and a line
 
 
 class Fetch:
@@ -119,93 +122,77 @@ class Doctor:
     @staticmethod
     def run(arguments: argparse.Namespace) -> int:
         """Print the findings; status 1 where one is a problem."""
-        if arguments.benchmark is None:
-            findings = examine_installation()
-        else:
-            findings = examine_benchmark(arguments.benchmark)
-        is_sound = True
-        for status, text in findings:
+        from lm_eval_bias.evaluation import benchmark_checks
+
+        found = set()
+        name = arguments.benchmark
+        examined = benchmark_checks.examine(name) if name else examine_installation()
+        for status, text in examined:
             print(f"{status:8} {text}")
-            is_sound &= status != "problem"
-        return 0 if is_sound else 1
+            found.add(status)
+        return int("problem" in found)
 
 
-def examine_installation() -> Iterator[tuple[str, str]]:
+def examine_installation() -> Iterator[Finding]:
     """Check versions, link and data; yield ``ok``, ``note`` (worth knowing) or ``problem``, each with a line."""
-    from lm_eval_bias.harness import registration
-
-    entries = catalog.packaged()
-    tasks = sum(entry.kind == "task" for entry in entries.values())
-    yield (
-        "ok",
-        f"lm-eval-bias {__version__}: {tasks} tasks, {len(entries) - tasks} groups",
-    )
-    yield "ok", f"python {platform.python_version()}"
-    yield from map(registration.examine, registration.SUPPORTED)
-    names = registration.model_types()
-    if names:
-        yield "ok", f"model types added: {', '.join(names)}"
-    else:
-        text = "no model types added, because the package is not installed: run 'pip install -e .' in its folder"
-        yield "problem", text
-    for examine in (_examine_link, _examine_data):
+    for look in (_versions, _model_types, _link, _data):
         try:
-            yield examine()
+            yield from look()
         except BiasError as error:
             yield "problem", str(error)
 
 
-def _examine_link() -> tuple[str, str]:
+def _versions() -> Iterator[Finding]:
+    from lm_eval_bias.harness import registration
+
+    kinds = Counter(entry.kind for entry in catalog.packaged().values())
+    counts = f"{kinds['task']} tasks, {kinds['group']} groups"
+    yield "ok", f"lm-eval-bias {__version__}: {counts}"
+    yield "ok", f"python {platform.python_version()}"
+    yield from map(registration.examine, registration.SUPPORTED)
+
+
+def _model_types() -> Iterator[Finding]:
+    from lm_eval_bias.harness import registration
+
+    names = registration.model_types()
+    if not names:
+        raise BiasError(
+            "no model types added, because the package is not installed: run 'pip install -e .' in its folder"
+        )
+    yield "ok", f"model types added: {', '.join(names)}"
+
+
+def _link() -> Iterator[Finding]:
     from lm_eval_bias.harness import linking
 
-    stubs = linking.stubs()
     problem = linking.stale_links()
+    stubs = linking.stubs()
     if problem:
-        return "problem", f"link: {problem}"
-    works = "plain 'lm_eval --tasks occugender' works"
-    text = "not linked: use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once"
-    if stubs:
-        before = "run 'lm-eval-bias link --remove' before you uninstall"
-        text = f"linked: {works} ({len(stubs)} stubs in {linking.folder()}; {before})"
-    if not linking.missing_folders():
-        text = f"link not needed: {works}, because this version of the harness reads entry points"
-        if stubs:
-            text += "; 'lm-eval-bias link --remove' removes what an earlier link wrote"
-    return "ok", text
+        yield "problem", f"link: {problem}"
+    elif stubs:
+        remove = "run 'lm-eval-bias link --remove' before you uninstall"
+        yield "ok", f"linked: {len(stubs)} stubs in {linking.folder()}: {remove}"
+    elif linking.missing_folders():
+        text = (
+            "use 'lm-eval-bias run' or --include_path, or run 'lm-eval-bias link' once"
+        )
+        yield "ok", f"not linked: {text}"
+    else:
+        yield "ok", "link not needed: this version of the harness reads entry points"
 
 
-def _examine_data() -> tuple[str, str]:
+def _data() -> Iterator[Finding]:
     from lm_eval_bias.data import sources
 
-    files = list(sources.manifest().files.values())
-    local = sources.mirror()
-    if local is not None:
-        for source in files:
-            sources.locate(source.name)
-        text = (
-            f"local mirror {local}, all {len(files)} files verified (LM_EVAL_BIAS_DATA)"
-        )
-        return "ok", f"data: {text}"
-    cached = sum(map(sources.is_cached, files))
-    text = f"data: {cached} of {len(files)} files verified in {sources.cache_dir()}"
-    rest = "the rest is downloaded on first use ('lm-eval-bias fetch' does it now)"
-    return "ok", f"{text}; {rest}"
-
-
-def examine_benchmark(name: str) -> Iterator[tuple[str, str]]:
-    """Check a benchmark; yield findings as :func:`examine_installation` does.
-
-    Raises:
-        BiasError: There is none of that name.
-    """
-    from lm_eval_bias.evaluation.benchmark_checks import Examination
-
-    examination = Examination(name)
-    for text in examination.notes:
-        yield "note", text
-    for text in examination.mistakes:
-        yield "problem", text
-    if not examination.mistakes:
-        number = len(examination.scores)
-        text = f"no mistake found; tasks that were run: {number}"
-        yield "ok", f"{examination.family.name}: {text}"
+    files = sources.manifest().files
+    place = sources.mirror() or sources.cache_dir()
+    if sources.mirror():
+        cached = len(list(map(sources.locate, files)))
+    else:
+        cached = sum(map(sources.is_cached, files.values()))
+    text = f"data: {cached} of {len(files)} files verified in {place}"
+    yield (
+        "ok",
+        f"{text}; the rest is downloaded on first use ('lm-eval-bias fetch' does it now)",
+    )

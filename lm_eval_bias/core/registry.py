@@ -15,7 +15,13 @@ from typing import TypeVar
 
 from lm_eval_bias.core import __version__
 from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark
-from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of
+from lm_eval_bias.core.errors import (
+    BiasError,
+    call_plugin,
+    did_you_mean,
+    fault,
+    kind_of,
+)
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Published
@@ -115,7 +121,8 @@ def get(name: str) -> Benchmark:
     """
     known = by_name()
     if name not in known:
-        raise BiasError(f"no benchmark named {name!r}; known: {', '.join(known)}")
+        hint = did_you_mean(name, known)
+        raise BiasError(f"no benchmark named {name!r}.{hint} Known: {', '.join(known)}")
     return known[name]
 
 

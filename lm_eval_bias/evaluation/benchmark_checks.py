@@ -1,349 +1,510 @@
-"""``doctor --benchmark``: a search for mistakes of a benchmark, with random and planted answers, without a model.
-
-Every mistake is one line that begins with its place: file, task, document or score.
-"""
+"""``doctor --benchmark``: one list of checks, each a function that yields what is wrong with a task."""
 
 from __future__ import annotations
 
+import json
 import math
+import re
+import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from statistics import fmean
 
-from lm_eval_bias.core import Facts, catalog
-from lm_eval_bias.core.benchmark import (
-    REQUIRED,
-    folder_of,
-    options_for,
-)
-from lm_eval_bias.core.errors import BiasError, kind_of
-from lm_eval_bias.core.planting import BiasPlan, Dial
-from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core import Facts, catalog, registry
+from lm_eval_bias.core.benchmark import REQUIRED, folder_of, options_for, read_card
+from lm_eval_bias.core.errors import did_you_mean, kind_of
+from lm_eval_bias.core.numbers import grouped, join_some
+from lm_eval_bias.core.page_parts import ReportTask
+from lm_eval_bias.core.planting import Dial
+from lm_eval_bias.core.run_data import Run, TaskRun, values_of
 from lm_eval_bias.core.wording import LARGE_SHARE
-from lm_eval_bias.custom_metrics.score import ImpossibleEstimate, Record, Score
-from lm_eval_bias.data.sources import fetch
-from lm_eval_bias.evaluation import trial_answers
-from lm_eval_bias.evaluation.benchmark_files import BenchmarkFiles
-from lm_eval_bias.harness import internals, linking
-from lm_eval_bias.harness.score_aggregation import in_table
+from lm_eval_bias.custom_metrics.score import OUTSIDE, Score
+from lm_eval_bias.evaluation import suites
+from lm_eval_bias.evaluation.trial_answers import (
+    DOCUMENTS,
+    STRENGTHS,
+    ChoosingLM,
+    Trial,
+    answered,
+)
+from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
-from lm_eval_bias.runs import answer_files, breakdowns, rescoring
+from lm_eval_bias.runs import answer_files
+from lm_eval_bias.runs.sample_logs import read_answer
 from lm_eval_bias.runs.soundness import is_close
 
-if TYPE_CHECKING:
-    from lm_eval_bias.harness.task import BiasTask
-
-
-DOCUMENTS = 120  # of a task that are answered
-STRENGTH = 0.4  # of the bias that is planted, either way
+Texts = Iterator[str]
+Checks = tuple[Callable[[Trial], Texts], ...]
+Finding = tuple[str, str]  # ok, note or problem, and what it is
+LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-\w+)*")
+DATA_FILES = (".csv", ".json", ".jsonl", ".tsv", ".txt", ".yaml")
 _SHARE = 0.25  # of the planted difference that must come back from so few documents
 _LARGE = 0.2  # the share of its range by which a score has to move for that
-_ADVICE = "plant a bias to have it checked (Benchmark.planting)"
 
 
-class Examination(BenchmarkFiles):
-    """Findings about one benchmark: its mistakes, and what couldn't be checked."""
+def examine(name: str) -> Iterator[Finding]:
+    """Yield what is found in a benchmark and its variants, each once with the tasks that have it.
 
-    def __init__(self, name: str) -> None:
-        """Examine the benchmark of that name, with its variants."""
-        super().__init__(name)
-        self.attempt("its YAMLs", "", self.read_files)
-        self.attempt(catalog.SUITES_FILE, "", self.read_suites)
-        for member in self.members.values():
-            self.attempt(member.name, "", self.read_parts, member)
-        for entry in self.entries.values():
-            if entry.kind == "task":
-                self.attempt(str(entry.path), "", self._task, entry)
-        for member in self.members.values():
-            self.attempt(member.name, "", self.check_names, member)
+    Raises:
+        BiasError: There is none of that name.
+    """
+    family = registry.get(name).family
+    pairs = []
+    ran = 0
+    for path in sorted(folder_of(family).glob("*.yaml")):
+        trial = Trial(path)  # one at a time, as each holds its documents and answers
+        pairs += [(each, path.stem) for each in _findings(trial)]
+        ran += "task" in vars(trial)
+    found = grouped(pairs)
+    for (status, place, text), tasks in sorted(found.items()):
+        yield status, f"{place}: {join_some(tasks)}: {text}"
+    if all(status == "note" for status, *_ in found):
+        yield "ok", f"{family.name}: no mistake found; tasks that were run: {ran}"
 
-    def _built(self, entry: catalog.Entry) -> BiasTask | None:
-        """Build a task, and its requests for the first documents; ``None`` where that can't be done."""
-        name = entry.name
-        try:
-            if options_for(entry.definition, REQUIRED):
-                raise BiasError("it needs a file of the user's")
-            if entry.data:
-                fetch([entry.data])
-        except BiasError as error:
-            self.notes.append(f"{name}: not run ({error})")
-            return None
-        folders = {str(folder_of(self.family))}.intersection(linking.missing_folders())
-        manager = internals.task_manager(sorted(folders))
-        loaded = self.attempt(str(entry.path), "", manager.load, [name])
-        if loaded is None:
-            return None
-        task = loaded["tasks"][name]
-        self.scores[name] = {score.name: score for score in task.scores}
-        self._ask_for(task, DOCUMENTS)
-        return task
 
-    def _ask_for(self, task: BiasTask, limit: int | None) -> None:
-        """Make a task's requests for its first documents."""
-        build = partial(task.build_all_requests, rank=0, world_size=1, limit=limit)
-        self.attempt(task.config.task, "asking its documents", build)
-
-    def _task(self, entry: catalog.Entry) -> None:
-        """Check a task as far as it can be built and run."""
-        task = self._built(entry)
-        if task is None:
-            return
-        self._documents(entry, task)
-        self.check_parts(task)
-        docs = [
-            task.eval_docs[i] for i in sorted({r.doc_id for r in task.instances or ()})
-        ]
-        values = docs and self._answered(task, "random answers", ChanceLM())
-        if not values:
-            return
-        self.attempt(
-            entry.name, "rescoring random answers", self._rescored, task, entry
-        )
-        self._presented(entry, task, values)
-        planting = task.benchmark.planting
-        writes = entry.asks == ("generate_until",)
-        if writes:
-            silent = trial_answers.ChoosingLM(lambda doc: "")
-            self._answered(task, "empty answers", silent)
-        elif not task.benchmark.asking(docs[0]).questions:
-            self._without_numbers(task)
-        if planting:
-            self._planted(task, planting, docs, writes)
-        else:
-            self._opposite(task, docs)
-        self._main_scores(task, len(docs))
-
-    def _documents(self, entry: catalog.Entry, task: BiasTask) -> None:
-        """Check the documents: how many, their names, fields, choices and prompts."""
-        docs = task.eval_docs
-        path = str(entry.path)
-        if entry.items not in (None, len(docs)):
-            text = f"n_items is {entry.items}, but there are {len(docs)} documents"
-            self.add(path, text)
-        for doc in docs:
-            self.fields[entry.benchmark] |= dict.fromkeys(doc)
-        keys = Counter(map(task.benchmark.key, docs))
-        key, count = keys.most_common(1)[0]
-        if count > 1:
-            text = f"{count} documents are {', '.join(key)}: give each an id of its own (or Benchmark.key)"
-            self.add(entry.name, text)
-        choices = [trial_answers.choices_of(task, doc) for doc in docs[:DOCUMENTS]]
-        alike = sum(len(set(of_one)) < len(of_one) for of_one in choices)
-        if alike > LARGE_SHARE * len(choices):
-            text = f"{alike} of {len(choices)} documents have a choice twice: no answer tells such choices apart"
-            self.add(entry.name, text)
-        different = task.config.metadata["inputs"].get("different_prompts")
-        if different == 1 < len(docs):
-            self.add(
-                path, "all documents ask the same: does doc_to_text name their field?"
-            )
-
-    def _answered(self, task: BiasTask, what: str, model: ChanceLM) -> dict[str, Value]:
-        """Check the scores of a model's answers to a task; return them, or nothing where one fails."""
-        place = f"{task.config.task}: {what}"
-        given = self.attempt(place, "the requests", trial_answers.ask, task, model)
-        self.given = given or {}
-        records = self.attempt(
-            place, "record()", trial_answers.records, task, self.given
-        )
-        values = {}
-        for score in task.scores if records else ():
-            value = self._scored(task, score, records or [], what)
-            if value is not None:
-                values[score.name] = value
-        return values if len(values) == len(task.scores) else {}
-
-    def _scored(
-        self, task: BiasTask, score: Score, records: Sequence[Record], what: str
-    ) -> Value | None:
-        """Compute a score of some records; note what is wrong with it."""
-        place = task.config.task, score.name
-        parts: list[float] = []
-        try:
-            for part in map(score.contribution, records):
-                parts += [] if part is None else [part]
-            value = Value.of(score, trial_answers.estimated(score, records))
-            if score.name in task.total.functions and place not in self.values:
-                for text in trial_answers.doubts(score, records, value):
-                    self.of_score(*place, text)
-        except ImpossibleEstimate as error:
-            self.add(task.config.task, f"{error} (of {what})")
-            return None
-        except Exception as error:  # other people's code can fail in any way
-            text = f"the score of {what} failed ({kind_of(error)})"
-            outside = [part for part in parts if not score.low <= part <= score.high]
-            if outside:
-                text += f": a document adds {outside[0]:g}, outside of its range of {score.low:g} to {score.high:g}"
-            self.of_score(*place, text)
-            return None
-        self.values[place].append(value)
-        self.parts[place] += parts
-        return value
-
-    def _without_numbers(self, task: BiasTask) -> None:
-        """Check that main scores have no value where the model gives no numbers."""
-        what = "answers without numbers"
-        values = self._answered(task, what, trial_answers.NumberlessLM())
-        for score in in_table(task.scores, task.benchmark.main):
-            value = values.get(score.name, Value(score.name, math.nan)).value
-            if not math.isnan(value):
-                text = f"it is {value:g} of {what}: record() must keep nan"
-                self.of_score(task.config.task, score.name, text)
-
-    def _rescored(self, task: BiasTask, entry: catalog.Entry) -> None:
-        """Check that ``rescore`` gives what the harness's aggregation does, and breaks it down by all facets."""
-        for place, answers in self.given.items():
-            task.process_results(task.eval_docs[place], answers)
-        estimates = task.total.estimates()
-        logged = list(trial_answers.logged(task, self.given, entry.filter))
-        writes = entry.asks == ("generate_until",)
-        for as_logged in (True, False) if writes else (True,):
-            reading = rescoring.AnswerReading(as_logged=as_logged)
-            records = list(reading.records(iter(logged)))
-            (again,) = rescoring.scored(iter(records), reading).values()
-            problem = next(filter(None, map(answer_files.why_not_kept, records)), "")
-            if problem:
-                self.add(f"{entry.name}: record()", problem)
-            elif repr(records) != repr(list(reading.records(iter(logged)))):
-                text = "the same answers give another record each time: what is drawn needs a seed"
-                self.add(f"{entry.name}: record()", text)
+def _findings(trial: Trial) -> Iterator[tuple[str, str, str]]:
+    """Make the checks of a task or group, up to one that raises, which is a mistake, too."""
+    own = str(trial.path)
+    try:
+        for word, checks in CHECKS.items():
+            if word not in OF_FILES and not trial.runs:
                 return
-            for name in self.scores[entry.name]:
-                absent = Value(name, math.nan)
-                value = estimates[name].value
-                rescored = again.scores.get(name, absent).value
-                if not is_close(value, rescored):
-                    text = f"run gives {value:.6g}, rescore {rescored:.6g}"
-                    self.add(f"{entry.name}: {name}", text)
-                    return  # others differ for the same reason
-        for facet, of in task.benchmark.facets.items():
-            if callable(of):
-                breakdowns.by_facets(records, [(facet,)])
+            for check in checks:
+                for text in check(trial):
+                    status = "note" if check in NOTES else "problem"
+                    yield status, _place(trial.path, word), text
+    except Exception as error:  # other people's code can fail in any way
+        place = _place(trial.path, word) if "task" in vars(trial) else own
+        for frame in traceback.extract_tb((error.__cause__ or error).__traceback__):
+            if Path(frame.filename).parent == trial.path.parent:
+                place = f"{frame.filename}:{frame.lineno}"
+        text = kind_of(error).removeprefix(f"{own}: ")
+        yield "problem", place, text.removeprefix(f"{trial.path.stem}: ")
 
-    def _presented(
-        self, entry: catalog.Entry, task: BiasTask, values: Mapping[str, Value]
-    ) -> None:
-        """Check that everything people read of a task's scores can be made, with their values and without any."""
-        count = len(self.given)
-        shown = TaskRun(
-            entry.name,
-            task.benchmark,
-            entry.language,
-            "",
-            count,
-            count,
-            task.config.metadata,
-            values,
-        )
-        absent = {
-            name: replace(value, value=math.nan, stderr=math.nan, interval=None)
-            for name, value in values.items()
-        }
-        for of_task in (shown, replace(shown, scores=absent)):
-            for part, make in trial_answers.parts_of_page(of_task).items():
-                self.attempt(f"{entry.name}: presentation.{part}", "", make)
 
-    def _planted(
-        self,
-        task: BiasTask,
-        planting: BiasPlan,
-        docs: Sequence[Facts],
-        writes: bool,
-    ) -> None:
-        """Check that scores follow a bias that is planted in either direction."""
-        name = task.config.task
-        expected = []
-        measured = []
-        for strength in (STRENGTH, -STRENGTH):
-            model = DialLM(strength, noise=0.0)
-            measured.append(self._read(task, "planted answers", model))
-            dial = Dial(strength, noise=0.0, writes=writes)
-            values = self.attempt(
-                name, "planting.expected()", planting.expected, docs, dial
-            )
-            expected.append(values or {})
-        for score in self.scores[name].values():
-            if not all(score.name in side for side in (*expected, *measured)):
-                continue
-            promised = expected[0][score.name] - expected[1][score.name]
-            given = measured[0][score.name] - measured[1][score.name]
-            is_large = abs(promised) > _LARGE * (score.high - score.low)
-            if is_large and given * promised < _SHARE * promised**2:
-                self.of_score(
-                    name,
-                    score.name,
-                    f"a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}",
-                )
+def _place(yaml: Path, word: str) -> str:
+    """Write where a word stands first: in a task's YAML, in one that it includes, else in a file beside it."""
+    includes = yaml.read_text(encoding="utf-8") + catalog.SUITES_FILE
+    bases = [path for path in yaml.parent.glob("_*yaml") if path.name in includes]
+    others = (*yaml.parent.glob("*.py"), *yaml.parent.glob("data/card.yaml"))
+    for path in (yaml, *bases, *others):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, 1):
+            if word in line:
+                return f"{path}:{number}"
+    return str(yaml)
 
-    def _read(self, task: BiasTask, what: str, model: ChanceLM) -> dict[str, float]:
-        """Return the values of answers that say something: not nearly all may count as unanswered."""
-        values = self._answered(task, what, model)
-        found = {name: value.value for name, value in values.items()}
-        share = found.get("unanswered", 0.0)
-        if share > 1 - LARGE_SHARE:
-            text = f"it is {share:.2g} of {what}, which do answer: check how texts are read"
-            self.of_score(task.config.task, "unanswered", text)
-        return found
 
-    def _opposite(self, task: BiasTask, docs: Sequence[Facts]) -> None:
-        """Check by opposite answers which way scores point, where no bias is planted."""
-        name = task.config.task
-        main = in_table(task.scores, task.benchmark.main)
-        favours = next((score.favours for score in main if score.favours), ())
-        found = {}
-        if not task.benchmark.asking(docs[0]).questions:
-            sides = trial_answers.opposites(task, docs, favours)
-            for side, choose in sides.items():
-                model = trial_answers.ChoosingLM(choose)
-                what = f"answers that take {side!r} of all"
-                found[side] = self._read(task, what, model)
-        if not found or not all(found.values()):
-            text = f"which way its scores point wasn't checked: {_ADVICE}"
-            self.notes.append(f"{name}: {text}")
+def _unknown(what: str, names: Iterable[str], known: Collection[str]) -> Texts:
+    for name in names:
+        if name not in known:
+            yield f"{what} {name!r} is unknown.{did_you_mean(name, known)}"
+
+
+def taken(trial: Trial) -> Texts:
+    """Find the name of another task."""
+    there = catalog.packaged().get(trial.entry.name, trial.entry)
+    if there.path != trial.path:
+        yield f"there is already a task {there.name}, in {there.path or 'the harness'}"
+
+
+def languages(trial: Trial) -> Texts:
+    """Find languages in words."""
+    codes = trial.entry.language.split(", ")
+    if any(codes) and not all(map(LANGUAGE_CODE.fullmatch, codes)):
+        yield f"its language is {trial.entry.language!r}: write a code of ISO 639-1, such as en"
+
+
+def members(trial: Trial) -> Texts:
+    """Find tasks of a group that there aren't."""
+    known = catalog.packaged()
+    if trial.entry.name in known:  # else all are left out for another mistake
+        yield from _unknown("its task", trial.entry.members, known)
+
+
+def not_run(trial: Trial) -> Texts:
+    """Find tasks that can't be tried."""
+    if options_for(trial.entry.definition, REQUIRED):
+        yield "not run (it needs a file of the user's)"
+
+
+def card(trial: Trial) -> Texts:
+    """Find a card that can't be read."""
+    read_card(trial.entry.definition)
+    yield from ()
+
+
+def suite_parts(trial: Trial) -> Texts:
+    """Find keys, tasks and items in the suites' file that there aren't."""
+    family = trial.entry.definition.family
+    yield from suites.unknown_keys(family)
+    for suite, part in catalog.suite_definitions(family).items():
+        tasks = part.get("tasks") or {}
+        yield from _unknown(f"{suite}: the task", tasks, catalog.packaged())
+        fields = tasks.get(trial.entry.name)
+        if fields:
+            suites.Sampling(**fields).choose(trial.task.eval_docs)
+
+
+def primary(trial: Trial) -> Texts:
+    """Find primary scores that the task doesn't have."""
+    scores = catalog.primary(trial.entry.name, trial.entry.definition)
+    yield from _unknown("primary: the score", scores, trial.random.values)
+
+
+def main(trial: Trial) -> Texts:
+    """Find main scores that there aren't."""
+    definition = trial.entry.definition
+    listed = (*definition.main, *definition.presentation.beside_main)
+    known = [*trial.random.values, *(score.name for score in definition.scores())]
+    yield from _unknown("main: the score", listed, known)
+
+
+def facets(trial: Trial) -> Texts:
+    """Find facets that no document has, or that fail."""
+    for facet in trial.entry.definition.facets.values():
+        if callable(facet):
+            list(map(facet, trial.random.records))
+        else:
+            yield from _unknown("facets: the field", [facet], trial.random.docs[0])
+
+
+def published(trial: Trial) -> Texts:
+    """Find printed scores of tasks that there aren't, or that the task doesn't have."""
+    for row in trial.entry.definition.presentation.published():
+        yield from _unknown("published: the task", [row.task], catalog.packaged())
+        if row.task == trial.entry.name:
+            yield from _unknown("published: the score", row.cells, trial.random.values)
+
+
+def n_items(trial: Trial) -> Texts:
+    """Find another number of documents than the YAML says."""
+    count = len(trial.task.eval_docs)
+    if trial.entry.items not in (None, count):
+        yield f"n_items is {trial.entry.items}, but there are {count} documents"
+
+
+def keys(trial: Trial) -> Texts:
+    """Find documents of one name."""
+    counts = Counter(map(trial.entry.definition.key, trial.task.eval_docs))
+    key, count = counts.most_common(1)[0]
+    if count > 1:
+        yield f"{count} documents are {', '.join(key)}: give each an id of its own (or Benchmark.key)"
+
+
+def same_choices(trial: Trial) -> Texts:
+    """Find choices that no answer tells apart."""
+    choices = list(map(trial.choices, trial.random.docs))
+    alike = sum(len(set(of_one)) < len(of_one) for of_one in choices)
+    if alike > LARGE_SHARE * len(choices):
+        yield f"{alike} of {len(choices)} documents have a choice twice: no answer tells such choices apart"
+
+
+def same_prompts(trial: Trial) -> Texts:
+    """Find documents that ask what others ask."""
+    counts = Counter(trial.prompts)
+    count = len(trial.prompts) - len(counts)
+    if count > LARGE_SHARE * len(trial.prompts):
+        prompt = counts.most_common(1)[0][0][0]
+        yield f"{count} of {len(trial.prompts)} documents ask what another asks, such as {prompt!r}"
+
+
+def letters(trial: Trial) -> Texts:
+    """Find options of one letter."""
+    for prompt in trial.prompts:
+        marks = re.findall(r"^\(?([A-Z])[.)] ", prompt[0], re.MULTILINE)
+        if len(set(marks)) < len(marks):
+            yield f"two options have one letter in {prompt[0]!r}"
             return
-        for score in main:
-            if score.neutral is not None and score.higher_is_better is None:
-                values = {side: of_one[score.name] for side, of_one in found.items()}
-                self._points(name, score, values)
 
-    def _points(self, task: str, score: Score, values: Mapping[str, float]) -> None:
-        """Hold a score's values of opposite answers against its words for either side; note them without any."""
-        sides = (f"{v:g} where all answers take {side!r}" for side, v in values.items())
-        told = ", ".join(sides)
-        named = trial_answers.sides_in(score.favours or (), list(values))
-        if not named:
-            text = f"{score.name} is {told}: is this the way it points? {_ADVICE}"
-            self.notes.append(f"{task}: {text}")
-        elif values[named[0]] < values[named[1]]:
-            text = f"it is {told}, and its favours say the contrary: turn one of them round"
-            self.of_score(task, score.name, text)
 
-    def _main_scores(self, task: BiasTask, asked: int) -> None:
-        """Check that main scores have values in the scale of their range, and can be compared."""
-        name = task.config.task
-        main = in_table(task.scores, task.benchmark.main)
-        is_part = asked < len(task.eval_docs)
-        if is_part and not all(self._has_value(name, score) for score in main):
-            enough = self.entries[name].smallest or 0
-            self._ask_for(task, enough if enough > asked else None)
-            self._answered(task, "random answers to more documents", ChanceLM())
-        for score in main:
-            values = self.values[name, score.name]
-            if not self._has_value(name, score):
-                text = f"it is nan of all answers that were tried ({values[-1].note})"
-                self.of_score(name, score.name, text)
-            seen = [value.value for value in values] + self.parts[name, score.name]
-            if trial_answers.is_of_other_scale(score, seen):
-                text = f"its values lie from -1 to 1, its range is {score.low:g} to {score.high:g}: multiply by 100?"
-                self.of_score(name, score.name, text)
-            if score.design is None and not score.derived:
-                text = f"{name}: {score.name} has no design: compare leaves it out"
-                self.notes.append(text)
+def one_gold(trial: Trial) -> Texts:
+    """Find right answers that stand in one place of every prompt."""
+    docs = trial.random.docs
+    is_ability = any(score.higher_is_better for score in trial.main)
+    places = {trial.task.doc_to_target(dict(doc)) for doc in docs if is_ability}
+    listed = [
+        all(choice in prompt[0] for choice in trial.choices(doc))
+        for doc, prompt in zip(docs, trial.prompts, strict=True)
+    ]
+    if all(listed) and len(docs) > 1 == len(places) and not places & {""}:
+        yield f"the right one of its options is number {places.pop()} in every prompt: shuffle them"
 
-    def _has_value(self, task: str, score: Score) -> bool:
-        """Tell whether a score had a value of some answers."""
-        values = self.values[task, score.name]
-        return any(not math.isnan(value.value) for value in values)
+
+def drawn(trial: Trial) -> Texts:
+    """Find documents that are drawn without a seed."""
+    if trial.build().eval_docs != trial.task.eval_docs:
+        yield "its documents are others each time: what is drawn needs a seed"
+
+
+def version(trial: Trial) -> Texts:
+    """Find tasks without a version."""
+    if "version" not in trial.entry.metadata:
+        yield "its metadata have no version, by which runs of other items are told"
+
+
+def package_data(trial: Trial) -> Texts:
+    """Find files that an installed package would lack."""
+    folder = trial.path.parent
+    text = "".join(map(Path.read_text, folder.parent.glob("pyproject.toml")))
+    for listed in re.findall(rf"^{folder.name} = \[([^]]*)", text, re.MULTILINE):
+        found = {path for each in listed.split('"')[1::2] for path in folder.glob(each)}
+        for path in sorted({*folder.rglob("*.*")} - found):
+            if path.suffix in DATA_FILES:
+                yield f"the package-data of pyproject.toml lack {path.relative_to(folder)}"
+
+
+def clusters(trial: Trial) -> Texts:
+    """Find scores whose items are one cluster, or each its own though most share sentences."""
+    size = len(trial.prompts)
+    shared = Counter(part for prompt in trial.prompts for part in _sentences(prompt))
+    parts = [part for part, count in shared.items() if 1 < count <= size / 2]
+    for score in trial.main:
+        count = trial.random.values[score.name].clusters
+        if count == 1:
+            yield f"{score.name}: all its items are one cluster: an interval needs several"
+        elif count == size and sum(shared[part] for part in parts) > size / 2:
+            yield f"{score.name}: each item is a cluster, though several share {min(parts)!r}"
+
+
+def _sentences(prompt: Sequence[str]) -> set[str]:
+    """Return the longer sentences of a prompt."""
+    return {
+        part.strip() for part in re.split(r"[.?!\n]", prompt[0]) if part.count(" ") > 3
+    }
+
+
+def guessed(trial: Trial) -> Texts:
+    """Find abilities whose chance isn't what random answers give, and those that these have."""
+    for score in trial.main:
+        found = trial.random.values[score.name]
+        room = LARGE_SHARE * (score.high - score.low)
+        chance = found.value if score.chance is None else score.chance
+        if score.higher_is_better and found.value == score.high:
+            yield f"{score.name}: it is {score.high:g} of random answers, which know nothing"
+        elif abs(found.value - chance) > max(room, 2 * found.stderr):
+            mean = _mean_of_random(trial, score)
+            if abs(mean - chance) > room:
+                yield f"{score.name}: random answers give {mean:.3g}, its chance is {chance:g}"
+
+
+def _mean_of_random(trial: Trial, score: Score) -> float:
+    """Return the mean of a score over many draws of random answers."""
+    drawn = (answered(trial.task, "random answers", ChanceLM(n)) for n in range(25))
+    return fmean(each.values[score.name].value for each in drawn)
+
+
+def best(trial: Trial) -> Texts:
+    """Find abilities that are best where they are worst."""
+    for score in trial.task.scores:
+        worst = score.low if score.higher_is_better else score.high
+        if score.higher_is_better is not None and score.neutral == worst:
+            yield f"{score.name}: its best value is {worst:g}, but its higher_is_better is {score.higher_is_better}"
+
+
+def directions(trial: Trial) -> Texts:
+    """Find directions that speak of another neutral value."""
+    for score in trial.main:
+        for number in _numbers(score.direction):
+            if score.neutral is not None and number != score.neutral:
+                yield f"{score.name}: its direction speaks of {number:g}, its neutral value is {score.neutral:g}"
+
+
+def _numbers(text: str) -> list[float]:
+    """List the numbers that something is above or below of."""
+    return list(map(float, re.findall(r"\b(?:above|below) (-?\d+(?:\.\d+)?)", text)))
+
+
+def competent(trial: Trial) -> Texts:
+    """Find abilities that a model which is always right doesn't have."""
+    if not trial.planted:
+        return
+    model = DialLM(0.0, competence=1.0, noise=0.0)
+    found = answered(trial.task, "right answers", model).values
+    for score in trial.main:
+        value = found[score.name].value
+        most = score.high if score.neutral is None else score.neutral
+        is_ability = score.higher_is_better and score.chance is not None
+        if is_ability and abs(value - most) > _SHARE * (score.high - score.low):
+            yield f"{score.name}: a model that is always right gets {value:.3g}, not {most:g}"
+
+
+def no_value(trial: Trial) -> Texts:
+    """Find main scores without a value, or beside their interval."""
+    for score in trial.main:
+        found = trial.random.values[score.name]
+        low, high = found.interval or (found.value, found.value)
+        if not low - OUTSIDE <= found.value <= high + OUTSIDE:
+            asked = f"random answers to {len(trial.random.docs)} documents"
+            told = f"it is {found.value:g} of {asked}, its interval {low:g} to {high:g}"
+            yield f"{score.name}: {told} ({found.note})"
+
+
+def numberless(trial: Trial) -> Texts:
+    """Find main scores that have a value where the model gives no numbers."""
+    for score in trial.main:
+        value = trial.silent.values[score.name].value
+        if trial.entry.asks == ("loglikelihood",) and not math.isnan(value):
+            yield f"{score.name}: it is {value:g} of answers without numbers: record() must keep nan"
+
+
+def recounted(trial: Trial) -> Texts:
+    """Find scores that are something else in another order, or in a comparison."""
+    records = trial.random.records
+    for score in trial.main:
+        value = trial.random.values[score.name].value
+        again = {"in another order": score.compute(records[::-1]).value}
+        if score.design and not math.isnan(value):
+            again["by its design, which compare goes by"] = score.design(records).value
+        for how, other in again.items():
+            if not is_close(value, other):
+                yield f"{score.name}: it is {value:g}, and {other:g} {how}"
+
+
+def no_design(trial: Trial) -> Texts:
+    """Find main scores that can't be compared."""
+    for score in trial.main:
+        if score.design is None and not score.derived:
+            yield f"{score.name} has no design: compare leaves it out"
+
+
+def seeds(trial: Trial) -> Texts:
+    """Find records that are drawn without a seed."""
+    docs, answers, records, _ = trial.random
+    if repr(list(map(trial.entry.definition.record, docs, answers))) != repr(records):
+        yield "record(): the same answers give another record each time: what is drawn needs a seed"
+
+
+def kept(trial: Trial) -> Texts:
+    """Find what the files of a run can't hold."""
+    json.dumps(trial.entry.definition.provenance(trial.random.docs), allow_nan=False)
+    problem = answer_files.why_not_kept(trial.random.records)
+    if problem:
+        yield f"record(): {problem}"
+
+
+def rescored(trial: Trial) -> Texts:
+    """Find scores that ``rescore`` would change."""
+    docs, answers, _, values = trial.random
+    make = trial.entry.definition.record
+    logged = map(internals.as_logged, docs, answers)
+    records = [make(doc, list(map(read_answer, saved))) for doc, saved in logged]
+    again = values_of(trial.entry.definition.scores(records), records)
+    for name, value in values.items():
+        new = again[name].value if name in again else math.nan
+        if not is_close(value.value, new):
+            yield f"{name}: run gives {value.value:.6g}, rescore {new:.6g}"
+            break
+
+
+def presented(trial: Trial) -> Texts:
+    """Find parts of a page that can't be made."""
+    entry = trial.entry
+    parts = entry.definition.presentation
+    facts = (entry.language, "", DOCUMENTS, DOCUMENTS, trial.task.config.metadata)
+    shown = TaskRun(entry.name, entry.definition, *facts, trial.random.values)
+    run = Run("bias-chance", Path(), {entry.name: shown})
+    list(parts.figures([ReportTask(run, shown, entry.name, 0, "0")]))
+    parts.withheld(shown)
+    list(parts.cautions(shown))
+    yield from ()
+
+
+def planted(trial: Trial) -> Texts:
+    """Find scores that don't follow a bias that is planted, in either direction."""
+    plan = trial.entry.definition.planting
+    if plan is None:
+        return
+    writes = trial.entry.asks == ("generate_until",)
+    dials = [Dial(strength, noise=0.0, writes=writes) for strength in STRENGTHS]
+    more, less = (plan.expected(trial.random.docs, dial) for dial in dials)
+    plus, minus = (given.values for given in trial.planted)
+    for score in trial.task.scores:
+        name = score.name
+        promised = more.get(name, 0.0) - less.get(name, 0.0)
+        given = plus[name].value - minus[name].value
+        is_large = abs(promised) > _LARGE * (score.high - score.low)
+        if is_large and given / promised < _SHARE:
+            yield f"{name}: a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}"
+
+
+def unread(trial: Trial) -> Texts:
+    """Find texts that aren't read, though they answer."""
+    for given in trial.planted:
+        share = given.values.get("unanswered")
+        if share and share.value > 1 - LARGE_SHARE:
+            yield f"unanswered: it is {share.value:.2g} of planted answers, which do answer: check how texts are read"
+
+
+def _stems(text: str) -> set[str]:
+    """Return how the words of a text begin."""
+    return {word[:3] for word in re.findall(r"\w{3,}", text.casefold())}
+
+
+def _side(trial: Trial, favours: Sequence[str], doc: Facts) -> str:
+    """Return the one choice of whose text, or field, the first words speak more than the second; empty if unclear."""
+    first, second = map(_stems, favours)
+    choices = trial.choices(doc)
+    leans = []
+    for choice in choices:
+        fields = [name for name, value in doc.items() if value == choice]
+        words = _stems(" ".join([choice, *fields]))
+        leans.append(len(words & first) - len(words & second))
+    most = max(leans, default=0)
+    return choices[leans.index(most)].strip() if leans.count(most) == 1 else ""
+
+
+def turned(trial: Trial) -> Texts:
+    """Find scores that lean the other way than their words where all answers take the side that these speak of."""
+    for score in trial.main:
+        sides = score.favours or ("", "")
+        if not all(_side(trial, sides, doc) for doc in trial.random.docs):
+            continue
+        values = []
+        for favours in (sides, sides[::-1]):
+            model = ChoosingLM(partial(_side, trial, favours))
+            given = answered(trial.task, "one-sided answers", model)
+            values.append(given.values[score.name].value)
+        above, below = values
+        if above < below:
+            yield (
+                f"{score.name}: it is {above:g} where all answers say {sides[0]!r}, {below:g} where they say "
+                f"{sides[1]!r}: turn its favours round, or what record() keeps"
+            )
+
+
+def unplanted(trial: Trial) -> Texts:
+    """Find tasks of which nothing tells whether their scores follow a bias."""
+    if not trial.planted:
+        yield "whether its scores follow a bias wasn't checked: plant one (Benchmark.planting)"
+
+
+# a check finds what is wrong with a task, by the words that stand where its author has to change something
+OF_FILES: dict[str, Checks] = {
+    "language:": (languages,),
+    "task:": (taken, members, not_run),
+}
+CHECKS: dict[str, Checks] = {
+    **OF_FILES,
+    "n_items": (n_items,),
+    "paper:": (card,),
+    "quick:": (suite_parts,),
+    "def record": (no_value, numberless, seeds, kept, rescored),
+    "custom_dataset": (keys, same_choices, drawn, package_data),
+    "doc_to_text": (same_prompts, letters, one_gold),
+    "metadata:": (version,),
+    "primary:": (primary,),
+    "main =": (main,),
+    "facets =": (facets,),
+    "published": (published,),
+    "def scores": (recounted, no_design, clusters, guessed, best),
+    "planting =": (planted, unplanted, competent),
+    "filter": (unread,),
+    "favours": (turned,),
+    "direction": (directions,),
+    "Presentation(": (presented,),
+}
+NOTES = (not_run, no_design, unplanted)

@@ -34,6 +34,7 @@ from lm_eval_bias.core.errors import BiasError, kind_of, one_line
 from lm_eval_bias.core.files import check_plain, parse_json, write_whole
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
+from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.harness.run_inputs import code_hash
 from lm_eval_bias.runs import sample_logs
 
@@ -282,10 +283,10 @@ def _number(value: Any) -> Any:
     return value.item()
 
 
-def why_not_kept(saved: SavedRecord) -> str:
-    """Say why a record can't be kept in a file of answers; empty where it can."""
+def why_not_kept(records: Sequence[Record]) -> str:
+    """Say why records can't be kept in a file of answers; empty where they can."""
     try:
-        _text([saved.key, saved.facets, saved.record])
+        _text(list(records))
     except (TypeError, ValueError) as error:
         return f"{kind_of(error)}: records are texts, numbers, lists, tuples, and mappings with texts as names"
     return ""

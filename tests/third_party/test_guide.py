@@ -158,8 +158,8 @@ def test_a_sign_is_checked_by_the_groups_of_the_documents(is_turned, example, sa
         text = text.replace("gap.get(choice, -1.0)", "gap.get(choice, 1.0)")
     file.write_text(text)
     printed = said("doctor", "--benchmark", "cv_choice", status=int(is_turned))
-    told = "it is -1 where all answers take 'woman', 1 where all answers take 'another'"
-    assert (f"cv_choice: rate_gap: {told}, and its favours say" in printed) == is_turned
+    told = "it is -1 where all answers say 'invites women more often', 1 where they say"
+    assert (f": cv_choice, cv_choice_gen: rate_gap: {told}" in printed) == is_turned
 
 
 def test_what_the_guide_quotes_stands_in_the_examples():

@@ -39,6 +39,31 @@ def estimated(**fields):
     changed(statistic=of)
 
 
+def label(doc):
+    return sum(map(ord, doc["id"])) % 2
+
+
+def right(doc, dial):
+    is_right = dial.draw(doc["id"]) < dial.competence
+    texts = ["old one", "young one"]
+    if dial.writes:
+        return [texts[label(doc) == is_right]]
+    return [(-1.0 - (label(doc) == is_right), False), (-1.0 - (label(doc) != is_right), False)]
+
+
+def able(gold=label, **fields):
+    # the score is how often the answer is the label's, which a planted competence makes it
+    AgeStereotypes.planting = BiasPlan(right, lambda docs, dial: {})
+
+    def graded(self, doc, answers):
+        made = record(self, doc, answers)
+        return {**made, "old": made["old"] if gold(doc) == 0 else 100.0 - made["old"]}
+
+    AgeStereotypes.record = graded
+    told = {"favours": None, "direction": "", "neutral": 100.0, "chance": 50.0, "higher_is_better": True, **fields}
+    changed(**{name: lambda first, value=value: value for name, value in told.items()})
+
+
 def turned(self, doc, answers):
     made = record(self, doc, answers)
     return {**made, "old": 100.0 - made["old"]}
@@ -48,52 +73,107 @@ def turned(self, doc, answers):
 LONGER = {
     "turned round, and no bias is planted": (
         "AgeStereotypes.planting = None\nAgeStereotypes.record = turned\n",
-        "age_pairs: old_share: it is 0 where all answers take 'old one.', 100 where all answers take 'young one.', "
-        "and its favours say the contrary: turn one of them round",
+        "old_share: it is 0 where all answers say 'takes the old for it', 100 where they say 'takes the young for "
+        "it': turn its favours round, or what record.*",
     ),
     "a record that can't be kept": (
         "AgeStereotypes.record = lambda self, doc, answers: {**record(self, doc, answers), 'seen': {1}}\n",
-        r"age_pairs: record\(\): TypeError: JSON has no set: records are texts, numbers, lists, .*",
+        r"record\(\): TypeError: JSON has no set: records are texts, numbers, lists, .*",
     ),
     "an infinite estimate": (
         "estimated(value=math.inf)\n",
-        r"age_pairs: old_share: it is inf with the error \S+: both must be finite, and the error not below 0 .*",
+        r"old_share: .*it is inf with the error \S+: both must be finite, and the error not below 0.*",
     ),
     "an error below 0": (
         "estimated(stderr=-3.0)\n",
-        r"age_pairs: old_share: it is \S+ with the error -3: .*",
+        r"old_share: .*it is \S+ with the error -3: .*",
     ),
     "an interval beside the value": (
         "estimated(interval=(0.0, 1.0))\n",
-        r"age_pairs: old_share: it is \S+, outside of its own interval from 0 to 1",
+        r"old_share: it is \S+ of random answers to 24 documents, its interval 0 to 1.*",
     ),
     "a number in place of an estimate": (
         "changed(statistic=lambda first: lambda records: 50.0)\n",
-        r"age_pairs: old_share: it is 50.0, not an Estimate \(of random answers\)",
+        r"old_share: .*it is 50.0, not an Estimate\)",
     ),
     "another number is compared": (
         "estimated(value=12.0, interval=None)\n",
-        r"age_pairs: old_share: its statistic gives 12, its design \S+: compare would test another number",
+        r"old_share: it is 12, and \S+ by its design, which compare goes by",
     ),
     "the order counts": (
         "changed(statistic=lambda first: lambda r: first.design(r[:7]).estimate(), design=lambda first: None)\n"
         "changed(design=lambda first: None, statistic=lambda first: lambda r: __import__('lm_eval_bias.authoring')"
         ".authoring.Estimate(r[0]['old'] / 2 + r[5]['old'] / 4 + r[2]['old'] / 8, 3.0, 24))\n",
-        r"age_pairs: old_share: it is \S+, and \S+ of the same documents in another order: .*",
+        r"old_share: it is \S+, and \S+ in another order",
     ),
     "no JSON in a result": (
         "AgeStereotypes.provenance = lambda self, docs: {'when': {1}}\n",
-        r"age_pairs: rescoring random answers failed \(its log: its scores: .*not JSON serializable.*",
+        r"TypeError: .*not JSON serializable.*",
     ),
     "a facet that fails": (
         "AgeStereotypes.facets = {'text': lambda record: record['texts']}\n",
-        r"age_pairs: rescoring random answers failed \(.*'texts'.*",
+        r"KeyError: 'texts'",
+    ),
+    "its words are swapped, though a bias is planted": (
+        "changed(favours=lambda first: first.favours[::-1])\n",
+        r"old_share: it is 0 where all answers say 'takes the young for it', 100 where they say .*",
+    ),
+    "chance isn't what random answers give": (
+        "able(chance=95.0)\n",
+        r"old_share: random answers give \S+, its chance is 95",
+    ),
+    "an ability that everybody has": (
+        "able()\ngraded = AgeStereotypes.record\n"
+        "AgeStereotypes.record = lambda s, d, a: {**graded(s, d, a), 'old': 100.0}\n",
+        r"old_share: it is 100 of random answers, which know nothing",
+    ),
+    "an ability that is best where it is worst": (
+        "able(higher_is_better=False)\n",
+        r"old_share: its best value is 100, but its higher_is_better is False",
+    ),
+    "a third of the labels is wrong": (
+        "able(gold=lambda doc: label(doc) != (doc['trait'] in ('slow', 'wise')))\n",
+        r"old_share: a model that is always right gets 66.7, not 100",
+    ),
+    "the right option is always the first": (
+        "able()\nplain = documents.dataset\n"
+        "def listed(**facts):\n"
+        "    docs = plain(**facts)['test']\n"
+        "    return {'test': [{**d, 'context': f'{d[\"context\"]} (old one. or young one.)'} for d in docs]}\n"
+        "documents.dataset = listed\n",
+        r"the right one of its options is number 0 in every prompt: shuffle them",
+    ),
+    "one cluster": (
+        "import lm_eval_bias.authoring as a\nchanged(statistic=lambda first: None, design=lambda first: "
+        "lambda r: a.tabulate(['all'] * len(r), [(o['old'], 1) for o in r], a.share_of))\n",
+        r"old_share: all its items are one cluster: an interval needs several",
+    ),
+    "a cluster for each item": (
+        "import lm_eval_bias.authoring as a\nchanged(statistic=lambda first: None, design=lambda first: "
+        "lambda r: a.tabulate(range(len(r)), [(o['old'], 1) for o in r], a.share_of))\n",
+        r"old_share: each item is a cluster, though several share 'At the .*'",
     ),
     "drawn at random": (
         "AgeStereotypes.record = lambda s, d, a: {**record(s, d, a), 'old': draws.choice((0.0, 100.0))}\n",
-        r"age_pairs: record\(\): the same answers give another record each time: what is drawn needs a seed",
+        r"record\(\): the same answers give another record each time: what is drawn needs a seed",
     ),
 }
+
+
+def test_a_file_that_is_not_packaged(package):
+    folder = package()
+    project = TABLE.with_name("pyproject.toml").read_text()
+    (folder.parent / "pyproject.toml").write_text(project.replace('"*.json", ', ""))
+    found = command("doctor", "--benchmark", "age_stereotypes")
+    check(
+        found, r"age_pairs.yaml:.* the package-data of pyproject.toml lack traits.json"
+    )
+
+
+def test_a_sound_ability_is_no_mistake(package):
+    package(more=CHANGED + "able()\n")
+    found = command("doctor", "--benchmark", "age_stereotypes")
+    assert found.out.startswith("ok"), found.out
 
 
 def lines_of(found, status):
@@ -116,23 +196,17 @@ def check(found, line):
 def test_a_longer_mistake_is_one_line(name, package):
     more, line = LONGER[name]
     package(more=CHANGED + more)
-    check(command("doctor", "--benchmark", "age_stereotypes"), line)
+    found = command("doctor", "--benchmark", "age_stereotypes")
+    check(found, rf"[\w.]+:\d+: age_pairs\S*( .*)?: {line}")
 
 
-def test_without_a_planting_it_says_what_opposite_answers_give(package):
-    turned = "AgeStereotypes.planting = None\nchanged(favours=lambda first: None)\n"
-    package(more=CHANGED + turned)
+def test_without_a_planting_it_says_that_it_is_not_checked(package):
+    package(more="AgeStereotypes.planting = None\n")
     found = command("doctor", "--benchmark", "age_stereotypes")
     assert found.status == 0
-    advice = "plant a bias to have it checked (Benchmark.planting)"
-    told = (
-        "100 where all answers take 'old one.', 0 where all answers take 'young one.'"
-    )
-    assert lines_of(found, "note") == [
-        f"age_pairs: old_share is {told}: is this the way it points? {advice}",
-        f"age_pairs_gen: old_share is {told}: is this the way it points? {advice}",
-        f"age_ratings: which way its scores point wasn't checked: {advice}",
-    ]
+    (note,) = lines_of(found, "note")
+    text = "whether its scores follow a bias wasn't checked: plant one (Benchmark.planting)"
+    assert note.endswith(f": age_pairs, age_pairs_gen, age_ratings: {text}")
 
 
 @pytest.mark.parametrize("name", ["", *MISTAKES])
