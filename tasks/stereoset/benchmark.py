@@ -49,15 +49,15 @@ class StereoSet(SizedBenchmark):
     extensions = (
         Command(
             "translate", "translate StereoSet, and list what needs a person",
-            "lm_eval_bias.tasks.stereoset.commands.translate",
+            "lm_eval_bias.tasks.stereoset.commands.translate:translate",
         ),
         Command(
             "validate", "check items in StereoSet's format, and make tasks",
-            "lm_eval_bias.tasks.stereoset.commands.validate",
+            "lm_eval_bias.tasks.stereoset.commands.validate:validate",
         ),
         Command(
             "predictions", "write a run as a prediction file in the authors' format",
-            "lm_eval_bias.tasks.stereoset.commands.predictions",
+            "lm_eval_bias.tasks.stereoset.commands.predictions:predictions",
         ),
         SavedFiles("lm_eval_bias.tasks.stereoset.predictions:READER"),
     )  # fmt: skip
