@@ -9,12 +9,13 @@ Errors are :class:`lm_eval_bias.BiasError`: one line that says what was wrong, w
 from __future__ import annotations
 
 import functools
+import math
 import os
 import string
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from lm_eval_bias.core import Facts, printed, registry
 from lm_eval_bias.core.answers import HOW_TO_SAVE
 from lm_eval_bias.core.benchmark import Benchmark, Card
-from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean, printable
+from lm_eval_bias.core.errors import BadOption, BiasError, printable
 from lm_eval_bias.core.run_data import Problem, Run
 
 if TYPE_CHECKING:
@@ -74,20 +75,23 @@ class Runs(Sequence[Run]):
         runs: The runs.
         problems: Files that were passed over, and why.
         paths: What was read.
+        left_out: Of the problems, the tasks that :meth:`choose` left out.
     """
 
     runs: tuple[Run, ...]
     problems: tuple[Problem, ...] = ()
     paths: tuple[Path, ...] = ()
+    left_out: tuple[Problem, ...] = ()
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return Runs(self.runs[index], self.problems, self.paths)
+            return replace(self, runs=self.runs[index])
         if isinstance(index, str):
-            names = {run.name: run for run in self.runs}
-            if index not in names:
-                raise BiasError(f"no run is called {index!r}. Runs: {', '.join(names)}")
-            return names[index]
+            by_name = {run.name: run for run in self.runs}
+            if index not in by_name:
+                known = ", ".join(by_name)
+                raise BiasError(f"no run is called {index!r}. Runs: {known}")
+            return by_name[index]
         return self.runs[index]
 
     def __len__(self) -> int:
@@ -111,8 +115,9 @@ class Runs(Sequence[Run]):
         """
         from lm_eval_bias.runs.choosing import choose
 
-        kept, left_out = choose(self.runs, _names(tasks), _names(language))
-        return Runs(tuple(kept), (*self.problems, *left_out), self.paths)
+        kept, left_out = choose(self.runs, names(tasks), names(language))
+        problems = (*self.problems, *left_out)
+        return Runs(tuple(kept), problems, self.paths, (*self.left_out, *left_out))
 
     def _shown(self) -> DataFrame:
         """Set the main scores in a table: a row per task and score, a column per run."""
@@ -160,10 +165,15 @@ class Runs(Sequence[Run]):
         """
         from lm_eval_bias.report import run_reports
 
-        shown: Sequence[Run] = _several(self)
-        if scores:
-            shown = run_reports.choose(self, _names(scores))
+        shown = self._with_scores(scores)
         return run_reports.RunReport(shown, self.problems, self._inputs(), facets)
+
+    def _with_scores(self, scores: str | Sequence[str]) -> Sequence[Run]:
+        """Return the runs with these scores in tables and pictures, or as they are."""
+        from lm_eval_bias.report import run_reports
+
+        runs = _several(self)
+        return run_reports.choose(runs, names(scores)) if scores else runs
 
     def _inputs(self) -> list[Path]:
         """List the files that were read, which outputs never overwrite."""
@@ -176,12 +186,17 @@ class Runs(Sequence[Run]):
 
     @_public
     def figures(
-        self, folder: str | os.PathLike[str], *, column: bool = False
+        self,
+        folder: str | os.PathLike[str],
+        scores: str | Sequence[str] = (),
+        *,
+        column: bool = False,
     ) -> list[str]:
         """Write the benchmarks' figures as SVG and PDF into a folder, as ``report --figures`` does.
 
         Args:
             folder: The folder.
+            scores: Names of scores; each benchmark's main ones by default.
             column: Whether they stand in one of two columns, 3.3 inches wide, and not 6.9.
 
         Returns:
@@ -192,7 +207,8 @@ class Runs(Sequence[Run]):
         """
         from lm_eval_bias.report import run_reports
 
-        return run_reports.write_figures(_several(self), os.fspath(folder), column)
+        shown = self._with_scores(scores)
+        return run_reports.write_figures(shown, os.fspath(folder), column)
 
     @_public
     def methods(self) -> Methods:
@@ -239,8 +255,8 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
             raise BiasError(
                 f"runs={str(runs)[:80]!r}: not runs: read them first with lm_eval_bias.load(PATH)"
             )
-        names = [run.name for run in several]
-        if repeated := [name for name in names if names.count(name) > 1]:
+        called = [run.name for run in several]
+        if repeated := [name for name in called if called.count(name) > 1]:
             raise BiasError(
                 f"two runs are called {repeated[0]!r}: read all runs in one call, lm_eval_bias.load(PATH, PATH)"
             )
@@ -249,10 +265,20 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
     return several
 
 
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Return names, which may stand in one text with commas between them, each once."""
-    names = given.split(",") if isinstance(given, str) else given
-    return tuple(dict.fromkeys(name.strip() for name in names))
+def names(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names, which may stand in one text with commas between them, each once.
+
+    Raises:
+        BiasError: A text without any.
+
+    >>> names("ss, icat,ss")
+    ('ss', 'icat')
+    """
+    every = given.split(",") if isinstance(given, str) else given
+    listed = tuple(dict.fromkeys(filter(None, map(str.strip, every))))
+    if isinstance(given, str) and not listed:
+        raise BiasError(f"{given!r} holds no name: leave it out for the usual ones")
+    return listed
 
 
 def _frame(
@@ -366,13 +392,23 @@ def _in_a_folder(results: Mapping[str, object]) -> str:
     return folder
 
 
-def _read(paths: Sequence[str]) -> Runs:
+def read(paths: Sequence[str], by_file: bool = False) -> Runs:
+    """Read runs as :func:`load` does, without warnings; perhaps each file as one, as boards take them.
+
+    Raises:
+        BiasError: What :func:`load` raises.
+    """
     from lm_eval_bias.runs import run_discovery
 
-    runs, problems = run_discovery.read(paths)
-    for problem in problems:
-        warnings.warn(f"skipped: {printable(problem)}", stacklevel=4)
+    runs, problems = run_discovery.read(paths, by_file)
     return Runs(tuple(runs), tuple(problems), tuple(map(Path, paths)))
+
+
+def _read(paths: Sequence[str]) -> Runs:
+    runs = read(paths)
+    for problem in runs.problems:
+        warnings.warn(f"skipped: {printable(problem)}", stacklevel=4)
+    return runs
 
 
 @_public
@@ -502,18 +538,9 @@ def rescore(
         raise BiasError(
             "rescore() needs a path: a run folder or a file of saved answers"
         )
-    known = {flag.flag: flag for flag in rescoring.known_rewritings()}
-    for flag in rewritings:
-        if flag not in known:
-            raise BiasError(
-                f"{flag}= is unknown.{did_you_mean(flag, known)} Known: language, {', '.join(known)}"
-            )
-    chosen = [(known[flag], str(value)) for flag, value in rewritings.items()]
-    results = rescoring.rescore(
-        [os.fspath(path) for path in paths],
-        language,
-        rescoring.AnswerReading(chosen, as_logged),
-    )
+    named = [os.fspath(path) for path in paths]
+    reading = rescoring.reading(rewritings, as_logged)
+    results = rescoring.rescore(named, language, reading)
     runs = rescored_tables.runs(results)
     return scores(Runs(tuple(runs)))
 
@@ -574,9 +601,9 @@ def breakdown(
     saved = [(str(file), task) for file, task in files if file]
     if not saved:
         raise BiasError(f"these runs have no saved answers: {HOW_TO_SAVE}")
-    facets = _names(by)
+    facets = names(by)
     paths = list(dict.fromkeys(path for path, _ in saved))
-    computed = breakdowns.breakdowns(paths, facets, _names(scores), wanted=saved)
+    computed = breakdowns.breakdowns(paths, facets, names(scores), wanted=saved)
     return _frame(list(breakdown_tables.records(computed)), texts=facets)
 
 
@@ -585,10 +612,11 @@ def compare(
     runs: Run | Iterable[Run],
     by: str = "run",
     base: str | None = None,
-    scores: str | Sequence[str] | None = None,
+    scores: str | Sequence[str] = (),
     *,
     unpaired: bool = False,
     correction: str = "holm",
+    margin: float | None = None,
 ) -> DataFrame:
     """Paired differences of scores, a row per comparison and score, then what was not compared.
 
@@ -623,11 +651,14 @@ def compare(
         scores: Names of scores; by default each benchmark's main ones.
         unpaired: Compare as independent what shares no items, seeds or versions.
         correction: For the number of tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
+        margin: Within which scores may be shown to be equivalent, as a share of their range; none by default.
 
     Raises:
         BiasError: Nothing to compare, sides that can't be compared, or an unknown name.
     """
-    made = comparison(runs, by, base, scores, unpaired=unpaired, correction=correction)
+    made = comparison(
+        runs, by, base, scores, unpaired=unpaired, correction=correction, margin=margin
+    )
     return _frame(made.data())
 
 
@@ -636,10 +667,11 @@ def comparison(
     runs: Run | Iterable[Run],
     by: str = "run",
     base: str | None = None,
-    scores: str | Sequence[str] | None = None,
+    scores: str | Sequence[str] = (),
     *,
     unpaired: bool = False,
     correction: str = "holm",
+    margin: float | None = None,
 ) -> ComparisonReport:
     """Compare runs as :func:`compare` does, as something to read.
 
@@ -650,6 +682,7 @@ def comparison(
         scores: Names of scores.
         unpaired: Compare as independent what shares no items, seeds or versions.
         correction: For the number of tests.
+        margin: Within which scores may be shown to be equivalent.
 
     Returns:
         What a notebook shows as a page; ``str()`` is its text, ``.write(FILE)`` and ``.html()``, ``.markdown()``,
@@ -663,24 +696,30 @@ def comparison(
 
     _one_of("by", by, findings.axes())
     _one_of("correction", correction, list(comparison_reports.CORRECTIONS))
-    names = _names(scores or ())
-    if scores is not None and not names:
-        raise BiasError("scores= is empty: leave it out for the main scores")
-    choice = findings.Choice(by, base, names, unpaired, correction)
+    span = math.nan if margin is None else margin
+    choice = findings.Choice(by, base, names(scores), unpaired, correction, span)
     several = _several(runs)
     compared, left_out = findings.compare(several, choice)
+    left_out += findings.not_chosen(several.left_out)
     return comparison_reports.ComparisonReport(compared, left_out, correction, several)
 
 
 @_public
 def leaderboard(
-    *paths: str | os.PathLike[str], scores: str | Sequence[str] = ()
+    *paths: str | os.PathLike[str],
+    scores: str | Sequence[str] = (),
+    tasks: str | Sequence[str] = (),
+    language: str | Sequence[str] = (),
+    models_across: bool = False,
 ) -> BoardReport:
     """List runs beside the models of the papers, as ``leaderboard`` does.
 
     Args:
         *paths: Folders with result files, at any depth.
         scores: Names of scores in the first table; each task's primary one by default.
+        tasks: As for :meth:`Runs.choose`.
+        language: As for :meth:`Runs.choose`.
+        models_across: Whether texts have models across and tasks down.
 
     Returns:
         What a notebook shows as a page; ``str()`` is its text, ``.write(FILE)`` and so on its other formats.
@@ -690,12 +729,13 @@ def leaderboard(
     """
     from lm_eval_bias.boards import building, models
     from lm_eval_bias.report import board_reports
-    from lm_eval_bias.runs import run_discovery
 
-    named = [os.fspath(path) for path in paths]
-    runs, problems = run_discovery.read(named, by_file=True)
-    problems += building.foreign(runs)
-    return board_reports.BoardReport(models.models(runs), problems, _names(scores))
+    every = read([os.fspath(path) for path in paths], by_file=True)
+    runs = every.choose(tasks, language)
+    problems = [*every.problems, *building.foreign(every), *runs.left_out]
+    return board_reports.BoardReport(
+        models.models(runs), problems, names(scores), models_across
+    )
 
 
 @_public

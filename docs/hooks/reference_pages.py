@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import pkgutil
 
 from lm_eval_bias.cli import main as commands
+from lm_eval_bias.cli import run, signatures
 from lm_eval_bias.core import catalog, numbers, registry, what_counts
 from lm_eval_bias.core.benchmark import card_of
 from lm_eval_bias.report import listings
@@ -32,9 +34,13 @@ def _cell(text: str) -> str:
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """Return every command's parser by its name, ``run`` first."""
-    every = commands.verbs() | commands.special_commands()
-    names = sorted(every, key=lambda name: (name != "run", name))
-    return {name: commands.parser(name, every[name]) for name in names}
+    special = {name: one.function for name, one in commands.special_commands().items()}
+    made = {"run": run.parser()}
+    for name, address in sorted((commands.verbs() | special).items()):
+        function = pkgutil.resolve_name(address)
+        parser, _ = signatures.command(function, f"lm-eval-bias {name}")
+        made.setdefault(name, parser)
+    return made
 
 
 def commands_page() -> str:

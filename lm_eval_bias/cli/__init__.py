@@ -1,5 +1,4 @@
-"""The command line: a module per command, imported when it is called.
+"""The command line: commands are functions, whose modules are imported when they are called.
 
-A command's module, here or in a benchmark's folder, has ``add_arguments(parser)`` and ``run(arguments)``, which returns
-the exit status.
+``main`` lists them; ``signatures`` makes parsers of them.
 """

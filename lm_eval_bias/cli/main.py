@@ -1,9 +1,9 @@
-"""``lm-eval-bias``: the entry point, which finds a command's module, runs it, and reports errors in one line."""
+"""``lm-eval-bias``: the entry point, which finds a command's function, calls it, and reports errors in one line."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import inspect
 import io
 import os
 import pkgutil
@@ -12,11 +12,12 @@ import traceback
 import warnings
 from collections.abc import Sequence
 
-from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.cli import signatures
 from lm_eval_bias.core import __version__, redaction
 from lm_eval_bias.core.benchmark import Command
 from lm_eval_bias.core.errors import (
     FAULTS,
+    BadOption,
     BenchmarkFault,
     BiasError,
     did_you_mean,
@@ -25,45 +26,17 @@ from lm_eval_bias.core.errors import (
 from lm_eval_bias.core.files import is_full, why
 from lm_eval_bias.core.printed import door
 
-_VERBS = {
-    "every day": {
-        "run": "evaluate a model, with all flags of the harness's own run",
-        "ls": "list tasks, scores and suites, or print a benchmark's card",
-        "report": "write a page on runs, or tables for papers and programs",
-        "compare": "test whether models, languages or instructions differ",
-        "plan": "say which differences a run could find",
-        "check": "check scores against the bounds of a policy",
-    },
-    "with saved runs": {
-        "methods": "write the methods paragraphs of a paper on runs",
-        "cite": "write BibTeX of what runs rest on",
-        "show": "print one item as it was asked and answered",
-        "items": "write a task's items with prompts and answers",
-        "rescore": "recompute every score from saved samples, without the model",
-        "answers": "write a run's answers without its texts, to pass them on",
-        "leaderboard": "list runs beside the models in the published papers",
-    },
-    "to set up": {
-        "fetch": "download and verify the pinned data",
-        "link": "let plain 'lm_eval --tasks occugender' find the tasks",
-        "path": "print the task folder, for lm_eval --include_path",
-        "doctor": "check the versions, the link and the data",
-        "new": "write a package with a benchmark of one's own",
-    },
+_COMMANDS = {
+    "every day": "main:run ls:ls reports:report reports:compare reports:plan check:check",
+    "with saved runs": "reports:methods reports:cite answers:show answers:items answers:rescore answers:answers "
+    "reports:leaderboard",
+    "to set up": "setup:fetch setup:link setup:path setup:doctor new:new",
 }
-_SHARED = {
-    "items": "items:Items",
-    "show": "items:Show",
-    "fetch": "setup:Fetch",
-    "link": "setup:Link",
-    "path": "setup:TaskPath",
-    "doctor": "setup:Doctor",
-}
-_MODEL_COMMANDS = {
+_OF_MODELS = {
     "nsp train": Command(
         "train",
         "train a next-sentence head for --model hf-nsp",
-        "lm_eval_bias.cli.train_nsp",
+        "lm_eval_bias.cli.train_nsp:train",
     )
 }
 _EXAMPLES = """'lm-eval-bias COMMAND --help' lists the flags of a command.
@@ -75,20 +48,23 @@ examples:
 """
 
 
-class _Formatter(argparse.HelpFormatter):
-    """A formatter that wraps descriptions and keeps the lines of examples."""
+def run(argv: Sequence[str]) -> int:
+    """Evaluate a model, with all flags of the harness's own run."""
+    from lm_eval_bias.cli import run as harness_run
 
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return text if "\n" in text else super()._fill_text(text, width, indent)
+    return harness_run.main(list(argv))
 
 
-def verbs() -> dict[str, Command]:
-    """List the commands for all benchmarks; each has a module in this folder, which some share."""
+def _named(places: str) -> dict[str, str]:
+    """Return the address of each command's function by the command's name."""
     return {
-        name: Command(name, purpose, f"lm_eval_bias.cli.{_SHARED.get(name, name)}")
-        for group in _VERBS.values()
-        for name, purpose in group.items()
+        place.partition(":")[2]: f"lm_eval_bias.cli.{place}" for place in places.split()
     }
+
+
+def verbs() -> dict[str, str]:
+    """Return the address of each function that is a command for all benchmarks."""
+    return _named(" ".join(_COMMANDS.values()))
 
 
 def special_commands() -> dict[str, Command]:
@@ -99,41 +75,24 @@ def special_commands() -> dict[str, Command]:
         f"{benchmark.name} {command.name}": command
         for benchmark, command in registry.extensions(Command)
     }
-    return commands | _MODEL_COMMANDS
-
-
-def parser(name: str, command: Command) -> argparse.ArgumentParser:
-    """Make the parser of a command.
-
-    Args:
-        name: As it is typed: ``ls``, ``stereoset translate``.
-        command: The command.
-    """
-    module = pkgutil.resolve_name(command.module)
-    if name == "run":
-        made: argparse.ArgumentParser = module.parser()  # the harness's own
-        return made
-    made = Parser(
-        prog=f"lm-eval-bias {name}", formatter_class=_Formatter, allow_abbrev=False
-    )
-    module.add_arguments(made)
-    made.description = (
-        made.description or f"{command.help[:1].upper()}{command.help[1:]}."
-    )
-    return made
+    return commands | _OF_MODELS
 
 
 def _help() -> str:
-    special = {name: command.help for name, command in special_commands().items()}
-    groups = {**_VERBS, "for one benchmark or model family": special}
     lines = [
         "usage: lm-eval-bias COMMAND ...",
         "",
         "Published bias benchmarks for EleutherAI's lm-evaluation-harness.",
     ]
-    for title, commands in groups.items():
+    for title, places in _COMMANDS.items():
         lines += ["", f"{title}:"]
-        lines += [f"  {name:22} {purpose}" for name, purpose in commands.items()]
+        for name, address in _named(places).items():
+            text = inspect.getdoc(pkgutil.resolve_name(address)) or ""
+            purpose = text.partition("\n")[0].rstrip(".")
+            lines.append(f"  {name:22} {purpose[:1].lower()}{purpose[1:]}")
+    lines += ["", "for one benchmark or model family:"]
+    for name, command in special_commands().items():
+        lines.append(f"  {name:22} {command.help}")
     return "\n".join([*lines, "", _EXAMPLES])
 
 
@@ -146,8 +105,8 @@ def _run(argv: Sequence[str]) -> int:
         print(f"lm-eval-bias {__version__}")
         return 0
     name = first
-    command = verbs().get(first)
-    if command is None:
+    address = verbs().get(first)
+    if address is None:
         special = special_commands()
         of_family = [other for other in special if other.startswith(f"{first} ")]
         if of_family and argv[1:] in ([], ["-h"], ["--help"]):
@@ -155,22 +114,24 @@ def _run(argv: Sequence[str]) -> int:
                 print(f"lm-eval-bias {other:22} {special[other].help}")
             return 0 if argv[1:] else 2
         name = " ".join(argv[:2])
-        command = special.get(name)
-        if command is None:
+        if name not in special:
             given = name if of_family else first
             hint = did_you_mean(given, [*verbs(), *special])
             wrong = (
                 f"there is no command {given!r}." if first else "no command is given."
             )
             raise BiasError(f"{wrong}{hint} 'lm-eval-bias --help' lists all")
+        address = special[name].function
     rest = argv[len(name.split()) :]
     if name in ("run", "doctor"):
         # read when tqdm is imported: no bars for what takes less than a second
         os.environ.setdefault("TQDM_DELAY", "1")
-    module = pkgutil.resolve_name(command.module)
     if name == "run":
-        return int(module.main(rest))  # the harness's parser parses
-    return int(module.run(parser(name, command).parse_args(rest)))
+        return run(rest)  # the harness's parser parses
+    function = pkgutil.resolve_name(address)
+    parser, call = signatures.command(function, f"lm-eval-bias {name}")
+    parser.on_error = getattr(inspect.getmodule(function), "on_usage_error", None)
+    return call(parser.parse_args(rest)) or 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -198,7 +159,8 @@ def _guarded(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return status
     except BiasError as error:
-        _report(f"error: {printable(error)}")
+        said = error.in_shell if isinstance(error, BadOption) else error
+        _report(f"error: {printable(said)}")
         return 2
     except RecursionError:
         _report("error: the input is nested too deeply to be read")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import keyword
 import re
@@ -28,22 +27,14 @@ FILES = {
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command to a parser."""
-    parser.add_argument(
-        "name",
-        metavar="NAME",
-        help="the benchmark's: small letters, digits and underscores, such as left_handed",
-    )
+def new(name: str) -> None:
+    """Write a package with a benchmark of one's own.
 
+    It stands in a folder of its name, and what each file is for is said.
 
-def run(arguments: argparse.Namespace) -> int:
-    """Write the package into a folder of its name, and say what each file is for.
-
-    Raises:
-        BiasError: The name can't be one, is taken, or the folder can't be written.
+    Args:
+        name (NAME): the benchmark's: small letters, digits and underscores, such as left_handed
     """
-    name = arguments.name
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise BiasError(
             f"{name}: no name for a package: take small letters, digits and underscores"
@@ -71,4 +62,3 @@ def run(arguments: argparse.Namespace) -> int:
     print(
         f"\nNext, in {project}/: pip install -e . and lm-eval-bias doctor --benchmark {name}"
     )
-    return 0

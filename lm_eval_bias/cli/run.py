@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.cli.signatures import Parser
 from lm_eval_bias.core import redaction
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.evaluation import steps, suites

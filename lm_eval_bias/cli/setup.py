@@ -1,11 +1,10 @@
-"""The commands to set up: ``fetch``, ``link``, ``path`` and ``doctor``, a class each."""
+"""The commands to set up: ``fetch``, ``link``, ``path`` and ``doctor``."""
 
 from __future__ import annotations
 
-import argparse
 import platform
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lm_eval_bias.core import __version__, catalog, registry
 from lm_eval_bias.core.benchmark import folder_of
@@ -15,122 +14,73 @@ from lm_eval_bias.core.files import tasks_path
 Finding = tuple[str, str]  # ok, note or problem, and a line
 
 
-class Fetch:
-    """The command that downloads and verifies the pinned data."""
+def fetch(names: Sequence[str] = ()) -> None:
+    """Download and verify the pinned data.
 
-    @staticmethod
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Describe the command to a parser."""
-        parser.add_argument(
-            "names",
-            nargs="*",
-            metavar="NAME",
-            help="data sets or files to download (default: all)",
+    Args:
+        names (NAME): data sets or files to download (default: all)
+    """
+    from lm_eval_bias.data import sources
+
+    for source, path in sources.fetch(names):
+        print(
+            f"{source.name}: {source.size:,} bytes, SHA-256 verified, {source.licence}\n  {path}"
         )
 
-    @staticmethod
-    def run(arguments: argparse.Namespace) -> int:
-        """Fetch, and print where each file lies."""
-        from lm_eval_bias.data import sources
 
-        for source, path in sources.fetch(arguments.names):
-            print(
-                f"{source.name}: {source.size:,} bytes, SHA-256 verified, {source.licence}\n  {path}"
-            )
-        return 0
+def link(*, remove: bool = False, outside: bool = False) -> None:
+    """Let plain 'lm_eval --tasks occugender' find the tasks.
 
+    Args:
+        remove: remove what link wrote, and nothing else
+        outside: write into an lm_eval outside of this environment, too
+    """
+    from lm_eval_bias.harness import linking
 
-class Link:
-    """The command that lets plain ``lm_eval --tasks occugender`` find the tasks."""
-
-    @staticmethod
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Describe the command to a parser."""
-        parser.add_argument(
-            "--remove",
-            action="store_true",
-            help="remove what link wrote, and nothing else",
+    if remove:
+        removed = linking.unlink()
+        print(f"{removed} stubs removed." if removed else "Nothing was linked.")
+    elif not linking.missing_folders():
+        print(
+            "Nothing to link: this version of the harness reads entry points, so 'lm_eval --tasks occugender' "
+            "works without a link."
         )
-        parser.add_argument(
-            "--outside",
-            action="store_true",
-            help="write into an lm_eval outside of this environment, too",
-        )
-
-    @staticmethod
-    def run(arguments: argparse.Namespace) -> int:
-        """Link, unless the harness finds the tasks by itself, or remove the links.
-
-        Raises:
-            BiasError: The harness lies elsewhere, or can't be written.
-        """
-        from lm_eval_bias.harness import linking
-
-        if arguments.remove:
-            removed = linking.unlink()
-            print(f"{removed} stubs removed." if removed else "Nothing was linked.")
-        elif not linking.missing_folders():
-            print(
-                "Nothing to link: this version of the harness reads entry points, so 'lm_eval --tasks occugender' "
-                "works without a link."
-            )
-        else:
-            elsewhere = linking.outside()
-            if elsewhere and not arguments.outside:
-                raise BiasError(elsewhere)
-            print(f"Linking in {linking.folder()}", flush=True)
-            number = linking.link()
-            print(
-                f"{number} stubs written; 'lm_eval --tasks occugender' works now. Before "
-                "'pip uninstall lm-eval-bias', run 'lm-eval-bias link --remove'"
-            )
-        return 0
-
-
-class TaskPath:
-    """The command that prints the task folder, for ``lm_eval --include_path``."""
-
-    @staticmethod
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Describe the command to a parser."""
-        text = "print the folder of this benchmark alone, which may come from another distribution"
-        parser.add_argument("benchmark", nargs="?", metavar="BENCHMARK", help=text)
-
-    @staticmethod
-    def run(arguments: argparse.Namespace) -> int:
-        """Print the folder."""
-        if arguments.benchmark is None:
-            print(tasks_path())
-        else:
-            print(folder_of(registry.get(arguments.benchmark)))
-        return 0
-
-
-class Doctor:
-    """The command that checks versions, link and data, or one benchmark."""
-
-    @staticmethod
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
-        """Describe the command to a parser."""
-        parser.add_argument(
-            "--benchmark",
-            metavar="NAME",
-            help="check this benchmark instead, with random and planted answers: files, documents, names, scores, "
-            "pages",
+    else:
+        elsewhere = linking.outside()
+        if elsewhere and not outside:
+            raise BiasError(elsewhere)
+        print(f"Linking in {linking.folder()}", flush=True)
+        number = linking.link()
+        print(
+            f"{number} stubs written; 'lm_eval --tasks occugender' works now. Before "
+            "'pip uninstall lm-eval-bias', run 'lm-eval-bias link --remove'"
         )
 
-    @staticmethod
-    def run(arguments: argparse.Namespace) -> int:
-        """Print the findings; status 1 where one is a problem."""
-        from lm_eval_bias.evaluation import benchmark_checks
 
-        found = set()
-        name = arguments.benchmark
-        examined = benchmark_checks.examine(name) if name else examine_installation()
-        for status, text in examined:
-            print(f"{status:8} {text}")
-            found.add(status)
-        return int("problem" in found)
+def path(benchmark: str | None = None) -> None:
+    """Print the task folder, for lm_eval --include_path.
+
+    Args:
+        benchmark (BENCHMARK): print the folder of this benchmark alone, which may come from another distribution
+    """
+    print(tasks_path() if benchmark is None else folder_of(registry.get(benchmark)))
+
+
+def doctor(*, benchmark: str | None = None) -> int:
+    """Check the versions, the link and the data.
+
+    Args:
+        benchmark (NAME): check this benchmark instead, with random and planted answers: files, documents, names,
+            scores, pages
+    """
+    from lm_eval_bias.evaluation import benchmark_checks
+
+    found = set()
+    examine = benchmark_checks.examine
+    for status, text in examine(benchmark) if benchmark else examine_installation():
+        print(f"{status:8} {text}")
+        found.add(status)
+    return int("problem" in found)
 
 
 def examine_installation() -> Iterator[Finding]:

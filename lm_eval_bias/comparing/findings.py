@@ -335,7 +335,6 @@ class Choice(NamedTuple):
         scores: Names of scores; each benchmark's main ones if empty.
         unpaired: Compare as independent what shares no items, seeds or versions.
         correction: For the number of tests (:func:`adjust`).
-        leave_out: Leave out pairs that can't be compared where others can.
         margin: By how much values may differ to be called equivalent, as a share of a score's range; ``nan`` for none.
     """
 
@@ -344,7 +343,6 @@ class Choice(NamedTuple):
     scores: Sequence[str] = ()
     unpaired: bool = False
     correction: str = "holm"
-    leave_out: bool = False
     margin: float = math.nan
 
 
@@ -454,11 +452,12 @@ def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
         choice: What to compare and how.
 
     Returns:
-        A difference per pair and score, and what was not compared: pairs that were left out, scores of one side alone.
+        A difference per pair and score, and what was not compared: pairs that can't be where others can, scores of one
+        side alone.
 
     Raises:
-        BiasError: Sides that can't be paired, unless they may be compared unpaired or left out; an unknown score;
-            nothing to compare.
+        BiasError: No sides that can be paired, unless they may be compared unpaired; an unknown score; nothing to
+            compare.
     """
     findings: list[Finding] = []
     refused = []
@@ -469,8 +468,6 @@ def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
         if reason and not _is_independent(pair, choice):
             refused.append(_not_compared(pair, reason))
             pair.forget()
-            if not choice.leave_out:
-                break
             continue
         known_by = (pair.base.known or pair.other.known) if reason else pair.records[0]
         with answer_files.scored(pair.base.task):
@@ -490,7 +487,7 @@ def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
                 pair, {score.name for score in chosen} | set(bare)
             )
         pair.forget()
-    if refused and not (choice.leave_out and findings):
+    if refused and not findings:
         first = refused[0]
         raise BiasError(
             f"{first.subject}: {first.base} and {first.other} can't be compared item by item: {first.reason}; "

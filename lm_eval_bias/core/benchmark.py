@@ -151,13 +151,13 @@ class Command(NamedTuple):
     Attributes:
         name: As it is typed, behind the benchmark's name where a benchmark brings it: ``stereoset translate``.
         help: What it does, in one line.
-        module: Dotted name of the module with ``add_arguments(parser)`` and ``run(arguments) -> exit status``, or of a
-            class with these (``module:Class``).
+        function: Where its function stands (``package.module:function``), whose parameters are its arguments and flags,
+            and whose docstring is their help (:mod:`lm_eval_bias.cli.signatures`); returns an exit status or ``None``.
     """
 
     name: str
     help: str
-    module: str
+    function: str
 
 
 class Condition(NamedTuple):

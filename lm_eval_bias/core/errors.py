@@ -41,8 +41,8 @@ class BadOption(BiasError):
         >>> str(BadOption("base", "x", "no such run")), BadOption("base", "x", "no such run").in_python
         ('--base x: no such run', "base='x': no such run")
         """
-        super().__init__(f"--{option} {value}: {problem}")
-        self.option = option
+        self.in_shell = f"--{option} {value}: {problem}"
+        super().__init__(self.in_shell)
         self.in_python = f"{option}={value!r}: {problem}"
 
 

@@ -194,7 +194,7 @@ def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
 
 
 def breakdowns(
-    paths: list[str],
+    paths: Sequence[str],
     by: Facets,
     names: Sequence[str] = (),
     language: str | None = None,

@@ -170,7 +170,7 @@ class AnswerReading:
 
     def gather(
         self,
-        paths: list[str],
+        paths: Sequence[str],
         take: Callable[[Iterator[SavedRecord]], dict[SavedTask, T]],
         language: str | None,
     ) -> dict[SavedTask, T]:
@@ -200,8 +200,28 @@ class AnswerReading:
         return results
 
 
+def reading(rewritings: Mapping[str, object], as_logged: bool = False) -> AnswerReading:
+    """Make a way to read saved answers, of the values of benchmarks' flags; ``None`` is none.
+
+    Raises:
+        BiasError: There is no such flag.
+    """
+    known = {one.flag: one for one in known_rewritings()}
+    for flag in rewritings:
+        if flag not in known:
+            raise BiasError(
+                f"{flag}= is unknown.{did_you_mean(flag, known)} Known: language, {', '.join(known)}"
+            )
+    chosen = [
+        (known[flag], str(value))
+        for flag, value in rewritings.items()
+        if value is not None
+    ]
+    return AnswerReading(chosen, as_logged)
+
+
 def rescore(
-    paths: list[str],
+    paths: Sequence[str],
     language: str | None = None,
     reading: AnswerReading | None = None,
 ) -> list[Rescored]:
@@ -337,7 +357,7 @@ def _sources(
 
 
 def gather(
-    paths: list[str],
+    paths: Sequence[str],
     take: Callable[[Any], dict[SavedTask, T]],
     language: str | None = None,
     readers: Sequence[Reader] | None = None,

@@ -63,9 +63,9 @@ class Regard(SizedBenchmark):
     extensions = (
         Command(
             "train", "train the head of a regard classifier, and write its card",
-            "lm_eval_bias.tasks.regard.commands.train",
+            "lm_eval_bias.tasks.regard.commands.train:train",
         ),
-        Command("classify", "label the regard of any texts", "lm_eval_bias.tasks.regard.commands.classify"),
+        Command("classify", "label the regard of any texts", "lm_eval_bias.tasks.regard.commands.classify:classify"),
         CLASSIFIER,
         Rewriting(
             "keywords",

@@ -51,15 +51,15 @@ class StereoSet(SizedBenchmark):
     extensions = (
         Command(
             "translate", "translate StereoSet, and list what needs a person",
-            "lm_eval_bias.tasks.stereoset.commands.translate",
+            "lm_eval_bias.tasks.stereoset.commands.translate:translate",
         ),
         Command(
             "tasks", "make tasks of a data set in StereoSet's form",
-            "lm_eval_bias.tasks.stereoset.commands.tasks",
+            "lm_eval_bias.tasks.stereoset.commands.tasks:tasks",
         ),
         Command(
             "predictions", "write a run as a prediction file in the authors' format",
-            "lm_eval_bias.tasks.stereoset.commands.predictions",
+            "lm_eval_bias.tasks.stereoset.commands.predictions:predictions",
         ),
         SavedFiles("lm_eval_bias.tasks.stereoset.predictions:READER"),
     )  # fmt: skip

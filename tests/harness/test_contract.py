@@ -21,7 +21,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM, CachingLM, TemplateLM
 from lm_eval.loggers import EvaluationTracker
 
-from lm_eval_bias.cli.output import Parser
+from lm_eval_bias.cli.signatures import Parser
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.harness import internals, registration, running

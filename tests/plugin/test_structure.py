@@ -41,12 +41,11 @@ LAYERS += [
     "boards gate",
     "report",
     "evaluation",
+    "api",
     "cli",
 ]  # boards rank pairs of runs by what comparing says
 LEVEL = {name: number for number, names in enumerate(LAYERS) for name in names.split()}
-LEVEL[""] = len(
-    LAYERS
-)  # the modules beside the packages: the Python interface, and what starts the command line
+LEVEL[""] = len(LAYERS)  # the modules beside the packages: what starts the command line
 # what is registered with the harness has one home, and the requests among it are answered in scoring
 ALLOWED_UP = {("lm_eval_bias.harness.registration", "scoring")}
 # what a benchmark is made of; a command of its own works on runs, as the commands of cli do
@@ -136,7 +135,8 @@ def package(module):
     if parts[:1] == ["tasks"]:
         return ".".join(parts[:2])
     is_package = MODULES[module].name == "__init__.py"
-    return parts[0] if parts[1:] or (is_package and parts) else ""
+    is_layer = parts[1:] or parts == ["api"] or (is_package and parts)
+    return parts[0] if is_layer else ""
 
 
 def test_no_circle():

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError, one_line
@@ -20,9 +19,10 @@ def _each(given: str | Sequence[str]) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def _number(default: float | None, text: str) -> Any:
-    """Make a field for a number that users choose, with a text for ``--help``."""
-    return dataclasses.field(default=default, metadata={"help": text})
+def _pairs(text: str) -> Data:
+    from lm_eval_bias.harness.internals import key_values
+
+    return key_values(text)
 
 
 @dataclass(frozen=True)
@@ -32,39 +32,51 @@ class TrainingSettings:
     There are one or several corpora, each in a language. A corpus is a folder of ``.txt`` files (an article a file), a
     ``.jsonl``, ``.csv`` or ``.parquet`` file (an article a row), or the name of a data set for
     :func:`datasets.load_dataset`, whose split ``train`` is read.
+
+    The words of its flags are joined by ``separator``, as in those of the harness; what holds for all corpora is given
+    ``once``.
+
+    Attributes:
+        model (NAME): causal or T5 model: a folder or a name on the Hub
+        corpus (SOURCE): folder of .txt files, a .jsonl, .csv or .parquet file (an article each), or a data set on the
+            Hub; give it again, with its --language, for a model of several languages
+        language (LANG): language: en, de, ...
+        config (NAME): configuration of a data set on the Hub
+        column (NAME): column that holds the text (default text)
+        corpus_revision (REV): commit or tag of a data set on the Hub
+        revision (REV): revision of the model on the Hub
+        held_out: share of the articles for early stopping, and again for the test (default 0.05)
+        max_pairs: largest number of pairs to train on
+        max_held_out: largest number of pairs for early stopping, and again for the test (2000)
+        max_length: longest pair, in tokens (default 256)
+        batch_size: pairs at a time on each device (default 4, T5: 24, mT5: 8)
+        body_rate: learning rate of the body (default 5e-6, T5 and mT5: 1e-4)
+        head_rate: learning rate of the head (default 0.001)
+        patience: evaluations without improvement before training stops (default 3)
+        seed: random seed for the pairs, their order and the head (default 0)
+        trainer (KEY=VALUE,...): further transformers.TrainingArguments: max_steps=500, eval_steps=50, bf16=true,
+            use_cpu=true, ...
     """
 
-    model: str  # folder or hub name
+    model: str
     corpus: str | Sequence[str]
-    language: str | Sequence[str]  # ISO 639-1 code of each, for the sentence segmenter
-    # of each named data set, such as 20220301.de; one for all, or none
+    language: str | Sequence[str]
     config: str | Sequence[str] | None = None
-    column: str = "text"  # where there are rows
-    corpus_revision: str | None = None  # commit or tag of named data sets
-    revision: str | None = None  # of the model on the hub
-    held_out: float = _number(
-        0.05,
-        "share of the articles for early stopping, and again for the test (default 0.05)",
-    )
-    max_pairs: int | None = _number(None, "largest number of pairs to train on")
-    max_held_out: int = _number(
-        2000,
-        "largest number of pairs for early stopping, and again for the test (2000)",
-    )
-    max_length: int = _number(256, "longest pair, in tokens (default 256)")
-    batch_size: int | None = _number(
-        None, "pairs at a time on each device (default 4, T5: 24, mT5: 8)"
-    )
-    body_rate: float | None = _number(
-        None, "learning rate of the body (default 5e-6, T5 and mT5: 1e-4)"
-    )
-    head_rate: float = _number(1e-3, "learning rate of the head (default 0.001)")
-    patience: int = _number(
-        3, "evaluations without improvement before training stops (default 3)"
-    )
-    seed: int = 0  # of the pairs, their order and the head
-    # further transformers.TrainingArguments
-    trainer: Data = dataclasses.field(default_factory=dict)
+    column: str = "text"
+    corpus_revision: str | None = None
+    revision: str | None = None
+    held_out: float = 0.05
+    max_pairs: int | None = None
+    max_held_out: int = 2000
+    max_length: int = 256
+    batch_size: int | None = None
+    body_rate: float | None = None
+    head_rate: float = 1e-3
+    patience: int = 3
+    seed: int = 0
+    trainer: Annotated[Data, _pairs] = field(default_factory=dict)
+    separator = "_"
+    once = ("column", "corpus_revision")
 
     def __post_init__(self) -> None:
         """Refuse a bad language code, a path where nothing is, and numbers that aren't greater than 0."""
@@ -77,10 +89,10 @@ class TrainingSettings:
             is_path = corpus.startswith((".", "/", "~"))
             if is_path and not os.path.exists(expanded(corpus)):
                 raise BiasError(f"--corpus {corpus}: no such file or folder")
-        for field in NUMBERS:
-            value = getattr(self, field.name)
-            if value is not None and not value > 0:
-                raise BiasError(f"--{field.name} {value}: must be greater than 0")
+        for name, value in vars(self).items():
+            is_number = isinstance(value, int | float) and name != "seed"
+            if is_number and not value > 0:
+                raise BiasError(f"--{name} {value}: must be greater than 0")
 
     def corpora(self) -> list[tuple[str, str, str | None]]:
         """List each corpus with its language, and the configuration of a named data set.
@@ -134,6 +146,3 @@ class TrainingSettings:
             raise BiasError(
                 f"--corpus {corpus}: can't be read: {one_line(error)[:300]}"
             ) from error
-
-
-NUMBERS = [field for field in dataclasses.fields(TrainingSettings) if field.metadata]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
 from pathlib import Path
+from typing import Literal
 
 from lm_eval_bias.core import Data, files
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded
-from lm_eval_bias.tasks.regard import classifier, labelled_texts, regard_texts
+from lm_eval_bias.tasks.regard import classifier as regard_classifier
+from lm_eval_bias.tasks.regard import labelled_texts, regard_texts
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, accuracy_in_words
 
 # columns that the labels get
@@ -36,50 +37,37 @@ def read(path: Path) -> list[Data]:
     return texts
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command to a parser."""
-    add = parser.add_argument
-    add(
-        "file",
-        metavar="FILE",
-        help="file of texts: one per line (.txt), or in a column named text (.csv, .jsonl)",
-    )
-    add(
-        "--classifier",
-        metavar="NAME",
-        help="light, sbert, hub:<model>, head:<folder> or paper:<file>",
-    )
-    recognized = "de or en (default: recognized by the subjects of the texts)"
-    add("--language", metavar="LANG", choices=regard_texts.LANGUAGES, help=recognized)
-    add(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help=".jsonl file to write (default: standard output)",
-    )
+def classify(
+    file: str,
+    *,
+    classifier: str | None = None,
+    language: Literal["de", "en"] | None = None,
+    output: str | None = None,
+) -> None:
+    """Label the regard of any texts.
 
+    Each gets its regard (0 negative, 1 neutral, 2 positive, 3 other), label and
+    probabilities.
 
-def run(arguments: argparse.Namespace) -> int:
-    """Add to each text its ``regard`` (0 negative, 1 neutral, 2 positive, 3 other), ``label`` and probabilities.
-
-    Raises:
-        BiasError: A file or classifier that cannot be had, no language, texts that begin as those of another do.
+    Args:
+        file (FILE): file of texts: one per line (.txt), or in a column named text (.csv, .jsonl)
+        classifier (NAME): light, sbert, hub:<model>, head:<folder> or paper:<file>
+        language (LANG): de or en (default: recognized by the subjects of the texts)
+        output (FILE): .jsonl file to write (default: standard output)
     """
-    output = arguments.output
-    name = arguments.classifier
-    language = arguments.language
     if output is not None and not output.endswith(".jsonl"):
         raise BiasError(f"--output {output}: must end in .jsonl")
-    files.check_place(output, [arguments.file])
-    rows = read(expanded(arguments.file))
+    files.check_place(output, [file])
+    rows = read(expanded(file))
     texts = [row["text"] for row in rows]
+    spoken: str | None = language
     # such a classifier has its own language
-    if language is not None or not (name or "").startswith(("hub:", "head:")):
+    if language is not None or not (classifier or "").startswith(("hub:", "head:")):
         places = {f"text {number}": text for number, text in enumerate(texts, start=1)}
-        language = regard_texts.language_of(places, language, arguments.file)
-    model = classifier.choose(name, language or regard_texts.LANGUAGES[0])
+        spoken = regard_texts.language_of(places, language, file)
+    model = regard_classifier.choose(classifier, spoken or regard_texts.LANGUAGES[0])
     used = model.identity
-    labels = classifier.label(model, texts)
+    labels = regard_classifier.label(model, texts)
     for row, (regard, probabilities) in zip(rows, labels, strict=True):
         row |= {"regard": LABELS.index(regard), "label": regard}
         for label, probability in zip(used.labels, probabilities, strict=True):
@@ -99,4 +87,3 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if used.warning:
         print(f"lm-eval-bias: warning: {used.warning}", file=sys.stderr)
-    return 0

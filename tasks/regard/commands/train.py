@@ -2,53 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from typing import Literal
 
 from lm_eval_bias.core.errors import BiasError, require_extra
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.tasks.regard import regard_corpus
-from lm_eval_bias.tasks.regard.regard_texts import LANGUAGES
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command to a parser."""
-    add = parser.add_argument
-    add(
-        "--language",
-        metavar="LANG",
-        default="de",
-        choices=LANGUAGES,
-        help="corpus: de (default) or en",
-    )
-    add(
-        "--corpus",
-        default=regard_corpus.CLEANED,
-        choices=regard_corpus.READINGS,
-        help="German sentences: cleaned (default: without those that annotators dismissed), or all as released",
-    )
-    add(
-        "--encoder",
-        metavar="MODEL",
-        help="sentence-transformers model: a name or a folder",
-    )
-    add(
-        "-o",
-        "--output",
-        metavar="DIR",
-        help="folder for the head and its card, README.md",
-    )
+def train(
+    *,
+    language: Literal["de", "en"] = "de",
+    corpus: Literal["cleaned", "released"] = "cleaned",
+    encoder: str | None = None,
+    output: str | None = None,
+) -> int:
+    """Train the head of a regard classifier, and write its card.
 
+    Args:
+        language (LANG): corpus: de (default) or en
+        corpus: German sentences: cleaned (default: without those that annotators dismissed), or all as released
+        encoder (MODEL): sentence-transformers model: a name or a folder
+        output (DIR): folder for the head and its card, README.md
 
-def run(arguments: argparse.Namespace) -> int:
-    """Train and print the model card; status 1 where the bias check fails.
-
-    Raises:
-        BiasError: Bad arguments, or data or encoder that cannot be had.
+    exit status: 0 done, 1 the bias check failed, 2 bad usage or input
     """
     from lm_eval_bias.tasks.regard import heads
 
-    output = arguments.output
     if (
         output is not None
         and expanded(output).exists()
@@ -56,11 +36,11 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         raise BiasError(f"--output {output}: is a file: name a folder")
     require_extra("regard")
-    encoder = heads.encoder(arguments.encoder or heads.ENCODERS[arguments.language])
+    used = heads.encoder(encoder or heads.ENCODERS[language])
     head, card = heads.train(
-        regard_corpus.load(arguments.language, arguments.corpus),
-        encoder.encode,
-        encoder.name,
+        regard_corpus.load(language, corpus),
+        used.encode,
+        used.name,
     )
     if output:
         heads.save(expanded(output), head, card)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from lm_eval_bias.core import Data
@@ -22,58 +21,36 @@ from lm_eval_bias.tasks.stereoset.stereoset_items import TEST_KEYS, read
 Predictions = dict[str, list[Data]]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options; a file that ends in .gz is gzipped."""
-    parser.description = (
-        "Write a StereoSet run as a prediction file for the authors' evaluation script."
-    )
-    parser.add_argument(
-        "paths",
-        nargs="+",
-        metavar="RUN",
-        help="run folders or sample logs (--log_samples)",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="FILE",
-        help="file to write; .gz compresses it",
-    )
-    parser.add_argument(
-        "--language", metavar="LANG", help="language to write, if the run has several"
-    )
-    parser.add_argument(
-        "--variant",
-        metavar="NAME",
-        help="score to write, for a stereoset_<language>_inter_variants run",
-    )
+def predictions(
+    paths: Sequence[str],
+    *,
+    output: str,
+    language: str | None = None,
+    variant: str | None = None,
+) -> None:
+    """Write a StereoSet run as a prediction file for the authors' evaluation script.
 
-
-def run(arguments: argparse.Namespace) -> int:
-    """Write the file; nothing half-written is left.
-
-    Raises:
-        BiasError: Logs that make no such file, or a place that can't be written.
+    Args:
+        paths (RUN): run folders or sample logs (--log_samples)
+        output (FILE): file to write; .gz compresses it
+        language (LANG): language to write, if the run has several
+        variant (NAME): score to write, for a stereoset_<language>_inter_variants run
     """
-    target = expanded(arguments.output)
-    check_place(arguments.output, arguments.paths)
-    logs = rescoring.gather(
-        arguments.paths, sample_logs.collect, readers=[rescoring.SAMPLE_LOGS]
-    )
+    target = expanded(output)
+    check_place(output, paths)
+    logs = rescoring.gather(paths, sample_logs.collect, readers=[rescoring.SAMPLE_LOGS])
     samples = chain.from_iterable(logs.values())
-    predictions = collect(samples, arguments.variant, arguments.language)
-    content = (json.dumps(predictions, indent=2) + "\n").encode()
+    made = collect(samples, variant, language)
+    content = (json.dumps(made, indent=2) + "\n").encode()
     with writing(target):
         write_whole(
             target,
             gzip.compress(content, mtime=0) if target.name.endswith(".gz") else content,
         )
     counts = ", ".join(
-        f"{len(scores):,} candidates of {name}" for name, scores in predictions.items()
+        f"{len(scores):,} candidates of {name}" for name, scores in made.items()
     )
-    print(f"{arguments.output}: {counts}")
-    return 0
+    print(f"{output}: {counts}")
 
 
 def collect(

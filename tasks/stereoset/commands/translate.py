@@ -7,7 +7,6 @@ checks the items, says in ``reasons`` what each still needs, and writes the item
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 from collections.abc import Sequence
@@ -25,13 +24,6 @@ from lm_eval_bias.tasks.stereoset.commands import translation_program
 from lm_eval_bias.tasks.stereoset.commands.set_checks import check_item, check_items
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, read_all
 
-_EPILOG = """exit status: 0 complete, 1 some items still need a person, 2 bad usage or input
-
-example:
-  lm-eval-bias stereoset translate --to it -o it/
-  # fill in it/translation.csv, then run the same command again
-  lm-eval-bias run --include_path it/ --tasks stereoset_it --model hf --model_args pretrained=...
-"""
 SHEET = "translation.csv"
 COLUMNS = (
     "id,test,bias type,term,reasons,accept,comment,source target,target,source context,context,"
@@ -42,50 +34,34 @@ COLUMNS = (
 Row = dict[str, str]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
-    parser.description = (
-        "Write a sheet to translate StereoSet in, check what is filled in, and make a "
-        "data set of what is ready."
-    )
-    parser.epilog = _EPILOG
-    parser.add_argument(
-        "--to",
-        required=True,
-        metavar="LANG",
-        help="code of the target language: it, nl, pt-BR, ...",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="DIR",
-        help="folder for the sheet and the data set",
-    )
-    parser.add_argument(
-        "--with",
-        dest="program",
-        metavar="COMMAND",
-        help="program that fills empty cells: it reads English texts, one per line, and writes as many lines",
-    )
+def translate(*, to: str, output: str, with_: str | None = None) -> int:
+    """Translate StereoSet, and list what needs a person.
 
+    Write a sheet to translate StereoSet in, check what is filled in, and make a
+    data set of what is ready.
 
-def run(arguments: argparse.Namespace) -> int:
-    """Read the sheet, check it, write it anew with what is ready; status 1 where items are left for a person.
+    Args:
+        to (LANG): code of the target language: it, nl, pt-BR, ...
+        output (DIR): folder for the sheet and the data set
+        with_ (COMMAND): program that fills empty cells: it reads English texts, one per line, and writes as many lines
 
-    Raises:
-        BiasError: Bad usage, a sheet that can't be understood, or published items that can't be had.
+    exit status: 0 complete, 1 some items still need a person, 2 bad usage or input
+
+    Example:
+      lm-eval-bias stereoset translate --to it -o it/
+      # fill in it/translation.csv, then run the same command again
+      lm-eval-bias run --include_path it/ --tasks stereoset_it --model hf --model_args pretrained=...
     """
-    language = own_sets.check_language(arguments.to, "--to")
+    language = own_sets.check_language(to, "--to")
     if language == "en":
         raise BiasError("--to en: this is the source's own language")
-    folder = expanded(arguments.output)
+    folder = expanded(output)
     sources = read_all("en")
     rows = read_sheet(folder / SHEET, [source["id"] for source in sources])
-    if arguments.program is not None:
+    if with_ is not None:
         texts = list(map(texts_of, sources))
-        filled = translation_program.fill(texts, rows, arguments.program, language)
-        print(f"{filled:,} cells were filled by {arguments.program}")
+        filled = translation_program.fill(texts, rows, with_, language)
+        print(f"{filled:,} cells were filled by {with_}")
     ready = []
     accepted = []
     for source, row in zip(sources, rows, strict=True):
@@ -118,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if ready:
         check_items(ready, SHEET)  # what was accepted, but no task can have
-        _write_set(folder, language, ready, accepted, left, arguments.program)
+        _write_set(folder, language, ready, accepted, left, with_)
     return 1 if left else 0
 
 

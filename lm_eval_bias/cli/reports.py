@@ -1,0 +1,231 @@
+"""The commands that write what people read of runs: reports, comparisons, plans, boards, and what a paper needs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from lm_eval_bias import api
+from lm_eval_bias.cli.output import (
+    Share,
+    ToFile,
+    ToPaper,
+    Which,
+    name_problems,
+    read,
+)
+from lm_eval_bias.cli.signatures import Names
+from lm_eval_bias.core import files
+from lm_eval_bias.core.errors import BadOption, BiasError, printable
+
+
+@dataclass(kw_only=True)
+class _ToReport(ToPaper):
+    """Where a report goes, and its figures.
+
+    Attributes:
+        figures (DIR): folder to write the benchmarks' figures into, as SVG and PDF, 6.9 inches wide (3.3 with
+            --column); without -o and --format nothing else is written
+    """
+
+    figures: str | None = None
+    formats = ("html", "md", "json", "csv", "latex")
+
+
+class _ToPlan(ToPaper):
+    formats = ("text", "md", "json", "csv", "latex")
+
+
+class _ToMethods(ToPaper):
+    formats = ("md", "latex")
+
+
+def report(
+    runs: Sequence[str],
+    *,
+    scores: Names = (),
+    facets: bool = False,
+    which: Which,
+    to: _ToReport,
+) -> None:
+    """Write a page on runs, or tables for papers and programs.
+
+    An HTML page needs no network. Where the runs have sample logs, it lists the
+    items that move each task's main score most.
+
+    Args:
+        runs (RUN): run folders or results_*.json (--log_samples lets it show prompts and texts), or NAME=PATH with a
+            name for the model
+        scores (A,B): scores in tables and pictures (default: each benchmark's main scores); tasks without them are left
+            out
+        facets: let the page have the main scores by what the items differ in, which takes seconds
+    """
+    is_wanted = to.output or to.format or not to.figures
+    is_printed = is_wanted and to.output is None
+    if is_printed and to.style == "html":
+        raise BiasError(
+            "an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one"
+        )
+    chosen = read(runs, which, to)
+    made = chosen.report(scores, facets=facets)
+    if to.figures:
+        written = chosen.figures(to.figures, scores, column=to.column)
+        stream = sys.stderr if is_printed else sys.stdout
+        print(f"{to.figures}: {', '.join(written)}", file=stream)
+    if is_wanted:
+        to.deliver(made)
+
+
+def compare(
+    runs: Sequence[str],
+    *,
+    by: str = "run",
+    base: str | None = None,
+    scores: Names = (),
+    unpaired: bool = False,
+    correction: Literal["holm", "bh", "none"] = "holm",
+    margin: Share = None,
+    fail_on: str | None = None,
+    which: Which,
+    to: ToPaper,
+) -> None:
+    """Test whether models, languages or instructions differ.
+
+    Compare scores item by item: clustered 95% intervals, p-values of Student's t
+    on the same error, and the smallest difference that could have been found.
+
+    Args:
+        runs (RUN): run folders (--output_path) with the answers saved there, or NAME=PATH with a name for the model
+        by (AXIS): what to compare: runs (run, the default), languages of each model (language), or a condition that a
+            benchmark has, such as instruction
+        base (NAME): baseline that the others are compared with (default: the first run; instruction none; language en)
+        scores (A,B): scores to compare (default: each benchmark's main scores)
+        unpaired: compare runs as independent where items, seeds or versions differ
+        correction: correction for the number of tests: Holm (default), Benjamini-Hochberg or none
+        margin (SHARE): say which scores are shown to be equivalent within it: 0.05 or 5% is five points of a score in
+            percent
+
+    exit status: 0 done, 2 bad usage or input; 'lm-eval-bias check NEW --base OLD'
+    fails where a score is worse
+
+    Examples:
+      lm-eval-bias compare base/ instruct/
+      lm-eval-bias compare base/ instruct/ -o compare.html
+      lm-eval-bias compare base/ instruct/ --margin 0.05
+      lm-eval-bias compare run/ --by instruction
+      lm-eval-bias compare run/ --by language --base en --scores ss,icat
+    """
+    if fail_on:
+        raise BiasError(
+            "--fail-on: a comparison has no verdict. Type: lm-eval-bias check NEW --base OLD"
+        )
+    made = api.comparison(
+        read(runs, which, to),
+        by,
+        base,
+        scores,
+        unpaired=unpaired,
+        correction=correction,
+        margin=margin,
+    )
+    lines = [f"{len(made.findings)} comparisons"]
+    lines += [f"not compared: {printable(one)}" for one in made.left_out]
+    to.deliver(made, "\n".join(lines))
+
+
+def plan(run: str, *, target: float = 0.1, which: Which, to: _ToPlan) -> None:
+    """Say which differences a run could find.
+
+    Of its primary scores: which differences from another model are found with 80%
+    probability, alone and among all of them, and how many times the items would
+    find a smaller one.
+
+    Args:
+        run (RUN): run folder or results_*.json, or NAME=PATH with a name for the model
+        target (SHARE): difference to be found, as a share of half the range (default: 0.1)
+
+    Example:
+      lm-eval-bias plan run/ --target 0.05
+    """
+    from lm_eval_bias.comparing.findings import detectable
+    from lm_eval_bias.report.comparison_reports import PlanReport
+
+    if not 0 < target <= 1:
+        raise BadOption("target", target, "must be above 0 and up to 1")
+    chosen = read([run], which, to)
+    if len(chosen) > 1:
+        raise BiasError(f"{run}: a plan is of one run, not {len(chosen)}")
+    planned = detectable(chosen[0])
+    said = f"{len(planned)} primary scores"
+    to.deliver(PlanReport(planned, target=target), said)
+
+
+def leaderboard(
+    paths: Sequence[str],
+    *,
+    scores: Names = (),
+    models_across: bool = False,
+    which: Which,
+    to: ToPaper,
+) -> None:
+    """List runs beside the models in the published papers.
+
+    A table per task, with 95% intervals of the ranks.
+
+    Args:
+        paths (RUNS_DIR): folders with result files (results_*.json) at any depth, or NAME=PATH with a name for the
+            model
+        scores (A,B): scores in the first table (default: each task's primary score)
+        models_across: in texts, models across and tasks down: for few models, or for many languages (default: a row a
+            model)
+    """
+    files.check_place(to.output, paths)
+    board = api.leaderboard(
+        *paths,
+        scores=scores,
+        tasks=which.tasks,
+        language=which.language,
+        models_across=models_across,
+    )
+    name_problems(board.problems)
+    counts = {"model": board.models, "run": board.runs, "task": board.boards}
+    said = [f"{len(of)} {name}{'s' * (len(of) != 1)}" for name, of in counts.items()]
+    to.deliver(board, ", ".join(said))
+
+
+def methods(runs: Sequence[str], *, which: Which, to: _ToMethods) -> None:
+    """Write the methods paragraphs of a paper on runs.
+
+    From the runs' records: data, prompts, models, scores with formulas, intervals
+    and tests with citations, and what was left out. The keys are those that 'cite'
+    writes of the same runs.
+
+    Args:
+        runs (RUN): run folders or results_*.json
+    """
+    to.deliver(read(runs, which, to).methods())
+
+
+def cite(runs: Sequence[str], *, which: Which, to: ToFile) -> None:
+    """Write BibTeX of what runs rest on.
+
+    The benchmarks that were run, those that they go back to, the harness and this
+    package, with licences as comments.
+
+    Args:
+        runs (RUN): run folders or results_*.json, or names of benchmarks and tasks
+    """
+    from lm_eval_bias.core import catalog, registry
+    from lm_eval_bias.report import citing, listings, run_reports
+
+    known = {*registry.by_name(), *catalog.entries()}
+    paths = [one for one in runs if one not in known or os.path.exists(one)]
+    names = [one for one in runs if one not in paths]
+    cited = citing.of_benchmarks(map(listings.family_of, names))
+    if paths:
+        chosen = read(paths, which, to)
+        cited += [one for one in citing.of_runs(chosen) if one not in cited]
+    to.write(run_reports.bibtex(cited) + "\n")
