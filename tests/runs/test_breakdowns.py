@@ -152,7 +152,7 @@ def test_what_the_command_and_python_give(tmp_path, said):
     assert {row["job"] for row in listed} == set(frame.job)
     assert "job, template" in said("ls", "--card", "occugender")
     runs, problems = run_discovery.read([str(folder)])
-    page = run_reports.RunReport(runs, problems).html()
+    page = run_reports.RunReport(runs, problems, facets=True).html()
     assert "By job" in page
 
 
