@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core import Facts
 from lm_eval_bias.core.catalog import Loader
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import list_files, parse_yaml
@@ -118,35 +118,24 @@ def _content(path: Path) -> bytes:
     )
 
 
-def of_checkpoint(
-    folder: Path, only: str | None = None, known: Data | None = None
-) -> dict[str, str]:
-    """SHA-256 of a local checkpoint's files, or of ``only`` one.
-
-    Args:
-        folder: Where they lie.
-        only: A file's name.
-        known: By path, the state in which a file was hashed, and its hash: files in that state aren't read again. It
-            gets those that are read.
-    """
+def of_checkpoint(folder: Path, only: str | None = None) -> dict[str, str]:
+    """SHA-256 of a local checkpoint's files, or of ``only`` one; a process reads each file once."""
     paths = (
         [folder / only]
         if only
         else sorted(p for p in folder.iterdir() if p.suffix in CHECKPOINT_FILES)
     )
-    known = {} if known is None else known
     digests = {}
-    for path in paths:
-        if path.is_file():
-            facts = path.stat()
-            place = str(path.resolve())
-            # the time of a change can't be set, as in an image's layers the others are
-            times = [facts.st_mtime_ns, facts.st_ctime_ns]
-            state = [facts.st_size, facts.st_ino, *times]
-            if place not in known or known[place][:-1] != state:
-                known[place] = [*state, of_file(path)]
-            digests[path.name] = known[place][-1]
+    for path in filter(Path.is_file, paths):
+        facts = path.stat()
+        # the time of a change can't be set
+        digests[path.name] = _in_state(path, facts.st_size, facts.st_ctime_ns)
     return digests
+
+
+@cache
+def _in_state(path: Path, *_state: int) -> str:
+    return of_file(path)
 
 
 def of_files(hashes: Mapping[str, str]) -> str:

@@ -15,7 +15,6 @@ from pathlib import Path
 from lm_eval_bias.core import Data, __version__, content_hashes, what_counts
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.core.numbers import grouped, join_some, significant
-from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
@@ -88,41 +87,24 @@ def _value(finding: GateFinding) -> str:
     return f"{significant(finding.value)} {ends}".rstrip()
 
 
-def _rows(findings: Iterable[GateFinding]) -> list[list[str]]:
-    """Write a row per bound, one for all tasks of which the same is said."""
-    said = []
-    for finding in findings:
-        texts = (
-            finding.score,
-            _value(finding),
-            required(finding),
-            says(finding),
-            finding.why,
-        )
-        said.append((texts, finding.task or "the run"))
-    return [[join_some(tasks, 3), *texts] for texts, tasks in grouped(said).items()]
-
-
-def _table(findings: Sequence[GateFinding]) -> Table:
-    labels = ["Task", "Score", "Value [95%]", "Required", "Found", "Why"]
-    return Table("", labels, _rows(findings))
-
-
 _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 
 def _sentences(findings: Iterable[GateFinding]) -> list[str]:
     """Put findings into sentences, one for all tasks of which the same is said."""
-    sentences = []
-    findings = list(findings)
-    compared = [finding for finding in findings if finding.change]
-    sentences += [f"{finding.task}, {_compared(finding)}" for finding in compared]
-    others = (finding for finding in findings if not finding.change)
-    for task, score, value, asked, found, why in _rows(others):
-        about = f"{task}, {score}{value and f': {value}'}"
-        found = found and f"found: {found}"
-        sentences.append(joined(about, asked, found, why and f"why: {why}"))
-    return sentences
+    said = []
+    for one in findings:
+        if one.change:
+            about = _compared(one)
+        else:
+            about = joined(
+                f"{one.score}{(value := _value(one)) and f': {value}'}",
+                required(one),
+                (found := says(one)) and f"found: {found}",
+                one.why and f"why: {one.why}",
+            )
+        said.append((about, one.task or "the run"))
+    return [f"{join_some(tasks, 3)}, {about}" for about, tasks in grouped(said).items()]
 
 
 def _compared(finding: GateFinding) -> str:
@@ -401,7 +383,7 @@ class Judged:
         text = templates.render(
             "gate.md.j2",
             judged=self,
-            table_of=_table,
+            sentences=_sentences,
         )
         if len(text) > _LONGEST:
             kept = text[: text.rindex("\n", 0, _LONGEST)]

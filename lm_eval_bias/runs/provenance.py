@@ -8,7 +8,6 @@ import json
 import os
 import platform
 import sqlite3
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
@@ -25,9 +24,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import (
     LARGEST_YAML,
     expanded,
-    read_json,
     read_text,
-    schema_validator,
     why,
     write_whole,
 )
@@ -94,37 +91,12 @@ def weights(arguments: Facts) -> Data:
         elif key == "pretrained":
             file = arguments.get("gguf_file")
         if path.is_dir():
-            proofs[f"{key} files"] = _hashes(path, file)
+            proofs[f"{key} files"] = content_hashes.of_checkpoint(path, file)
         elif name:
             commit = _commit(name, str(arguments.get("revision") or "main"))
             if commit:
                 proofs[f"{key} commit"] = commit
     return proofs
-
-
-def _hashes(folder: Path, only: str | None) -> dict[str, str]:
-    """Hash a checkpoint's files, which takes minutes where they are large: once, and kept in the user's own cache."""
-    place = sources.own_folder() / "weights.json"
-    known = _kept_hashes(place)
-    before = dict(known)
-    digests = content_hashes.of_checkpoint(folder, only, known)
-    if before != known:
-        with contextlib.suppress(OSError):
-            write_whole(place, json.dumps(known).encode())
-            place.chmod(0o600)
-    return digests
-
-
-def _kept_hashes(place: Path) -> Data:
-    """Read the hashes that this user has kept; none of what anybody else could have written, or of a damaged file."""
-    with contextlib.suppress(OSError, BiasError):
-        facts = place.lstat()
-        is_own = not hasattr(os, "getuid") or facts.st_uid == os.getuid()
-        if is_own and stat.S_ISREG(facts.st_mode) and not facts.st_mode & 0o022:
-            content = read_json(place)
-            if schema_validator(__package__, "kept_hashes.json").is_valid(content):
-                return dict(content)
-    return {}
 
 
 def _commit(name: str, revision: str) -> str:
