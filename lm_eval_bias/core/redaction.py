@@ -1,8 +1,8 @@
-"""Keys, passwords and tokens: stars in all that is printed or saved.
+"""Keys, passwords and tokens: found by value where they are given, masked where text leaves.
 
 A secret is known by its place: an address's user and parameters, what a header, a cookie or an environment holds, and
-arguments whose name says so (:func:`arguments`). What a run was given as one (:func:`learn`) is hidden wherever it
-turns up later, also in what servers answer (:func:`masked`).
+arguments whose name says so (:func:`secrets`). What a run was given as one (:func:`learn`) is masked wherever it turns
+up later, also in what servers answer (:func:`masked`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ _OF_TEXTS = re.compile(
     r"|input|last|mask|max|min|new|num|number|output|pad|per|prefix|prompt|sep|special|start|stop|suffix|suppress|think"
     r"|thinking|total|unk|video)_(?:\w+_)?tokens?$"
 )
-_ADDRESS = re.compile(r"address|endpoint|host|prox(?:y|ies)|server|ur[il]")
-_NOT_IN_ADDRESS = r"\s'\"<>"
-_ADDRESS_IN_TEXT = re.compile(rf"[A-Za-z][\w+.-]*://[^{_NOT_IN_ADDRESS}]+")
-_USER_IN_TEXT = re.compile(rf"^[^/?{_NOT_IN_ADDRESS}]*:[^{_NOT_IN_ADDRESS}]*@")
+_ADDRESS_NAME = re.compile(r"address|endpoint|host|prox(?:y|ies)|server|ur[il]")
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+|^[^/?\s'\"<>]*:[^\s'\"<>]*@\S*")
 _WORD = re.compile(r"[^\s:/@?&#=,;{}'\"]{4,}")
 # flags that hold arguments; what isn't any among them may be a key whose name was forgotten
 _FLAGS = re.compile(
@@ -50,116 +48,91 @@ def _names_secret(name: str) -> bool:
 
 
 def _is_secret(name: str, value: object) -> bool:
-    if not name or not _names_secret(name):
-        return False
     if value is None or isinstance(value, bool) or str(value) in ("True", "False", ""):
         return False  # use_auth_token=True is no token
     is_number = re.search("tokens?$", name, re.IGNORECASE) and str(value)[:7].isdigit()
-    return not is_number
+    return _names_secret(name) and not is_number
 
 
-def address(text: str, found: list[object] | None = None) -> str:
-    """Put stars in place of all up to an address's last @, and of all behind its first question mark.
+def secrets(value: object, name: str = "", is_flag: bool = False) -> Iterator[str]:
+    """Yield what is secret in a model's arguments, a run's configuration, or whatever holds some.
 
-    >>> address("https://me:p@ss@host:8000/v1?sig=secret&version=2"), address("me:secret@host/v1")
-    ('https://***@host:8000/v1?***', '***@host/v1')
+    Args:
+        value: Data, or a text: an address, pairs, JSON, a dictionary as Python writes it.
+        name: What it is called.
+        is_flag: Whether it is the value of a flag that holds arguments, of which each has a name.
+
+    >>> list(secrets({"model": "m", "auth_token": "s3cret", "header": {"X-Key": "x"}, "tokenizer": "gpt2"}))
+    ['s3cret', 'x']
+    >>> list(secrets("base_url=http://host/v1?sig=s3cret,api_key=key,max_tokens=4"))
+    ['sig=s3cret', 'key']
     """
-    scheme, mark, rest = text.partition("://") if "://" in text else ("", "", text)
-    user, at, place = rest.rpartition("@")
-    place, behind, parameters = re.fullmatch(
-        r"([^?#]*)([?#]?)(.*)", place, re.S
-    ).groups()  # type: ignore[union-attr]
-    if found is not None:
-        encoded = base64.b64encode(unquote(user).encode("utf-8", "replace")).decode()
-        found += [user.partition(":")[2] or user, encoded] if at else []
-        found += re.split("[&;]", parameters)
-    user = f"{STARS}@" if at else ""
-    return f"{scheme}{mark}{user}{place}{behind}{STARS if parameters else ''}"
+    if _is_secret(name, value):
+        yield from _leaves(value)
+    elif isinstance(value, Mapping):
+        by_task = name in ("configs", "tasks")  # whose names say nothing
+        for key, entry in value.items():
+            yield from secrets(entry, "" if by_task else str(key))
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from secrets(entry, name)
+    elif isinstance(value, str):
+        yield from _in_text(value, name, is_flag)
 
 
-def _parts(text: str) -> list[str]:
-    """Divide KEY=VALUE,KEY=VALUE at the commas outside of brackets and quotation marks."""
-    parts = [""]
-    depth = 0
-    quoted = ""
-    for c in text:
-        if quoted or c in "\"'":
-            quoted = "" if c == quoted else quoted or c
-        depth += 0 if quoted else (c in "[({") - (c in "])}")
-        if c == "," and depth <= 0 and not quoted:
-            parts.append("")
-        else:
-            parts[-1] += c
-    # a mark without its other half would hide the names behind it
-    return text.split(",") if quoted or depth else parts
-
-
-def _text(text: str, found: list[object], is_address: bool, is_flag: bool) -> str:
-    """Hide what is secret in a text: addresses, pairs, JSON, a dictionary as Python writes it."""
+def _in_text(text: str, name: str, is_flag: bool) -> Iterator[str]:
     if text[:1] in ("{", "["):
-        for read, write in ((json.loads, json.dumps), (ast.literal_eval, repr)):
+        for read in (json.loads, ast.literal_eval):
             with contextlib.suppress(
                 ValueError, SyntaxError, RecursionError, MemoryError
             ):
-                content = read(text)
-                hidden = _hidden("", content, found)
-                return text if hidden == content else write(hidden)
-    elif is_flag or ("=" in text and re.match(r"\s*[\w.-]+=", text)):
-        return ",".join(_pair(part, found, is_flag) for part in _parts(text))
+                yield from secrets(read(text))
+                return
+    elif is_flag or re.match(r"\s*[\w.-]+=", text):
+        for part in text.split(","):
+            key, mark, value = part.partition("=")
+            if mark:
+                yield from secrets(value, key.strip())
+            elif is_flag:
+                yield part
+        return
     if is_flag:
-        found.append(text)
-        return STARS
-    if is_address or ("@" in text and _USER_IN_TEXT.match(text)):
-        return address(text, found)
-    if "://" not in text:
-        return text
-    return _ADDRESS_IN_TEXT.sub(lambda match: address(match[0], found), text)
+        yield text
+    whole = [text] if _ADDRESS_NAME.search(name.lower()) else _ADDRESS.findall(text)
+    for address in whole:
+        yield from _in_address(address)
 
 
-def _pair(text: str, found: list[object], is_flag: bool) -> str:
-    name, mark, value = text.partition("=")
-    if mark:
-        return f"{name}={_hidden(name.strip(), value, found)}"
-    if is_flag and text:
-        found.append(text)
-        return STARS
-    return text
+def _in_address(text: str) -> Iterator[str]:
+    """Yield all up to an address's last @, and each parameter behind its first question mark.
 
-
-def _hidden(
-    name: str, value: object, found: list[object], is_flag: bool = False
-) -> Any:
-    """Return a value with stars in it; ``found`` gets what they stand for."""
-    if _is_secret(name, value):
-        found.append(value)
-        return STARS
-    if isinstance(value, str):
-        is_address = bool(_ADDRESS.search(name.lower()))
-        return _text(value, found, is_address, is_flag)
-    if isinstance(value, Mapping):
-        is_by_task = name in ("configs", "tasks")  # whose names say nothing
-        names = {key: "" if is_by_task else str(key) for key in value}
-        return {key: _hidden(names[key], value[key], found) for key in value}
-    if isinstance(value, list | tuple):
-        return [_hidden(name, entry, found) for entry in value]
-    return value
+    >>> list(_in_address("https://me:p@ss@host:8000/v1?sig=s3cret&version=2"))
+    ['me:p@ss', 'p@ss', 'bWU6cEBzcw==', 'sig=s3cret', 'version=2']
+    """
+    rest = text.partition("://")[2] or text
+    user, at, place = rest.rpartition("@")
+    if at:
+        yield user
+        yield user.partition(":")[2]
+        yield base64.b64encode(unquote(user).encode("utf-8", "replace")).decode()
+    _, *behind = re.split("[?#]", place, maxsplit=1)
+    for parameters in behind:
+        yield from filter(None, re.split("[&;]", parameters))
 
 
 def arguments(value: object) -> Any:
-    """Arguments of a model, or whatever holds some, with stars in place of keys, tokens and headers.
+    """Return arguments of a model, or whatever holds some, with stars in place of keys, tokens and headers.
 
-    >>> arguments({"model": "m", "auth_token": "secret", "tokenizer": "gpt2", "header": {"X-Key": "secret"}})
-    {'model': 'm', 'auth_token': '***', 'tokenizer': 'gpt2', 'header': '***'}
-    >>> arguments("model=m,api_key=secret,max_tokens=4")
-    'model=m,api_key=***,max_tokens=4'
+    >>> arguments({"model": "m", "auth_token": "s3cret", "tokenizer": "gpt2"})
+    {'model': 'm', 'auth_token': '***', 'tokenizer': 'gpt2'}
     """
-    return _hidden("", value, [])
+    return _masked(value, _pattern(tuple(_ways(secrets(value)))))
 
 
 def of_results(content: Facts) -> Data:
     """Return results with stars in their arguments: the run's, each task's, and those in the provenance."""
     parts = {"config", "configs", "provenance"} & content.keys()
-    return {**content, **{part: _hidden(part, content[part], []) for part in parts}}
+    return {**content, **{part: arguments(content[part]) for part in parts}}
 
 
 def parsed(given: object) -> Data:
@@ -170,7 +143,7 @@ def parsed(given: object) -> Data:
     """
     if isinstance(given, Mapping):
         return dict(given)
-    pairs = [part.partition("=") for part in _parts(str(given))]
+    pairs = [part.partition("=") for part in str(given).split(",")]
     return {name.strip(): value for name, mark, value in pairs if mark} or {"": given}
 
 
@@ -182,39 +155,34 @@ def as_flag(given: object) -> str:
     return ",".join(f"{key}={value}" for key, value in shown.items())
 
 
-def command(words: Sequence[str], found: list[object] | None = None) -> list[str]:
+def _in_command(words: Sequence[str]) -> Iterator[str]:
+    flag = ""
+    for word in words:
+        name, _, value = word.partition("=")
+        if word.startswith("--"):
+            flag = name
+            word = value
+        yield from secrets(word, flag.strip("-"), bool(_FLAGS.fullmatch(flag)))
+
+
+def command(words: Sequence[str]) -> list[str]:
     """Return a command's words with stars in place of keys, tokens and headers among arguments.
 
-    >>> command(["run", "--model_args=model=m,api_key=secret", "--metadata", '{"hf_token": "secret"}'])
-    ['run', '--model_args', 'model=m,api_key=***', '--metadata', '{"hf_token": "***"}']
+    >>> command(["run", "--model_args=model=m,api_key=s3cret", "--metadata", '{"hf_token": "s3cret"}'])
+    ['run', '--model_args=model=m,api_key=***', '--metadata', '{"hf_token": "***"}']
     >>> command(["run", "--model_args", "sk-secret"])
     ['run', '--model_args', '***']
     """
-    parts: list[str] = []
-    for word in words:
-        parts += word.split("=", 1) if word.startswith("--") else [word]
-    hidden = []
-    flag = ""
-    found = [] if found is None else found
-    for word in parts:
-        if word.startswith("--"):
-            flag = word
-            hidden.append(word)
-        else:
-            holds_arguments = bool(_FLAGS.fullmatch(flag))
-            hidden.append(_hidden(flag.strip("-"), word, found, holds_arguments))
-    return hidden
+    return list(_masked(words, _pattern(tuple(_ways(_in_command(words))))))
 
 
 @contextlib.contextmanager
 def learning() -> Iterator[None]:
     """Know the environment's secrets, and those that :func:`learn` is told meanwhile."""
     before = dict(_KNOWN)
-    found: list[object] = []
     for name, value in os.environ.items():
         if not os.path.exists(value):
-            _hidden(name.removesuffix("_ENV"), value, found)
-    _remember(found)
+            learn({name.removesuffix("_ENV"): value})
     try:
         yield
     finally:
@@ -224,25 +192,25 @@ def learning() -> Iterator[None]:
 
 def learn(given: object) -> None:
     """Know what is secret in arguments, or in a command's words, so that :func:`masked` hides it."""
-    found: list[object] = []
-    if isinstance(given, list):
-        shown = command(given, found)
-    else:
-        shown = _hidden("", given, found)
-    _remember(found, set(_leaves(shown)))
+    found = _in_command(given) if isinstance(given, list) else secrets(given)
+    ways = _ways(found)
+    _KNOWN.update(dict.fromkeys(filter(_is_telling, ways)))
 
 
-def _remember(found: Iterable[object], shown: Iterable[str] = ()) -> None:
-    for whole in map(str, _leaves(list(found))):
+def _is_telling(secret: str) -> bool:
+    """Tell whether a secret can be masked wherever it stands: a short word is part of others."""
+    return len(secret) >= 8 or (len(secret) >= 4 and not secret.isalpha())
+
+
+def _ways(found: Iterable[str]) -> set[str]:
+    """Return in which ways secrets can be written, and the parts of them that are secret alone."""
+    ways = set()
+    for whole in found:
         # a word is no secret, as in "Bearer ..." and application/json
-        words = [
-            word for word in _WORD.findall(whole) if re.search(r"\d|[a-z][A-Z]", word)
-        ]
-        for secret in {whole, whole.strip(), *words} - set(shown):
-            if len(secret) >= 8 or (len(secret) >= 4 and not secret.isalpha()):
-                ways = {secret, unquote(secret), quote(secret, safe="")}
-                ways |= {json.dumps(way)[1:-1] for way in ways}
-                _KNOWN.update(dict.fromkeys(ways))
+        words = [w for w in _WORD.findall(whole) if re.search(r"\d|[a-z][A-Z]", w)]
+        for secret in filter(None, (whole, whole.strip(), *words)):
+            ways |= {secret, unquote(secret), quote(secret, safe="")}
+    return ways | {json.dumps(way)[1:-1] for way in ways}
 
 
 def _leaves(value: object) -> Iterator[str]:
@@ -263,23 +231,24 @@ def masked(value: object) -> Any:
     ...     masked({"says": ["no such key: s3cret"]})
     {'says': ['no such key: ***']}
     """
-    if not _KNOWN:
-        return value
+    return _masked(value, _pattern(tuple(_KNOWN))) if _KNOWN else value
+
+
+def _masked(value: object, pattern: re.Pattern[str]) -> Any:
     if isinstance(value, Mapping):
-        return {masked(key): masked(entry) for key, entry in value.items()}
+        names = (_masked(key, pattern) for key in value)
+        return dict(zip(names, _masked([*value.values()], pattern), strict=True))
     if isinstance(value, list | tuple):
-        return [masked(entry) for entry in value]
-    if not isinstance(value, str):
-        return value
-    return _pattern(tuple(_KNOWN)).sub(STARS, value)
+        return [_masked(entry, pattern) for entry in value]
+    return pattern.sub(STARS, value) if isinstance(value, str) else value
 
 
 @functools.lru_cache(maxsize=8)
 def _pattern(secrets: tuple[str, ...]) -> re.Pattern[str]:
     ways = []
     for secret in sorted(secrets, key=len, reverse=True):
-        # a number is one where it stands alone
-        is_number = not re.search("[A-Za-z]", secret)
+        # a number, or a short word, is one where it stands alone
+        is_part = re.search("[A-Za-z]", secret) and _is_telling(secret)
         way = re.escape(secret)
-        ways.append(rf"(?<![\w.]){way}(?!\w)" if is_number else way)
-    return re.compile("|".join(ways))
+        ways.append(way if is_part else rf"(?<![\w.]){way}(?!\w)")
+    return re.compile("|".join(ways) or "(?!)")

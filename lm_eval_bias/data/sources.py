@@ -52,7 +52,7 @@ class Source:
     @property
     def shown(self) -> str:
         """The same without keys and passwords."""
-        return redaction.address(self.url)
+        return str(redaction.arguments(self.url))
 
     @property
     def pin(self) -> str:
