@@ -43,7 +43,7 @@ _KNOWN: dict[str, None] = {}  # of the run that is under way
 
 @functools.lru_cache(maxsize=10_000)
 def _names_secret(name: str) -> bool:
-    plain = re.sub(r"(?<=[a-z\d])(?=[A-Z])|\W", "_", unquote(name)).lower()
+    plain = re.sub(r"(?<=[a-z\d])(?=[A-Z])|\W", "_", name).lower()
     return bool(_NAME.search(plain)) and not _OF_TEXTS.search(plain)
 
 

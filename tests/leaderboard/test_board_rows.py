@@ -260,6 +260,19 @@ def test_a_board_says_of_prompts_what_is_known_and_of_models_nothing(facts, prom
     assert board_pages.about(model).startswith(prompt)
 
 
+@pytest.mark.parametrize("documents", [(300, 200), (300, 300)])
+def test_the_run_with_most_documents_counts_then_the_newest(documents):
+    made = []
+    for day, number in zip(("01", "02"), documents, strict=True):
+        one = run("m", task(value(), documents=number), model="hf")
+        record = replace(one.record, date=f"2026-01-{day}")
+        tasks = {n: replace(t, record=record) for n, t in one.tasks.items()}
+        made.append(replace(one, tasks=tasks, path=one.path.with_name(f"{day}.json")))
+    (model,) = models(made)
+    counting, _ = model.tasks[TASK]
+    assert counting.path.stem == ("01" if documents[0] > documents[1] else "02")
+
+
 def test_published_rows_stand_after_runs_unranked(printed):
     score = run_data.PublishedCell
     printed(

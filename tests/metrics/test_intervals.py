@@ -210,6 +210,17 @@ def test_degrees_of_freedom_know_skewed_clusters():
     assert c.skewed_dof(np.zeros(9), 8.0, np.ones(9)) == 8.0
 
 
+def test_degrees_of_freedom_of_unequal_clusters_worked_by_hand():
+    """Over the fourth root of its size, 16, the large cluster is like the 18 small ones; one small one sticks out."""
+    sizes = np.array([16.0] + [1.0] * 19)
+    deviations = np.array([-2.0, 10.0] + [-1.0] * 18)
+    # a value of weight 1/23 among equal ones has the kurtosis 1 / (1/23 * 22/23) - 3
+    excess = 529 / 22 - 6
+    kurtosis = 19 / (18 * 17) * (21 * excess + 6)
+    expected = 2 / (2 / 19 + kurtosis * 35 / 529)
+    assert c.skewed_dof(deviations, 19.0, sizes) == pytest.approx(expected, rel=1e-12)
+
+
 def test_an_interval_of_a_difference_joins_those_of_both_sides():
     first, second = (0.6, (0.5, 0.8)), (0.2, (0.1, 0.25))
     low, high = c.interval_of_difference(first, second, 0.0)
