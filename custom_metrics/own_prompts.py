@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -293,7 +293,6 @@ def scores(records: Documents = ()) -> list[Score]:
     }
     comparison = records[0]["comparison"] if records else example
     groups = others(comparison)
-    reference = comparison["reference"]
     several = len(groups) > 1
     whom = groups[0]
     note = ""
@@ -304,58 +303,66 @@ def scores(records: Documents = ()) -> list[Score]:
     gaps = [("gap", "", groups, whom, note)]
     if several:
         gaps += [(f"gap/{group}", f", {group}", [group], group, "") for group in groups]
-    listed = []
+    listed: list[Score] = []
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
-        of = partial(partial, measure=measure)
-        kind = ""
-        label = measure_label(measure)
-        if measure == WORDS:
-            kind = "words_"
-            label = "length in words"
-        told = partial(
-            meaning,
-            "own_prompts",
-            title=title(measure),
-            label=label,
-            reference=reference,
+        listed += _of_measure(measure, comparison, gaps)
+    return [*listed, *text_shares.usability_scores(SOURCE, "cluster")]
+
+
+def _of_measure(
+    measure: str,
+    comparison: Comparison,
+    gaps: Sequence[tuple[str, str, Sequence[str], str, str]],
+) -> Iterator[Score]:
+    """Yield the scores of one measure.
+
+    Args:
+        measure: Its name.
+        comparison: Which groups are compared.
+        gaps: Which gaps to the reference there are: name, remark of the label, groups, what they are called, note.
+    """
+    of = partial(partial, measure=measure)
+    kind = ""
+    label = measure_label(measure)
+    if measure == WORDS:
+        kind = "words_"
+        label = "length in words"
+    told = partial(
+        meaning,
+        "own_prompts",
+        title=title(measure),
+        label=label,
+        reference=comparison["reference"],
+    )
+    for group in comparison["groups"]:
+        yield Score(
+            f"{measure}/{group}",
+            **told(f"{kind}share", group=group),
+            contribution=of(_contribution, groups=[group]),
+            design=of(_design, groups=[group]),
+            statistic=of(estimate, groups=[group]),
         )
-        for group in comparison["groups"]:
-            of_group = Score(
-                f"{measure}/{group}",
-                **told(f"{kind}share", group=group),
-                contribution=of(_contribution, groups=[group]),
-                design=of(_design, groups=[group]),
-                statistic=of(estimate, groups=[group]),
-            )
-            listed.append(of_group)
-        if measure in ("neutral", OTHER):
-            continue
-        for name, which, compared, whom, note in gaps:
-            difference = Score(
-                f"{measure}/{name}",
-                **told(f"{kind}gap", whom=whom, note=note, which=which),
-                contribution=of(_contribution, groups=compared, is_gap=True),
-                design=of(_design, groups=compared, is_gap=True),
-                statistic=of(estimate, groups=compared, is_gap=True),
-            )
-            listed.append(difference)
-        for group, compute in product(groups, (p, p_holm)):
-            name = f"{measure}/{compute.__name__}"
-            which = ""
-            if several:
-                name = f"{name}/{group}"
-                which = f", {group}"
-            about = told(
+    if measure in ("neutral", OTHER):
+        return
+    for name, which, compared, whom, note in gaps:
+        yield Score(
+            f"{measure}/{name}",
+            **told(f"{kind}gap", whom=whom, note=note, which=which),
+            contribution=of(_contribution, groups=compared, is_gap=True),
+            design=of(_design, groups=compared, is_gap=True),
+            statistic=of(estimate, groups=compared, is_gap=True),
+        )
+    groups = others(comparison)
+    several = len(groups) > 1
+    for group, compute in product(groups, (p, p_holm)):
+        yield Score(
+            f"{measure}/{compute.__name__}{f'/{group}' * several}",
+            **told(
                 compute.__name__,
                 group=group,
-                which=which,
+                which=f", {group}" * several,
                 groups=" and groups" * several,
-            )
-            test = Score(
-                name,
-                **about,
-                contribution=of(_contribution, groups=comparison["groups"]),
-                statistic=of(compute, group=group),
-            )
-            listed.append(test)
-    return [*listed, *text_shares.usability_scores(SOURCE, "cluster")]
+            ),
+            contribution=of(_contribution, groups=comparison["groups"]),
+            statistic=of(compute, group=group),
+        )

@@ -23,6 +23,7 @@ from operator import attrgetter
 from typing import Annotated, Any, NoReturn
 
 from lm_eval_bias import api
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import printable
 
 Names = Annotated[Sequence[str], api.names]
@@ -40,7 +41,11 @@ class _Once(argparse.Action):
     is_given = False
 
     def __call__(
-        self, parser: Any, namespace: Any, value: Any, flag: Any = None
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: object,
+        value: object,
+        flag: str | None = None,
     ) -> None:
         if self.is_given:
             parser.error(f"{flag} is given twice: name one")
@@ -107,7 +112,7 @@ def command(function: Callable[..., Any], program: str) -> tuple[Parser, Caller]
     return made, _add(made, function)
 
 
-def _add(made: Parser, function: Callable[..., Any]) -> Caller:
+def _add(made: Parser, function: Callable[..., object]) -> Caller:
     """Add the parameters of a function, or the fields of a dataclass; return what calls it with what was parsed."""
     owners = getattr(function, "__mro__", [function])
     text = "\n".join(map(str, map(inspect.getdoc, owners))).replace("%", "%%")
@@ -133,8 +138,8 @@ def _add(made: Parser, function: Callable[..., Any]) -> Caller:
 
 
 def _words(
-    function: Callable[..., Any], parameter: inspect.Parameter, parts: Sequence[Any]
-) -> tuple[list[str], dict[str, Any]]:
+    function: Callable[..., object], parameter: inspect.Parameter, parts: Sequence[Any]
+) -> tuple[list[str], Data]:
     """Return what a parameter is called on the command line, and what argparse has to know of it."""
     name = parameter.name
     readers: list[Any] = [number for number in (int, float) if number in parts]
@@ -142,7 +147,7 @@ def _words(
     several = Sequence[str] in parts and not readers
     required = parameter.default is parameter.empty
     choices = [part for part in parts if isinstance(part, str)]
-    words: dict[str, Any] = {
+    words: Data = {
         "default": None if required else parameter.default,
         "choices": choices or getattr(function, f"{name}s", None),
         "type": readers[-1] if readers else None,

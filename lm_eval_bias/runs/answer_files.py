@@ -255,11 +255,11 @@ def _column(cells: list[Any]) -> list[Any]:
     return list(parse_json(text))
 
 
-def _untagged(entry: Data) -> Any:
+def _untagged(entry: Data) -> object:
     return tuple(entry[_TUPLE]) if entry.keys() == {_TUPLE} else entry
 
 
-def _tagged(value: Any) -> Any:
+def _tagged(value: object) -> object:
     """Mark tuples, which JSON doesn't tell from lists."""
     if isinstance(value, tuple):
         return {_TUPLE: list(map(_tagged, value))}
@@ -272,11 +272,11 @@ def _tagged(value: Any) -> Any:
     return value
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return json.dumps(_tagged(value), ensure_ascii=False, default=_number)
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any) -> object:
     """Turn NumPy's numbers into Python's; whatever else JSON lacks is a TypeError."""
     if not hasattr(value, "item"):
         raise TypeError(f"JSON has no {type(value).__name__}")
@@ -292,7 +292,7 @@ def why_not_kept(records: Sequence[Record]) -> str:
     return ""
 
 
-def _without_texts(answer: Any) -> Any:
+def _without_texts(answer: object) -> object:
     """Return likelihoods as they are, and of texts what was read from them."""
     if isinstance(answer, list):  # several texts, each with its reading
         return [row[1:] for row in answer]
