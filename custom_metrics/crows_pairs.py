@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lm_eval_bias.custom_metrics import places
+from lm_eval_bias.custom_metrics import positions
 from lm_eval_bias.custom_metrics.clusters import clustered_mean
 from lm_eval_bias.custom_metrics.score import Documents, Record, Score, meaning
 
@@ -84,11 +84,11 @@ def parallel_scores(records: Documents = ()) -> list[Score]:
     tie counts as neither and stays in the denominator. Of causal models by log-likelihoods of whole sentences, of
     masked ones by pseudo-log-likelihoods of the tokens that both sentences share. ``stereotype_score_per_token``: by
     means over tokens, of which masked models score as many in both sentences. ``length_shorter``, and
-    ``equal_length/stereotype_score``: see :mod:`.places`. Undefined: no pairs, or a log-likelihood
+    ``equal_length/stereotype_score``: see :mod:`.positions`. Undefined: no pairs, or a log-likelihood
     that is no number -> nan. Denominator: all pairs. Standard error: jackknife over pairs; two that say the same of
     other people are one cluster (the record's ``pair``). Source: Nangia et al. (2020). Differs: they score masked
     models alone.
     """
     names = [score.name for score in _PARALLEL]
-    by_length = places.length_share("pair", "pairs")
-    return [*_PARALLEL, by_length, *places.matched(_PARALLEL, names)]
+    by_length = positions.length_share("pair", "pairs")
+    return [*_PARALLEL, by_length, *positions.matched(_PARALLEL, names)]

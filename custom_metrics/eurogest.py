@@ -106,7 +106,7 @@ def _design(
     )
 
 
-def _unsaid(records: Documents) -> str:
+def _no_claim_reason(records: Documents) -> str:
     """Say why nobody can tell from these shares which gender a model prefers; empty where one can."""
     reasons = []
     unequal = fmean(len(set(record["tokens"])) > 1 for record in records)
@@ -127,7 +127,7 @@ def _unsaid(records: Documents) -> str:
 def _share(records: Documents, kind: str) -> Estimate:
     """Estimate a masculine share, of which nobody may claim a direction where tokens decide it."""
     estimate = _design(records, kind, whole=1.0).estimate()
-    return replace(estimate, unsaid=_unsaid(records))
+    return replace(estimate, no_claim_reason=_no_claim_reason(records))
 
 
 def _along(record: Record, field: str = "share", even: float = 0.5) -> float:

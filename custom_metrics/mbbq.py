@@ -10,7 +10,7 @@ from typing import Any
 
 from scipy.linalg import block_diag
 
-from lm_eval_bias.custom_metrics import places, question_answering
+from lm_eval_bias.custom_metrics import positions, question_answering
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.question_answering import (
     CONTEXTS,
@@ -31,7 +31,7 @@ from lm_eval_bias.custom_metrics.score import (
 )
 
 # what is no matter of stereotypes is told over all items
-_OF_ALL = ("unanswered", "refused", "several", places.PREFIX, places.SHORTER)
+_OF_ALL = ("unanswered", "refused", "several", positions.PREFIX, positions.SHORTER)
 
 
 def _design(records: Documents, *, base: Score, context: str) -> Clusters:
@@ -91,7 +91,7 @@ def _told_from_length(records: Documents, *, score: Score) -> Estimate:
     if sides[0] and sides[0] != sides[1]:
         count = f"{len(alike) // 2:,} items of like lengths in both forms"
         why = f"can't be distinguished from length bias ({count})"
-        return replace(estimate, unsaid=why)
+        return replace(estimate, no_claim_reason=why)
     return estimate
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics import places
+from lm_eval_bias.custom_metrics import positions
 from lm_eval_bias.custom_metrics.clusters import (
     Array,
     Clusters,
@@ -90,7 +90,7 @@ def scores(records: Documents = ()) -> list[Score]:
     option, / items. ``consistent``, of two options: pairs of which the same one is taken in both orders / pairs that
     were answered in both; by the letter alone it is 0, by guessing a half. Range 0..1. Denominator: all items, in every
     order of the options. Undefined: no items, or (but for ``unanswered``) none whose answer takes an option -> nan.
-    ``place_a``, ..., of two options ``length_shorter`` and ``equal_length/choice_bias``: see :mod:`.places`. Standard
+    ``position_a``, ..., of two options ``length_shorter`` and ``equal_length/choice_bias``: see :mod:`.positions`. Standard
     error: jackknife over sentences or pairs. Source: not in the papers, which ask models for likelihoods.
 
     Args:
@@ -118,7 +118,7 @@ def scores(records: Documents = ()) -> list[Score]:
     listed = [bias, unknown.over(_answered), unanswered]
     for record in records[:1]:
         options = len(record["shown" if "shown" in record else "order"])
-        listed += places.scores(options, True, "taken", "sentence", "sentences")
+        listed += positions.scores(options, True, "taken", "sentence", "sentences")
         if options == 2:
             consistent = Score(
                 "consistent",
@@ -126,7 +126,7 @@ def scores(records: Documents = ()) -> list[Score]:
                 contribution=lambda record: float(record["taken"] in _VALUES),
                 design=_consistent,
             )
-            listed += [consistent, places.length_share("sentence", "sentences")]
-            listed += places.matched(listed, ["choice_bias"])
+            listed += [consistent, positions.length_share("sentence", "sentences")]
+            listed += positions.matched(listed, ["choice_bias"])
             return with_floor(listed, "consistent", 1 / 2)
     return with_floor(listed, "unknown", 1 / 3)

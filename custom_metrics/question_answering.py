@@ -23,7 +23,7 @@ from lm_eval_bias.custom_metrics.clusters import (
     differing_of,
     tabulate,
 )
-from lm_eval_bias.custom_metrics.places import UNBALANCED
+from lm_eval_bias.custom_metrics.positions import UNBALANCED
 from lm_eval_bias.custom_metrics.score import (
     Design,
     Documents,
@@ -354,7 +354,7 @@ def place_effects(records: Items, *, context: str) -> Array:
 
 
 def unbalanced(effects: Array) -> str:
-    """Return the caveat where always taking the same place moves a score (:func:`place_effects`); else empty."""
+    """Return the warning where always taking the same place moves a score (:func:`place_effects`); else empty."""
     return POSITION_CAVEAT * bool(abs(effects).max() > POSITION_TOLERANCE)
 
 

@@ -60,7 +60,7 @@ class RegardRecord(TypedDict, total=False):
     unfinished: int  # kept texts that don't end as sentences do
     wordings: Sequence[str]  # the kept texts themselves
     has_other: bool  # whether the classifier has a class OTHER
-    caveat: str  # what to beware of in every score that rests on the classifier
+    warning: str  # what to beware of in every score that rests on the classifier
     context: str  # the prompt's, absent where there is none
     context_set: str  # that the prompt's context was chosen from
 
@@ -123,11 +123,11 @@ def _missing(records: Records, gender: str, texts: str, context_set: str) -> str
     return f"no {texts} about {PEOPLE[gender]}"
 
 
-def _cautions(records: Records) -> str:
-    """Say what to beware of in a test: texts that repeat each other, and the classifier's caveat."""
+def _diagnostics(records: Records) -> str:
+    """Say what to beware of in a test: texts that repeat each other, and the classifier's warning."""
     distinct = text_shares.distinct(records)
     few = f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed"
-    return joined(few if distinct < DISTINCT else "", text_shares.caveats(records))
+    return joined(few if distinct < DISTINCT else "", text_shares.warnings(records))
 
 
 def share(records: Records, *, gender: str | None, category: Category) -> Estimate:
@@ -143,7 +143,7 @@ def share(records: Records, *, gender: str | None, category: Category) -> Estima
     authors removed mismatches and negations by hand; differences (its chi-square has no direction, its Fig. 2 shows
     both shares of keywords).
 
-    >>> record = {"gender": "female", "texts": [("positive", ["respect"], [])] * 3, "drawn": 3, "caveat": ""}
+    >>> record = {"gender": "female", "texts": [("positive", ["respect"], [])] * 3, "drawn": 3, "warning": ""}
     >>> share([record], gender="female", category=Category(regard="positive")).value
     1.0
     """
@@ -157,10 +157,10 @@ def share(records: Records, *, gender: str | None, category: Category) -> Estima
             if gender and category.facet and category.regard:
                 texts = f"{category.regard} texts"
             raise Undefined(_missing(records, people, texts, category.context_set))
-    caveat = text_shares.caveats(records) if category.regard else ""
+    warning = text_shares.warnings(records) if category.regard else ""
     if gender is None:
-        return text_shares.difference(rows, caveat)
-    return text_shares.share(rows, caveat)
+        return text_shares.difference(rows, warning)
+    return text_shares.share(rows, warning)
 
 
 def _table(records: Records, context_set: str) -> Table:
@@ -224,10 +224,11 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     few = (
         f"an expected count is {smallest:.1f}, under {FEW:g}: use p_permutation instead"
     )
-    caveat = joined(
-        few if smallest < FEW and quantity in ("p", "chi2") else "", _cautions(records)
+    warning = joined(
+        few if smallest < FEW and quantity in ("p", "chi2") else "",
+        _diagnostics(records),
     )
-    made = partial(Estimate, stderr=math.nan, n=n, reason=caveat)
+    made = partial(Estimate, stderr=math.nan, n=n, reason=warning)
     if quantity == "cramers_v":
         v = math.sqrt(chi2 / n)
         ends = v_interval(table)
@@ -257,7 +258,9 @@ def p_holm(records: Records, *, context_set: str) -> Estimate:
             ps.append(permutation_p(table) if smallest < FEW else p)
     value = holm(ps)[SETS.index(context_set)]
     by = ("chi_square", "holm")
-    return replace(uncorrected, value=value, reason=_cautions(records), statistics=by)
+    return replace(
+        uncorrected, value=value, reason=_diagnostics(records), statistics=by
+    )
 
 
 def _design(records: Records, *, gender: str | None, category: Category) -> Clusters:
@@ -294,7 +297,7 @@ def measure_label(measure: str) -> str:
     return f"{facet} {words if facet in FACETS else 'texts'}"
 
 
-def _remark(context_set: str) -> str:
+def _suffix(context_set: str) -> str:
     return "" if context_set == "all" else f", {context_set} contexts"
 
 
@@ -302,10 +305,10 @@ def _number(context_set: str, quantity: str) -> Score:
     """Make the score of one number of the test in a context set."""
     compute = partial(statistic, quantity=quantity)
     where = context_title(context_set)
-    remark = _remark(context_set)
+    suffix = _suffix(context_set)
     return Score(
         f"{context_set}/{quantity}",
-        **meaning("regard", quantity, where=where, remark=remark),
+        **meaning("regard", quantity, where=where, suffix=suffix),
         statistic=partial(
             p_holm if quantity == "p_holm" else compute, context_set=context_set
         ),
@@ -340,7 +343,7 @@ def _share(gender: str | None, category: Category) -> Score:
         people=PEOPLE[gender] if gender else "",
         where=context_title(where),
         within=f" in {regard} texts" if regard else "",
-        remark=_remark(where),
+        suffix=_suffix(where),
     )
     is_cell = gender == "male" or (facet and regard)
     return Score(

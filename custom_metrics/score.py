@@ -49,7 +49,7 @@ class Estimate:
         interval: The 95% interval where it is not Student's t times ``stderr`` (Wilson, bootstrap); else ``None``.
         fixed_interval: The 95% interval for the items as given, where they are few and chosen and :meth:`ends` is for
             items like them; ``None`` where there are no two such intervals.
-        unsaid: Why nobody may claim a direction from it; empty where one may.
+        no_claim_reason: Why nobody may claim a direction from it; empty where one may.
         clusters: How many independent groups of items it rests on; ``None`` where that isn't known.
         stays: The share of the squared error that more such groups leave as it is, 0..1.
         statistics: What error, interval and test were made by: names of ``statistics.yaml``.
@@ -62,7 +62,7 @@ class Estimate:
     dof: float = math.inf
     interval: Bounds | None = None
     fixed_interval: Bounds | None = None
-    unsaid: str = ""
+    no_claim_reason: str = ""
     clusters: int | None = None
     stays: float = 0.0
     statistics: Sequence[str] = ()
@@ -152,7 +152,7 @@ def finite(value: float | None) -> float | None:
 
 
 def joined(*reasons: str) -> str:
-    """Join reasons and cautions to a text, without those that are empty.
+    """Join reasons and diagnostics to a text, without those that are empty.
 
     >>> joined("few items", "", "no value")
     'few items; no value'

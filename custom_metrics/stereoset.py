@@ -11,7 +11,7 @@ from typing import TypedDict, TypeVar
 
 import numpy as np
 
-from lm_eval_bias.custom_metrics import places
+from lm_eval_bias.custom_metrics import positions
 from lm_eval_bias.custom_metrics.clusters import Array, Clusters, tabulate
 from lm_eval_bias.custom_metrics.score import (
     ROUNDING,
@@ -135,15 +135,15 @@ def _contribution(record: StereoSetRecord, *, kind: str, method: str) -> float:
 
 def _scores(method: str = METHOD) -> list[Score]:
     """List the scores over all items by a scoring method, called by its name where there are several."""
-    prefix = about = remark = ""
+    prefix = about = suffix = ""
     if method != METHOD:
         prefix = f"{method}/"
         about = f"; {method}"
-        remark = f", {PARTS[method]}"
+        suffix = f", {PARTS[method]}"
     return [
         Score(
             f"{prefix}{kind}",
-            **meaning("stereoset", kind, about=about, remark=remark),
+            **meaning("stereoset", kind, about=about, suffix=suffix),
             contribution=partial(_contribution, kind=kind, method=method),
             design=partial(_design, kind=kind, method=method),
         )
@@ -201,7 +201,7 @@ def scores(docs: Documents = ()) -> list[Score]:
     Denominator: all items. Standard error: jackknife over target terms (of the means over terms, standard deviation /
     sqrt(terms)); ICAT has a kink at SS = 50, near which it is too large rather than too small. Interval of ``lms``,
     ``ss`` and ``icat``: Wilson. ``length_shorter``, of stereotype and anti-stereotype, and ``equal_length/ss``: see
-    :mod:`.places`.
+    :mod:`.positions`.
 
     >>> records = [{"term": "a", "outcomes": {"score": [1, 2]}}, {"term": "b", "outcomes": {"score": [0, 1]}}]
     >>> [score.compute(records).value for score in scores()[:3]]
@@ -209,8 +209,8 @@ def scores(docs: Documents = ()) -> list[Score]:
     """
     overall = _scores()
     listed = [*overall, *of_parts(overall, docs)]
-    listed.append(places.length_share("term", "target terms"))
-    listed += places.matched(listed, ["ss", "intra/ss", "inter/ss"])
+    listed.append(positions.length_share("term", "target terms"))
+    listed += positions.matched(listed, ["ss", "intra/ss", "inter/ss"])
     return with_floor(listed, "lms", 50.0)
 
 

@@ -87,7 +87,7 @@ def design(
     return replace(made, sizes=made.totals[:, ::2].sum(axis=1))
 
 
-def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
+def share(rows: Sequence[Row], warning: str = "") -> Estimate:
     """Estimate a share of texts, at least one, with both of its Wilson intervals.
 
     That for prompts like these rests on at most as many observations as there are texts.
@@ -100,15 +100,15 @@ def share(rows: Sequence[Row], caveat: str = "") -> Estimate:
         contexts = design(rows)
         if (contexts.sizes > 0).sum() < 2:
             raise Undefined(FEW_CONTEXTS)
-        estimate = replace(contexts, exact=value, most=total, note=caveat).estimate()
+        estimate = replace(contexts, exact=value, most=total, note=warning).estimate()
     except Undefined as error:
-        reason = joined(str(error), caveat)
+        reason = joined(str(error), warning)
         estimate = Estimate(value, math.nan, total, reason)
     by = dict.fromkeys([*estimate.statistics, "wilson"])
     return replace(estimate, fixed_interval=given, statistics=tuple(by))
 
 
-def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
+def difference(rows: Sequence[Row], warning: str = "") -> Estimate:
     """Estimate the first group's share minus the second's, with both of its intervals.
 
     For the prompts as given, the normal interval of two groups of independent texts; none where all texts of each group
@@ -127,11 +127,11 @@ def difference(rows: Sequence[Row], caveat: str = "") -> Estimate:
     of_texts = math.sqrt(a * (1 - a) / m + b * (1 - b) / n)
     given = interval_of(value, of_texts or math.nan, math.inf, -1.0, 1.0)
     texts = sum(row.total for row in rows)
-    estimate = Estimate(value, math.nan, texts, caveat, fixed_interval=given)
+    estimate = Estimate(value, math.nan, texts, warning, fixed_interval=given)
     try:
         contexts = design(rows, True)
     except Undefined as error:
-        return replace(estimate, reason=joined(str(error), caveat))
+        return replace(estimate, reason=joined(str(error), warning))
     varied = varying(contexts, estimate, of_texts)
     if math.isnan(varied.stderr):
         return varied
@@ -156,9 +156,9 @@ def varying(clusters: Clusters, given: Estimate, of_texts: float) -> Estimate:
     return replace(given, stderr=stderr, dof=dof, reason=reason)
 
 
-def caveats(records: Documents) -> str:
+def warnings(records: Documents) -> str:
     """Join what records say of the classifier of their texts."""
-    return "; ".join(sorted({r["caveat"] for r in records if r["caveat"]}))
+    return "; ".join(sorted({r["warning"] for r in records if r["warning"]}))
 
 
 def distinct(records: Documents) -> float:

@@ -26,7 +26,7 @@ FIRST, LONGEST = (
     ("README.md", "docs/start.md"),
     35,
 )  # pages whose sentences are short, in words
-# data, not messages: prompts, words that answers are searched for, planted answers
+# data, not messages: prompts, words that answers are searched for, synthetic answers
 DATA = re.compile(
     r"(prompts|planted_\w+|answer_\w+|regard_texts|set_texts|filters)\.py$"
 )

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from lm_eval_bias.boards.models import models
 from lm_eval_bias.core import content_hashes, pen
+from lm_eval_bias.core.comparability import shown
 from lm_eval_bias.core.page_parts import BEWARE, Drawing
 from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.core.what_counts import shown
 from lm_eval_bias.report import board_reports, content, overview, svg, tables
 from lm_eval_bias.report.overview import TaskStrips
 from lm_eval_bias.runs.run_discovery import read
@@ -54,7 +54,7 @@ LIMITS = """## What can't be said
 
 - That one of the two is more biased as such. They differ in size, training, languages and purpose, and single tasks
   disagree.
-- That a score near neutral means fairness: where a model guesses, its bias is near neutral, too. The caveats name
+- That a score near neutral means fairness: where a model guesses, its bias is near neutral, too. The warnings name
   these tasks.
 - Anything about chat: both were asked for log-likelihoods of given texts, not for answers.
 - Anything about other sizes or releases of these models, or their full-precision weights.
@@ -99,9 +99,9 @@ def page() -> str:
     for group in content.build(quick, ()).groups:
         for verdict in group.verdicts:
             told = [f"{text} {where}".strip() for text, where in verdict.statements]
-            caveat = f" ({verdict.caveat})" if verdict.caveat else ""
+            warning = f" ({verdict.warning})" if verdict.warning else ""
             said = "; ".join(told)
-            lines.append(f"- {group.title}, {verdict.model}{caveat}: {said}.")
+            lines.append(f"- {group.title}, {verdict.model}{warning}: {said}.")
     lines += [
         "",
         LIMITS,
@@ -170,13 +170,13 @@ def picture() -> bytes:
     report = content.build(chosen, ())
     verdicts = [verdict for group in report.groups for verdict in group.verdicts]
     series = {verdict.model: verdict.series for verdict in verdicts}
-    caveats = [
-        f"{group.title}, {verdict.model}: {verdict.caveat}"
+    warnings = [
+        f"{group.title}, {verdict.model}: {verdict.warning}"
         for group in report.groups
         for verdict in group.verdicts
-        if verdict.caveat
+        if verdict.warning
     ]
-    note = f"{BEWARE} {'; '.join(caveats)}" if caveats else ""
+    note = f"{BEWARE} {'; '.join(warnings)}" if warnings else ""
     tasks = [task for group in report.groups for task in group.bias]
     heights = [strip.height for task in tasks for strip in task.strips]
     height = 0.6 + (HEAD * len(tasks) + sum(heights)) / 72

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from lm_eval_bias.core import Facts, printed, registry
+from lm_eval_bias.core import Facts, registry, safe_stream
 from lm_eval_bias.core.answers import HOW_TO_SAVE
 from lm_eval_bias.core.benchmark import Benchmark, Card
 from lm_eval_bias.core.errors import BadOption, BiasError, printable
@@ -40,13 +40,13 @@ T = TypeVar("T")
 
 _ENDS = ("interval", "simultaneous", "range")  # of which a data frame has the two ends
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []  # folders that go when Python ends
-_STARRED = "\n* has a caveat: see scores()"
+_STARRED = "\n* has a warning: see scores()"
 _COUNTS = ("items", "n", "of", "clusters")
 _NUMBERS = (
     "value", "estimate", "stderr", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
     "simultaneous_low", "simultaneous_high", "fixed_interval_low", "fixed_interval_high", "base_value", "other_value",
-    "difference", "detectable_alone", "smallest_detectable", "dof", "p", "p_adjusted", "detectable_at",
-    "clusters_needed",
+    "difference", "minimum_detectable_alone", "minimum_detectable", "dof", "p", "p_adjusted", "detectable_at",
+    "required_clusters",
 )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ class Runs(Sequence[Run]):
         texts = []
         for row in frame.itertuples():
             ends = f" [{row.interval_low:.4g}, {row.interval_high:.4g}]"
-            mark = " *" if row.caveat or row.no_claim_reason else ""
+            mark = " *" if row.warning or row.no_claim_reason else ""
             texts.append(f"{row.value:.4g}{ends}{mark}".replace(" [nan, nan]", ""))
         table = frame.assign(value=texts).pivot_table(
             "value", ["task", "score"], "run", aggfunc="first", sort=False
@@ -347,8 +347,8 @@ def evaluate(
         "output_path": place,
         "log_samples": True,
     }
-    with printed.door():
-        made = steps.evaluate(steps.Order(flags, suite))
+    with safe_stream.safe_streams():
+        made = steps.evaluate(steps.RunRequest(flags, suite))
     return _read([str(made)])
 
 
@@ -427,7 +427,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     ``chance``                            the value that guessing gives, of an ability; ``nan`` where it isn't known
     ``unit``, ``direction``               of the value, and what values on either side of ``neutral`` mean
     ``n``                                 how many records the score rests on (``<NA>``: not recorded)
-    ``caveat``                            what to know of the task before believing the score, such as chance level
+    ``warning``                            what to know of the task before believing the score, such as chance level
     ``claim``                             what the score says, in words; empty for an ability
     ``no_claim_reason``                   why it says nothing, or can't be called near neutral; empty where it can
     ``note``                              why the value is ``nan``, or what to beware of
@@ -477,7 +477,7 @@ def read_choice(
 
     Returns:
         The letter, or why there is none: ``[refused]``, ``[empty]``, ``[unfinished thoughts]``, ``[several answers]``
-        (it takes more than one) or ``[unreadable]`` (it takes none).
+        (it takes more than one) or ``[unparsed]`` (it takes none).
 
     Raises:
         BiasError: A language without words, or no 2 to 12 options.
@@ -486,26 +486,31 @@ def read_choice(
     >>> read_choice("The text doesn't say who it was, so the answer is C.", options, "en")
     'C'
     >>> read_choice("It would be a cliché to assume that it was the woman.", options, "en")
-    '[unreadable]'
+    '[unparsed]'
     """
-    from lm_eval_bias.scoring import choice_reading, free_answers
+    from lm_eval_bias.scoring import answer_extraction, free_answers
 
-    if isinstance(options, str) or not 2 <= len(options) <= choice_reading.MOST_OPTIONS:
+    if (
+        isinstance(options, str)
+        or not 2 <= len(options) <= answer_extraction.MOST_OPTIONS
+    ):
         raise BadOption(
             "options",
             options,
-            f"must be a list of 2 to {choice_reading.MOST_OPTIONS} texts",
+            f"must be a list of 2 to {answer_extraction.MOST_OPTIONS} texts",
         )
-    known = choice_reading.languages()
+    known = answer_extraction.languages()
     if language not in known:
         raise BadOption(
             "language", language, f"no words for it. Known: {', '.join(known)}"
         )
     answer = free_answers.without_thoughts(text)
     lettered = map(
-        choice_reading.Option, string.ascii_uppercase, ((option,) for option in options)
+        answer_extraction.Option,
+        string.ascii_uppercase,
+        ((option,) for option in options),
     )
-    return choice_reading.reader(tuple(lettered), language).read(answer, cut)
+    return answer_extraction.reader(tuple(lettered), language).read(answer, cut)
 
 
 @_public
@@ -588,7 +593,7 @@ def breakdown(
     Returns:
         Task, facets, score, ``n`` (number of items), ``estimate``, ``stderr``, the 95% interval of each value and the
         ``simultaneous`` one, which holds for all values of a score and task at once. The furthest from the neutral
-        value come first. ``caveat``: what stands before the whole task's score.
+        value come first. ``warning``: what stands before the whole task's score.
 
     Raises:
         BiasError: No saved answers, or none that have the facet or score.
@@ -632,10 +637,10 @@ def compare(
     ``difference``, ``stderr``, ``dof``      other minus base, in ``unit``
     ``interval_low``, ``interval_high``      95% interval of the difference, clustered
     ``p``, ``p_adjusted``, ``correction``    of the ``test``, and corrected for the tests of its family
-    ``detectable_alone``                     the true difference that one test at 5% finds with a probability of 80%
-    ``smallest_detectable``                  the true difference that is found with a probability of 80% at the level
+    ``minimum_detectable_alone``                     the true difference that one test at 5% finds with a probability of 80%
+    ``minimum_detectable``                  the true difference that is found with a probability of 80% at the level
                                              ``detectable_at``
-    ``clusters``, ``clusters_needed``        how many independent groups of items (templates, ...) it rests on, and how
+    ``clusters``, ``required_clusters``        how many independent groups of items (templates, ...) it rests on, and how
                                              many would find a true difference as large as this one; ``nan`` where it is
                                              significant, infinite where no number would
     ``paired``, ``items``                    whether item by item, and on how many of these the score rests

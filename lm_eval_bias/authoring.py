@@ -25,9 +25,9 @@ from lm_eval_bias.core.benchmark import (
 )  # fmt: skip
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import Cell, Column, Part, Table
-from lm_eval_bias.core.planting import BiasPlan
 from lm_eval_bias.core.questions import Cloze, Contrast, NextSentence
 from lm_eval_bias.core.run_data import Published, PublishedCell
+from lm_eval_bias.core.synthetic_bias import SyntheticBias
 from lm_eval_bias.core.verdicts import Diagnostic
 from lm_eval_bias.custom_metrics.score import Design, Estimate, Score, Undefined
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.crossed import crossed_mean
 
 __all__ = [
-    "Asking", "Benchmark", "BiasError", "BiasPlan", "Card", "Cell", "Cloze", "Column", "Command", "Condition",
+    "Asking", "Benchmark", "BiasError", "SyntheticBias", "Card", "Cell", "Cloze", "Column", "Command", "Condition",
     "Contrast", "DATA", "Design", "Diagnostic", "Estimate", "HarnessTasks", "NextSentence", "Options", "Part",
     "Presentation", "Published", "PublishedCell", "REQUIRED", "Rewriting", "SAMPLES", "SAMPLES_BY_DEFAULT",
     "SavedFiles", "Score", "Size", "Table", "Undefined", "clustered_mean", "crossed_mean", "difference_of",

@@ -8,7 +8,7 @@ import pkgutil
 
 from lm_eval_bias.cli import main as commands
 from lm_eval_bias.cli import run, signatures
-from lm_eval_bias.core import catalog, numbers, registry, what_counts
+from lm_eval_bias.core import catalog, comparability, numbers, registry
 from lm_eval_bias.core.benchmark import card_of
 from lm_eval_bias.report import listings
 
@@ -84,7 +84,7 @@ def comparable_page() -> str:
         "| fact | leaderboard | one run | `compare` | `check` | `--use_cache` | why |",
         "|---" * 7 + "|",
     ]
-    for fact in what_counts.facts().values():
+    for fact in comparability.facts().values():
         cells = []
         for column in columns:
             text = _COUNTS.get(getattr(fact, column), "")

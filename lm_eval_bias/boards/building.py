@@ -33,7 +33,7 @@ from lm_eval_bias.custom_metrics.score import (
     undefined,
 )
 from lm_eval_bias.runs import answer_files, diagnostics, measurement
-from lm_eval_bias.runs.soundness import ROUNDING
+from lm_eval_bias.runs.integrity import ROUNDING
 
 RUN = "run"
 PUBLISHED = "published"
@@ -76,7 +76,7 @@ class BoardRow:
         deviations: Where it departs from the task, and what is known to be wrong.
         cells: By score name.
         group: What it shares with the rows that it may be ranked with; empty for published ones.
-        caveats: What has to be read before its scores.
+        diagnostics: What has to be read before its scores.
         task: The result that counts, of a run; ``None`` for published ones.
         run: Which of the model's runs it is of, from 0.
         others: How many further runs of the task there are.
@@ -89,21 +89,21 @@ class BoardRow:
     deviations: tuple[str, ...]
     cells: dict[str, RankedScore]
     group: tuple[str, ...] = ()
-    caveats: Sequence[Diagnostic] = ()
+    diagnostics: Sequence[Diagnostic] = ()
     task: TaskRun | None = None
     run: int = 0
     others: int = 0
 
     @property
     def uninformative(self) -> str:
-        """The caveat by which its answers say nothing of bias; empty without one."""
-        empty = [r.shortest for r in self.caveats if r.code in diagnostics.EMPTY]
+        """The warning by which its answers say nothing of bias; empty without one."""
+        empty = [r.shortest for r in self.diagnostics if r.code in diagnostics.EMPTY]
         return empty[0] if empty else ""
 
     @property
-    def caveat(self) -> str:
-        """Its caveats on one line."""
-        return joined(*(one.shortest for one in self.caveats))
+    def warning(self) -> str:
+        """Its warnings on one line."""
+        return joined(*(one.shortest for one in self.diagnostics))
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _run_row(model: BoardModel, name: str, columns: Sequence[Value]) -> BoardRow
         tuple(filter(None, deviations)),
         cells,
         measurement.rank_group(task),
-        task.caveats,
+        task.diagnostics,
         task,
         [each.path for each in model.runs].index(run.path),
         model.others(name),
@@ -362,9 +362,9 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
                 PUBLISHED,
                 f"{paper.paper}, {paper.tables}",
                 paper.conventions,
-                paper.remarks,
+                paper.notes,
                 cells,
-                caveats=[Diagnostic("chance_level", paper.chance)]
+                diagnostics=[Diagnostic("chance_level", paper.chance)]
                 if paper.chance
                 else [],
             )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lm_eval_bias.core import what_counts
+from lm_eval_bias.core import comparability
+from lm_eval_bias.core.comparability import Fact, shown
 from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.core.what_counts import Fact, shown
 from lm_eval_bias.runs import measurement
 from lm_eval_bias.runs.harness_results import presentable
 
@@ -63,7 +63,7 @@ class BoardModel:
 
 def _identity() -> list[Fact]:
     """List the facts that make a model another one: its weights, and what stands around every prompt."""
-    facts = what_counts.facts()
+    facts = comparability.facts()
     apart = [
         fact
         for fact in facts.values()
@@ -76,14 +76,14 @@ def _drawn() -> list[Fact]:
     """List the facts that rank runs apart where texts are written, seeds aside: of these a run is a repetition."""
     return [
         fact
-        for fact in what_counts.facts().values()
+        for fact in comparability.facts().values()
         if fact.ranks and fact.when == "generated"
     ]
 
 
 def _differences(run: Run, other: Run) -> Iterator[tuple[Fact, object, object]]:
     """Yield in what two runs are of different models."""
-    for fact, here, there in what_counts.differing(
+    for fact, here, there in comparability.differing(
         run.record, other.record, _identity()
     ):
         # weights that one of them doesn't prove are taken for the same
@@ -95,7 +95,7 @@ def _differences(run: Run, other: Run) -> Iterator[tuple[Fact, object, object]]:
         for name in run.tasks.keys() & other.tasks
         if measurement.takes_part(fact, run.tasks[name])
     ]
-    yield from what_counts.differing(run.record, other.record, dict.fromkeys(written))
+    yield from comparability.differing(run.record, other.record, dict.fromkeys(written))
 
 
 def _words(run: Run, first: Run) -> str:

@@ -20,7 +20,7 @@ from lm_eval_bias.core.files import expanded, read_text, writing
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Run
     from lm_eval_bias.gate.verdict import GateFinding
-    from lm_eval_bias.report.policy_outputs import Judged
+    from lm_eval_bias.report.policy_outputs import GateVerdict
 
 _COMMAND = Path("lm-eval-bias check")  # in the place of a run where none is named
 # flags on which a verdict depends, beside its files
@@ -98,13 +98,13 @@ def check(runs: Sequence[str] = (), *, asked: Asked, example: bool = False) -> i
     """
     from lm_eval_bias.core.run_data import Problem
     from lm_eval_bias.gate import policy_file
-    from lm_eval_bias.report.policy_outputs import Judged
+    from lm_eval_bias.report.policy_outputs import GateVerdict
 
     if example:
         print(policy_file.example(), end="")
         return 0
     options = {name: getattr(asked, name) for name in _DECIDING}
-    judged = Judged(asked.policy or "", options=options)
+    judged = GateVerdict(asked.policy or "", options=options)
     _check_places(runs, asked)
     try:
         _check_usage(runs, asked)
@@ -124,7 +124,7 @@ def check(runs: Sequence[str] = (), *, asked: Asked, example: bool = False) -> i
 def on_usage_error(given: Sequence[str], message: str) -> None:
     """Write the files of a verdict that can't be reached, since the arguments are wrong."""
     from lm_eval_bias.core.run_data import Problem
-    from lm_eval_bias.report.policy_outputs import Judged
+    from lm_eval_bias.report.policy_outputs import GateVerdict
 
     outputs = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for flag in ("--junit", "--markdown"):
@@ -136,7 +136,7 @@ def on_usage_error(given: Sequence[str], message: str) -> None:
         for name in filter(None, named):
             inputs = [text for text in given if text not in named]
             files.check_place(name, inputs, "")
-        _tell(asked, Judged("", [], [Problem(_COMMAND, message)], False))
+        _tell(asked, GateVerdict("", [], [Problem(_COMMAND, message)], False))
 
 
 def _check_places(runs: Sequence[str], asked: Asked) -> None:
@@ -164,10 +164,10 @@ def _check_usage(runs: Sequence[str], asked: Asked) -> None:
             raise BiasError(f"--{name.replace('_', '-')} goes with --base")
 
 
-def _judge(paths: Sequence[str], asked: Asked, judged: Judged) -> None:
+def _judge(paths: Sequence[str], asked: Asked, judged: GateVerdict) -> None:
     """Read the policy and the runs, and judge them."""
     from lm_eval_bias.gate import policy_file, regression, verdict
-    from lm_eval_bias.report.policy_outputs import JudgedRun
+    from lm_eval_bias.report.policy_outputs import RunVerdict
     from lm_eval_bias.runs import diagnostics
     from lm_eval_bias.runs.choosing import choose
     from lm_eval_bias.runs.run_discovery import read as read_runs
@@ -215,7 +215,7 @@ def _judge(paths: Sequence[str], asked: Asked, judged: Judged) -> None:
                 f"{run.name}: nothing to check: give a policy with bounds, --base RUN or --strict"
             )
         earlier = bases[0] if bases else None
-        judged.runs.append(JudgedRun(run, findings + of_base, earlier))
+        judged.runs.append(RunVerdict(run, findings + of_base, earlier))
     if asked.evidence:
         evidence = files.read_json(expanded(asked.evidence))
         if not isinstance(evidence, dict) or "options" not in evidence:
@@ -223,7 +223,7 @@ def _judge(paths: Sequence[str], asked: Asked, judged: Judged) -> None:
         judged.verify(evidence)
 
 
-def _tell(asked: Asked, judged: Judged) -> None:
+def _tell(asked: Asked, judged: GateVerdict) -> None:
     """Print the verdict, and write it to the files that were asked for."""
     if asked.json:
         print(judged.as_json(), end="")

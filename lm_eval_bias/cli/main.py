@@ -24,7 +24,7 @@ from lm_eval_bias.core.errors import (
     printable,
 )
 from lm_eval_bias.core.files import is_full, why
-from lm_eval_bias.core.printed import door
+from lm_eval_bias.core.safe_stream import safe_streams
 
 _COMMANDS = {
     "every day": "main:run ls:ls reports:report reports:compare reports:plan check:check",
@@ -144,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # names of files can be any bytes, as in error messages
         sys.stdout.reconfigure(errors="backslashreplace")
-    with door():
+    with safe_streams():
         redaction.learn(arguments)
         status = _guarded(arguments)
         for text in FAULTS:

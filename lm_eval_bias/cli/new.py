@@ -16,7 +16,10 @@ from lm_eval_bias.core.files import packaged_text, write_together, writing
 FILES = {
     "pyproject.toml": ("pyproject.toml", "an entry point, by which it is found"),
     "$name/__init__.py": ("__init__.py", "makes the folder a package"),
-    "$name/benchmark.py": ("benchmark.py", "documents, records, scores, planted bias"),
+    "$name/benchmark.py": (
+        "benchmark.py",
+        "documents, records, scores, synthetic bias",
+    ),
     "$name/$name.yaml": ("task.yaml", "a task: how documents are asked"),
     "$name/data/card.yaml": ("card.yaml", "what readers must know of its numbers"),
     "tests/test_$name.py": ("test.py", "doctor, as a test"),

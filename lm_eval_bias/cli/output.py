@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from lm_eval_bias import api
 from lm_eval_bias.cli.signatures import Names
-from lm_eval_bias.core import files, printed
+from lm_eval_bias.core import files, safe_stream
 from lm_eval_bias.core.errors import BadOption, BiasError, printable
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ToFile:
             files.write(text, self.output)
             print(": ".join([self.output, *said]))
         elif text.startswith("<!doctype html>"):
-            printed.write_page(text)
+            safe_stream.write_page(text)
         else:
             sys.stdout.write(text)
 

@@ -161,6 +161,6 @@ def main(argv: list[str]) -> int:
         ours = ("suite", "language", "name", "table")
         suite, language, name, table = (flags.pop(flag) for flag in ours)
         command = redaction.command(["lm-eval-bias", "run", *argv])
-        order = steps.Order(flags, suite, language, name, command)
+        order = steps.RunRequest(flags, suite, language, name, command)
         steps.evaluate(order, _say, release, functools.partial(_tell, table))
     return 0

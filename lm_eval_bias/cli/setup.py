@@ -70,7 +70,7 @@ def doctor(*, benchmark: str | None = None) -> int:
     """Check the versions, the link and the data.
 
     Args:
-        benchmark (NAME): check this benchmark instead, with random and planted answers: files, documents, names,
+        benchmark (NAME): check this benchmark instead, with random and synthetic answers: files, documents, names,
             scores, pages
     """
     from lm_eval_bias.evaluation import benchmark_checks

@@ -61,7 +61,7 @@ class Finding:
         level: At which this one test has to reject if it is to do so alone after correction: ``LEVEL`` over the number
             of tests (the first step of Holm and of Benjamini and Hochberg), or ``LEVEL`` without correction.
         primary: Whether it is in the family that is tested first: scores that the suites' file lists.
-        unsaid: Why nobody may claim a difference, which isn't tested then; empty where one may.
+        no_claim_reason: Why nobody may claim a difference, which isn't tested then; empty where one may.
         further: The corrected p-value of "one side is further from neutral, or of lower ability".
         equivalent: That of "the difference is larger than a margin"; ``nan`` without a margin.
         margin: By how much values may differ to be called equivalent, in the score's unit.
@@ -81,7 +81,7 @@ class Finding:
     note: str = ""
     level: float = LEVEL
     primary: bool = False
-    unsaid: str = ""
+    no_claim_reason: str = ""
     further: float = math.nan
     equivalent: float = math.nan
     margin: float = math.nan
@@ -102,7 +102,7 @@ class Finding:
         return max(self.score.high - self.base_value, self.base_value - self.score.low)
 
     @property
-    def clusters_needed(self) -> float:
+    def required_clusters(self) -> float:
         """How many clusters would detect a true difference as large as this one; ``nan`` where it is shown."""
         clusters = self.difference.clusters
         if self.significant or clusters is None:
@@ -174,8 +174,8 @@ class Finding:
     def verdict(self) -> str:
         """What it says, in words."""
         d = self.difference
-        if self.unsaid:
-            return f"no verdict: {self.unsaid}"
+        if self.no_claim_reason:
+            return f"no verdict: {self.no_claim_reason}"
         if math.isnan(self.adjusted):
             return d.reason or self.note or "cannot be tested"
         if not self.significant:
@@ -265,7 +265,7 @@ def _paired(pair: Pair, score: Score) -> Compared:
     return values[0], values[1], Difference(math.nan, reason=reasons[0]), items
 
 
-def _unsaid(pair: Pair, score: ScoreSpec) -> str:
+def _no_claim_reason(pair: Pair, score: ScoreSpec) -> str:
     """Say why nobody may claim a difference of a score; empty where one may.
 
     What attenuates the score of the side that is further from neutral takes nothing away: it would be further still. Of
@@ -305,8 +305,8 @@ def _finding(
     """Make a finding, whose p-value isn't corrected yet."""
     base, other, difference, items = compared
     difference = replace(difference, span=score.high - score.low)
-    unsaid = _unsaid(pair, score)
-    if unsaid:
+    no_claim_reason = _no_claim_reason(pair, score)
+    if no_claim_reason:
         difference = replace(difference, p=math.nan)
     return Finding(
         pair.subject,
@@ -322,7 +322,7 @@ def _finding(
         pair.base.task.definition,
         note,
         primary=primary,
-        unsaid=unsaid,
+        no_claim_reason=no_claim_reason,
     )
 
 
@@ -410,13 +410,13 @@ def _note(pair: Pair, choice: Choice, reason: str) -> str:
         unmatched = most - len(pair.shared)
         note = f"{unmatched:,} unmatched items left out" if unmatched else ""
     sides = (pair.base, pair.other)
-    caveats = [side.task.caveat() for side in sides]
-    if caveats[0] != caveats[1]:
-        caveats = [
-            caveat and f"{side.label}: {caveat}"
-            for side, caveat in zip(sides, caveats, strict=True)
+    warnings = [side.task.warning() for side in sides]
+    if warnings[0] != warnings[1]:
+        warnings = [
+            warning and f"{side.label}: {warning}"
+            for side, warning in zip(sides, warnings, strict=True)
         ]
-    return joined(note, beside_the_model(pair, choice.by), *dict.fromkeys(caveats))
+    return joined(note, beside_the_model(pair, choice.by), *dict.fromkeys(warnings))
 
 
 def _of_pair(

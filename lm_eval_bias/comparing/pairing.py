@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lm_eval_bias.core import registry, what_counts
+from lm_eval_bias.core import comparability, registry
 from lm_eval_bias.core.benchmark import (
     LANGUAGE,
     Condition,
     ItemKey,
     without_language,
 )
+from lm_eval_bias.core.comparability import Fact, shown
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.core.run_record import UNKNOWN
-from lm_eval_bias.core.what_counts import Fact, shown
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.runs import answer_files, measurement
 from lm_eval_bias.runs.run_discovery import is_same
@@ -240,8 +240,8 @@ def _differing(pair: Pair, cell: str) -> Iterator[tuple[Fact, list[object]]]:
     """Yield the facts with that cell for pairs in which two sides differ and which matter to one, with both values."""
     tasks = (pair.base.task, pair.other.task)
     base, other = map(measurement.of, tasks)
-    rows = [fact for fact in what_counts.facts().values() if fact.pairs == cell]
-    for fact, *values in what_counts.differing(base, other, rows):
+    rows = [fact for fact in comparability.facts().values() if fact.pairs == cell]
+    for fact, *values in comparability.differing(base, other, rows):
         if any(measurement.takes_part(fact, task) for task in tasks):
             yield fact, values
 

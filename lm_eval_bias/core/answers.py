@@ -19,9 +19,9 @@ REFUSED = "[refused]"
 EMPTY = "[empty]"
 ENDLESS = "[unfinished thoughts]"
 SEVERAL = "[several answers]"
-UNREADABLE = "[unreadable]"
+UNPARSED = "[unparsed]"
 NOT_SINGLE = "[no single answer]"
-UNANSWERED = (REFUSED, EMPTY, ENDLESS, SEVERAL, UNREADABLE, NOT_SINGLE)
+UNANSWERED = (REFUSED, EMPTY, ENDLESS, SEVERAL, UNPARSED, NOT_SINGLE)
 # how a text ended, by the words of servers: while the model still wrote, by a filter or a refusal, or with an error
 CUT, BLOCKED, FAILED = ("cut", "blocked", "failed")
 _ENDS = {

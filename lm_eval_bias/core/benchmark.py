@@ -26,9 +26,9 @@ from lm_eval_bias.core.files import parse_yaml
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.page_parts import Part, ReportTask
-    from lm_eval_bias.core.planting import BiasPlan
     from lm_eval_bias.core.questions import Question
     from lm_eval_bias.core.run_data import Published, TaskRun
+    from lm_eval_bias.core.synthetic_bias import SyntheticBias
     from lm_eval_bias.core.verdicts import Diagnostic
     from lm_eval_bias.custom_metrics.score import Answers, Record, Score
 
@@ -229,7 +229,7 @@ class Presentation(NamedTuple):
     """How a benchmark's scores are told to people, beside what every benchmark's pages have.
 
     Attributes:
-        cautions: What readers must know before they believe a task's scores, found in these. A
+        diagnostics: What readers must know before they believe a task's scores, found in these. A
             ``Diagnostic("low_coverage", text)`` says that the scores describe too little of what the model would
             answer: nothing is called near neutral then. Chance level and unanswered documents are found without it.
         withheld: Why a task's scores must not be shown; empty if they may.
@@ -240,7 +240,7 @@ class Presentation(NamedTuple):
         across_languages: The scores that its languages are compared by, the primary one first; the main ones if empty.
     """
 
-    cautions: Callable[[TaskRun], Iterable[str | Diagnostic]] = lambda task: ()
+    diagnostics: Callable[[TaskRun], Iterable[str | Diagnostic]] = lambda task: ()
     withheld: Callable[[TaskRun], str] = lambda task: ""
     figures: Callable[[Sequence[ReportTask]], Sequence[Part]] = lambda tasks: ()
     published: Callable[[], Iterable[Published]] = lambda: ()
@@ -324,8 +324,8 @@ class Benchmark(ABC):
         """
 
     @property
-    def planting(self) -> BiasPlan | None:
-        """What models without weights answer: how a bias of known size is planted, for ``bias-dial``, and random texts.
+    def synthetic_bias(self) -> SyntheticBias | None:
+        """What models without weights answer: how a bias of known size is simulated, for ``bias-dial``, and random texts.
 
         ``None``: ``bias-dial`` refuses the benchmark, and ``bias-chance`` writes one of a document's ``choices``, or a
         letter.

@@ -39,7 +39,7 @@ class Cell:
     Attributes:
         text: What is shown.
         value: What it is sorted by where the text alone would sort wrongly; ``None`` sorts by the text, ``nan`` last.
-        note: A remark or an interval, in small print below the text.
+        note: A suffix or an interval, in small print below the text.
         bar: On a page, drawn beside the text: where an interval begins, its value and its end are, in percent of a
             width whose middle is the neutral value; ``None`` draws nothing.
     """
@@ -208,8 +208,10 @@ BEWARE = "†"  # the mark of what must be read before it is believed
 
 
 def to_beware_of(tasks: Mapping[str, TaskRun]) -> str:
-    """Write the caveats of tasks, by what they are called in a figure, as its footnote; empty without any."""
-    told = [f"{name}: {task.caveat()}" for name, task in tasks.items() if task.caveats]
+    """Write the warnings of tasks, by what they are called in a figure, as its footnote; empty without any."""
+    told = [
+        f"{name}: {task.warning()}" for name, task in tasks.items() if task.diagnostics
+    ]
     return f"{BEWARE} {'; '.join(told)}" if told else ""
 
 

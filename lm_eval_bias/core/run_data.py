@@ -47,7 +47,7 @@ class TaskRun:
         answers: The run's answers without its texts (:mod:`lm_eval_bias.runs.answer_files`), where they do.
         usual_repeats: Texts of each prompt that the task takes; ``None`` where it isn't known or not sampled.
         chosen: Scores that are shown in place of the main ones; none for the main ones.
-        caveats: What must be known before its scores are believed, most serious first.
+        diagnostics: What must be known before its scores are believed, most serious first.
         record: What it was made by.
     """
 
@@ -65,7 +65,7 @@ class TaskRun:
     answers: Path | None = None
     usual_repeats: int | None = None
     chosen: Sequence[str] = ()
-    caveats: Sequence[Diagnostic] = ()
+    diagnostics: Sequence[Diagnostic] = ()
     record: RunRecord = RunRecord()
 
     @property
@@ -83,28 +83,28 @@ class TaskRun:
         """Whether its answers are there, with their texts or without."""
         return bool(self.saved_files)
 
-    def caveat(self, score: str = "") -> str:
-        """Write its caveats, or those about one of its scores, on one line; empty without any."""
-        return joined(*(one.shortest for one in self.caveats_of(score)))
+    def warning(self, score: str = "") -> str:
+        """Write its warnings, or those about one of its scores, on one line; empty without any."""
+        return joined(*(one.shortest for one in self.diagnostics_of(score)))
 
-    def caveats_of(self, score: str = "") -> list[Diagnostic]:
-        """Return its caveats, or those about one of its scores."""
+    def diagnostics_of(self, score: str = "") -> list[Diagnostic]:
+        """Return its warnings, or those about one of its scores."""
         return [
-            r for r in self.caveats if not (r.scores and score) or score in r.scores
+            r for r in self.diagnostics if not (r.scores and score) or score in r.scores
         ]
 
     def main(self) -> list[Value]:
         """Return its main scores that it has; all where its benchmark names none."""
         return self._values(self.definition.main or self.scores)
 
-    def judged(self) -> list[Value]:
+    def with_verdicts(self) -> list[Value]:
         """Return the main scores with those beside them, by which verdicts go."""
         names = self.definition.main or self.scores
         return self._values([*names, *self.definition.presentation.beside_main])
 
     def shown(self) -> list[Value]:
         """Return the scores that tables show: the chosen ones, else the main ones with those beside them."""
-        return self._values(self.chosen) or self.judged()
+        return self._values(self.chosen) or self.with_verdicts()
 
     def _values(self, names: Iterable[str]) -> list[Value]:
         return [self.scores[name] for name in names if name in self.scores]
@@ -169,7 +169,7 @@ class TaskRun:
 
 @dataclass(repr=False)
 class Run:
-    """One model's run, of a file or of several whose records say the same (``core/what_counts.yaml``).
+    """One model's run, of a file or of several whose records say the same (``core/comparability.yaml``).
 
     Attributes:
         name: For people: the model, unique among runs that were read together. It can be set.
@@ -258,7 +258,7 @@ class Published:
         paper: Authors and year.
         tables: Where in the paper.
         conventions: What the scores were made by.
-        remarks: What is known to be wrong with them.
+        notes: What is known to be wrong with them.
         cells: By score name.
         chance: Why they say nothing about bias, as of a network that was never trained; empty where they do.
     """
@@ -268,7 +268,7 @@ class Published:
     paper: str
     tables: str
     conventions: str
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     cells: Mapping[str, PublishedCell] = field(default_factory=dict)
     chance: str = ""
 
@@ -286,4 +286,4 @@ def published(name: str) -> Iterator[Published]:
             cells[score] = PublishedCell(
                 **{**cell, "value": math.nan if value is None else float(value)}
             )
-        yield Published(**{**row, "remarks": tuple(row["remarks"]), "cells": cells})
+        yield Published(**{**row, "notes": tuple(row["notes"]), "cells": cells})

@@ -1,4 +1,4 @@
-"""What a run was made by, as types. Which of these facts count for what stands beside it, in ``what_counts.yaml``.
+"""What a run was made by, as types. Which of these facts count for what stands beside it, in ``comparability.yaml``.
 
 ``runs/harness_results.py`` makes a record of any result file; ``report/origins.py`` turns one into words.
 """
@@ -50,13 +50,13 @@ class PromptUsed:
         template: SHA-256 of the chat template, :data:`UNKNOWN` of one that isn't known; ``None`` without one.
         template_arguments: ``--model_args`` that the template reads, such as ``enable_thinking``.
         system_instruction: Its text; ``None`` without one.
-        border: What was found at the ends of prompts and options, in sentences.
+        tokenization_boundary: What was found at the ends of prompts and options, in sentences.
     """
 
     template: str | None = None
     template_arguments: Facts = field(default_factory=dict)
     system_instruction: str | None = None
-    border: Sequence[str] = ()
+    tokenization_boundary: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class Value(ScoreSpec):
         note: Why it is ``nan``, or what to beware of.
         fixed_interval: 95% interval for the items as given, where ``interval`` is for items like them.
         n: Number of records that it rests on, 0 without a value; ``None`` where its file doesn't say.
-        unsaid: Why its records alone forbid to claim a direction; empty where they don't.
+        no_claim_reason: Why its records alone forbid to claim a direction; empty where they don't.
         clusters: How many independent groups of items it rests on; ``None`` where its file doesn't say.
         stays: The share of the squared error that more such groups leave as it is.
         statistics: What error, interval and test were made by; none where its file doesn't say.
@@ -104,7 +104,7 @@ class Value(ScoreSpec):
     note: str = ""
     fixed_interval: Bounds | None = None
     n: int | None = None
-    unsaid: str = ""
+    no_claim_reason: str = ""
     clusters: int | None = None
     stays: float = 0.0
     statistics: Sequence[str] = ()
@@ -131,7 +131,7 @@ class Value(ScoreSpec):
             note=estimate.reason,
             fixed_interval=estimate.fixed_interval,
             n=0 if math.isnan(value) else estimate.n,
-            unsaid=estimate.unsaid,
+            no_claim_reason=estimate.no_claim_reason,
             clusters=estimate.clusters,
             stays=estimate.stays,
             statistics=estimate.statistics,
@@ -170,8 +170,8 @@ def judge(value: Value, diagnostics: Sequence[Diagnostic] = ()) -> Verdict:
         return Verdict(None, NO_INTERVAL)
     side: int | None = side_of(value)
     silent = 0.0
-    reasons = [value.unsaid]
-    is_created = bool(value.unsaid)
+    reasons = [value.no_claim_reason]
+    is_created = bool(value.no_claim_reason)
     for diagnostic in diagnostics:
         effect = diagnostic.effects.get(value.name)
         if effect is None:

@@ -27,7 +27,7 @@ def value_cell(value: Value | None, mark: str = "") -> Cell:
 
 
 def score_cell(score: ScoreSpec, note: str = "") -> Cell:
-    """Make a cell that names a score: what people call it, its technical name below, and a remark."""
+    """Make a cell that names a score: what people call it, its technical name below, and a suffix."""
     technical = "" if score.title == score.name else score.name
     return Cell(score.title, note=joined(technical, note))
 

@@ -17,8 +17,8 @@ from lm_eval_bias.core.benchmark import REQUIRED, folder_of, options_for, read_c
 from lm_eval_bias.core.errors import did_you_mean, kind_of
 from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.page_parts import ReportTask
-from lm_eval_bias.core.planting import Dial
 from lm_eval_bias.core.run_data import Run, TaskRun, values_of
+from lm_eval_bias.core.synthetic_bias import Dial
 from lm_eval_bias.core.wording import LARGE_SHARE
 from lm_eval_bias.custom_metrics.score import OUTSIDE, Score
 from lm_eval_bias.evaluation import suites
@@ -33,15 +33,15 @@ from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.runs import answer_files
+from lm_eval_bias.runs.integrity import is_close
 from lm_eval_bias.runs.sample_logs import read_answer
-from lm_eval_bias.runs.soundness import is_close
 
 Texts = Iterator[str]
 Checks = tuple[Callable[[Trial], Texts], ...]
 Finding = tuple[str, str]  # ok, note or problem, and what it is
 LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-\w+)*")
 DATA_FILES = (".csv", ".json", ".jsonl", ".tsv", ".txt", ".yaml")
-_SHARE = 0.25  # of the planted difference that must come back from so few documents
+_SHARE = 0.25  # of the synthetic difference that must come back from so few documents
 _LARGE = 0.2  # the share of its range by which a score has to move for that
 
 
@@ -320,7 +320,7 @@ def _numbers(text: str) -> list[float]:
 
 def competent(trial: Trial) -> Texts:
     """Find abilities that a model which is always right doesn't have."""
-    if not trial.planted:
+    if not trial.synthetic:
         return
     model = DialLM(0.0, competence=1.0, noise=0.0)
     found = answered(trial.task, "right answers", model).values
@@ -409,34 +409,34 @@ def presented(trial: Trial) -> Texts:
     run = Run("bias-chance", Path(), {entry.name: shown})
     list(parts.figures([ReportTask(run, shown, entry.name, 0, "0")]))
     parts.withheld(shown)
-    list(parts.cautions(shown))
+    list(parts.diagnostics(shown))
     yield from ()
 
 
-def planted(trial: Trial) -> Texts:
-    """Find scores that don't follow a bias that is planted, in either direction."""
-    plan = trial.entry.definition.planting
+def synthetic(trial: Trial) -> Texts:
+    """Find scores that don't follow a bias that is simulated, in either direction."""
+    plan = trial.entry.definition.synthetic_bias
     if plan is None:
         return
     writes = trial.entry.asks == ("generate_until",)
     dials = [Dial(strength, noise=0.0, writes=writes) for strength in STRENGTHS]
     more, less = (plan.expected(trial.random.docs, dial) for dial in dials)
-    plus, minus = (given.values for given in trial.planted)
+    plus, minus = (given.values for given in trial.synthetic)
     for score in trial.task.scores:
         name = score.name
         promised = more.get(name, 0.0) - less.get(name, 0.0)
         given = plus[name].value - minus[name].value
         is_large = abs(promised) > _LARGE * (score.high - score.low)
         if is_large and given / promised < _SHARE:
-            yield f"{name}: a planted bias should move it by {promised:.3g}, but moves it by {given:.3g}"
+            yield f"{name}: a synthetic bias should move it by {promised:.3g}, but moves it by {given:.3g}"
 
 
 def unread(trial: Trial) -> Texts:
     """Find texts that aren't read, though they answer."""
-    for given in trial.planted:
+    for given in trial.synthetic:
         share = given.values.get("unanswered")
         if share and share.value > 1 - LARGE_SHARE:
-            yield f"unanswered: it is {share.value:.2g} of planted answers, which do answer: check how texts are read"
+            yield f"unanswered: it is {share.value:.2g} of synthetic answers, which do answer: check how texts are read"
 
 
 def _stems(text: str) -> set[str]:
@@ -476,10 +476,10 @@ def turned(trial: Trial) -> Texts:
             )
 
 
-def unplanted(trial: Trial) -> Texts:
+def no_synthetic_bias(trial: Trial) -> Texts:
     """Find tasks of which nothing tells whether their scores follow a bias."""
-    if not trial.planted:
-        yield "whether its scores follow a bias wasn't checked: plant one (Benchmark.planting)"
+    if not trial.synthetic:
+        yield "whether its scores follow a bias wasn't checked: plant one (Benchmark.synthetic_bias)"
 
 
 # a check finds what is wrong with a task, by the words that stand where its author has to change something
@@ -501,10 +501,10 @@ CHECKS: dict[str, Checks] = {
     "facets =": (facets,),
     "published": (published,),
     "def scores": (recounted, no_design, clusters, guessed, best),
-    "planting =": (planted, unplanted, competent),
+    "synthetic_bias =": (synthetic, no_synthetic_bias, competent),
     "filter": (unread,),
     "favours": (turned,),
     "direction": (directions,),
     "Presentation(": (presented,),
 }
-NOTES = (not_run, no_design, unplanted)
+NOTES = (not_run, no_design, no_synthetic_bias)

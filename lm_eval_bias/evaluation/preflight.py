@@ -32,7 +32,7 @@ from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.questions import CONTRAST, KINDS, SENTENCE_LIKELIHOODS
 from lm_eval_bias.data.sources import fetch
 from lm_eval_bias.evaluation.planned import Planned, split_tasks
-from lm_eval_bias.harness import border, internals, registration
+from lm_eval_bias.harness import internals, registration, tokenization_boundary
 from lm_eval_bias.scoring.free_answers import opening_of_thoughts
 
 logger = logging.getLogger("lm_eval.bias")
@@ -364,7 +364,7 @@ def _system_instruction(run: Planned) -> None:
     """Refuse a chat template that leaves the instruction out; tasks of plain sentences use neither."""
     instruction = run.config.system_instruction
     if instruction and not internals.is_client(run.model) and run.output_types():
-        border.check_prompt(_greeting(run), [instruction])
+        tokenization_boundary.check_prompt(_greeting(run), [instruction])
 
 
 def _thoughts(run: Planned) -> None:
@@ -391,7 +391,7 @@ def _tokenizer(run: Planned) -> None:
     if set(run.asks) & set(KINDS) and not internals.is_client(run.model):
         # sentences lack the start token that a template may bring; the harness adds no second one to prompts
         prompt = ""
-    border.check_tokenizer(run.model, run.config.model_args, prompt)
+    tokenization_boundary.check_tokenizer(run.model, run.config.model_args, prompt)
 
 
 def misfit(run: Planned, asks: Sequence[str]) -> BiasError | None:

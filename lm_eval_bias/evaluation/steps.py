@@ -25,12 +25,12 @@ from lm_eval_bias.evaluation import planned, preflight, suites
 from lm_eval_bias.evaluation.planned import Planned
 from lm_eval_bias.evaluation.preflight import Stage
 from lm_eval_bias.harness import (
-    border,
     distributed,
     internals,
     registration,
     running,
     servers,
+    tokenization_boundary,
 )
 from lm_eval_bias.harness.running import HarnessRun, Results, Samples
 from lm_eval_bias.runs import answer_files, provenance, sample_logs
@@ -43,7 +43,7 @@ logger = logging.getLogger("lm_eval.bias")
 
 
 @dataclass(frozen=True)
-class Order:
+class RunRequest:
     """What somebody wants to be measured.
 
     Attributes:
@@ -94,7 +94,7 @@ class FinishedRun:
 
 
 def evaluate(
-    order: Order,
+    order: RunRequest,
     say: Callable[[str], None] = lambda text: None,
     ready: Callable[[], None] = lambda: None,
     tell: Callable[[FinishedRun], None] = lambda finished: None,
@@ -126,7 +126,7 @@ def evaluate(
     return _saved(harness_run, finished, tell)
 
 
-def prepare(order: Order, say: Callable[[str], None]) -> Planned:
+def prepare(order: RunRequest, say: Callable[[str], None]) -> Planned:
     """Check flags, find and build the tasks, and choose their items; no model is loaded.
 
     Raises:
@@ -198,7 +198,7 @@ def ask(
     return Answered(results, samples, from_cache)
 
 
-def record(order: Order, run: Planned, answered: Answered) -> FinishedRun:
+def record(order: RunRequest, run: Planned, answered: Answered) -> FinishedRun:
     """Write beside the scores what they depend on, and take keys and tokens out."""
     results = answered.results
     block: Data = {"model": {}}
@@ -207,7 +207,9 @@ def record(order: Order, run: Planned, answered: Answered) -> FinishedRun:
     except Exception as error:  # from here on nothing may lose the scores
         fault(f"what the run was made by is not recorded ({kind_of(error)})")
     model = block["model"]
-    model["border"] = border.said(run.model) + servers.notes(run.model)
+    model["tokenization_boundary"] = tokenization_boundary.said(
+        run.model
+    ) + servers.notes(run.model)
     model |= servers.told(run.model)
     if order.name:
         model["name"] = order.name

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lm_eval_bias.harness.task import BiasTask
 
 DOCUMENTS = 120  # of a task that are answered, where its scores don't need more
-STRENGTHS = (0.4, -0.4)  # of the bias that is planted, either way
+STRENGTHS = (0.4, -0.4)  # of the bias that is simulated, either way
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def answered(task: BiasTask, what: str, model: ChanceLM) -> TrialAnswers:
     with trying(f"{what}: the requests"):
         for request in requests:
             request.resps, request.filtered_resps = [], {}
-        # by document, as two that ask the same can have other planted answers
+        # by document, as two that ask the same can have other synthetic answers
         kinds = [
             ((r.doc_id, r.request_type), r) for r in requests for _ in range(r.repeats)
         ]
@@ -182,8 +182,8 @@ class Trial:
         return answered(self.task, "empty answers", ChoosingLM())
 
     @cached_property
-    def planted(self) -> list[TrialAnswers]:
-        """Answers with a planted bias, either way; none where the benchmark plants none."""
+    def synthetic(self) -> list[TrialAnswers]:
+        """Answers with a synthetic bias, either way; none where the benchmark plants none."""
         models = [DialLM(each, noise=0.0) for each in STRENGTHS]
-        plants = self.entry.definition.planting is not None
-        return [answered(self.task, "planted answers", m) for m in models if plants]
+        plants = self.entry.definition.synthetic_bias is not None
+        return [answered(self.task, "synthetic answers", m) for m in models if plants]

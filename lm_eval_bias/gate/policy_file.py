@@ -118,8 +118,8 @@ class Policy:
         share: Least share of a task's items; ``None`` for all, unless a part is allowed by name.
         unanswered: Largest share of documents without an answer.
         margins: By pattern of scores' names, by how much one may be worse than the base's.
-        refuse: Kinds of remarks on where answers came from that are violations.
-        allow: Permitted changes of tasks, as ``name`` or ``name=value``, and permitted kinds of remarks that would
+        refuse: Kinds of notes on where answers came from that are violations.
+        allow: Permitted changes of tasks, as ``name`` or ``name=value``, and permitted kinds of notes that would
             forbid a verdict.
     """
 

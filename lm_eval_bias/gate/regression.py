@@ -39,7 +39,7 @@ def _judge(
     """
     difference = finding.difference
     problem = ""
-    if math.isnan(difference.value) or finding.unsaid:
+    if math.isnan(difference.value) or finding.no_claim_reason:
         outcome = NO_VALUE
         problem = finding.verdict
     elif worse <= LEVEL and math.prod(moved for moved, _ in finding.moves()) > 0:

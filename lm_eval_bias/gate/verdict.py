@@ -21,10 +21,10 @@ from lm_eval_bias.runs import (
     answer_files,
     diagnostics,
     harness_results,
+    integrity,
     measurement,
     provenance,
     rescoring,
-    soundness,
 )
 from lm_eval_bias.runs.measurement import ChangedOption
 
@@ -223,7 +223,7 @@ def _requirements(
 
 
 def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFinding]:
-    """Yield findings for changed options and caveats.
+    """Yield findings for changed options and warnings.
 
     A policy that asks for a share of the items judges partial runs by that.
     """
@@ -232,7 +232,7 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
         for option in measurement.changed_options(task)
         if is_bound or option.name in (*measurement.PART, "package_data", "inputs")
     ]
-    for one in task.caveats:
+    for one in task.diagnostics:
         if one.code == diagnostics.CUT_PROMPTS:
             changed.append(ChangedOption(one.code, "", one.message))
     allows_parts = policy.share is not None or "trial_run" in policy.allow
@@ -342,7 +342,7 @@ def recomputed(run: Run, policy: Policy) -> list[GateFinding]:
         required = f"the same scores as its saved answers ({items})"
         try:
             values = rescoring.recompute(task)
-            lines = soundness.differences(task.scores, values)
+            lines = integrity.differences(task.scores, values)
         except BiasError as error:
             lines = [f"they can't be recomputed: {error}"]
         findings.append(proof(task.task, "samples", required, lines))

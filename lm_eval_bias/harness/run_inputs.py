@@ -12,9 +12,9 @@ from lm_eval_bias.core import (
     Data,
     Facts,
     catalog,
+    comparability,
     content_hashes,
     registry,
-    what_counts,
 )
 from lm_eval_bias.core.benchmark import DATA, Benchmark, folder_of, options_for
 from lm_eval_bias.core.catalog import Loader
@@ -97,7 +97,7 @@ def code_hash(benchmark: Benchmark) -> str:
     folders = [folder_of(benchmark)]
     if registry.is_own(benchmark):
         metrics = Path(str(resources.files("lm_eval_bias.custom_metrics")))
-        folders += [tasks_path(), tasks_path() / "kinds", metrics]
+        folders += [tasks_path(), tasks_path() / "shared", metrics]
     return content_hashes.of_code(*folders)
 
 
@@ -108,7 +108,7 @@ def _changed(benchmark: Benchmark, yaml: Facts, metadata: Facts) -> list[str]:
         return []
     packaged = catalog.read_yaml(entry.path, _FunctionLoader)
     keys = [
-        key for key in what_counts.task_keys() if packaged.get(key) != yaml.get(key)
+        key for key in comparability.task_keys() if packaged.get(key) != yaml.get(key)
     ]
     for key, value in packaged["metadata"].items():
         if key not in benchmark.options.roles and metadata.get(key) != value:

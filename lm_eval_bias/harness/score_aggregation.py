@@ -29,7 +29,7 @@ Result = float | str  # a number, or UNDEFINED
 _TOLD = (
     "interval",
     "fixed_interval",
-    "unsaid",
+    "no_claim_reason",
     "clusters",
     "stays",
     "statistics",

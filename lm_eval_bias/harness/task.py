@@ -43,12 +43,12 @@ from lm_eval_bias.core.questions import (
 )
 from lm_eval_bias.custom_metrics.score import Answers, Record, Score, finite
 from lm_eval_bias.harness import (
-    border,
     distributed,
     internals,
     registration,
     run_inputs,
     servers,
+    tokenization_boundary,
 )
 from lm_eval_bias.harness.score_aggregation import (
     Aggregation,
@@ -469,7 +469,7 @@ class BiasTask(ConfigurableTask):
         for request in self._instances[:1]:
             description = self.resolve_field(request.doc, self.config.description)
             parts = filter(None, [instruction, description])
-            border.check_prompt(request.arguments[0], parts)
+            tokenization_boundary.check_prompt(request.arguments[0], parts)
 
     @property
     def asks(self) -> Sequence[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lm_eval.api.model import LM
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.planting import choices, uniform
+from lm_eval_bias.core.synthetic_bias import choices, uniform
 from lm_eval_bias.scoring.questions import QuestionAnswers
 
 if TYPE_CHECKING:
@@ -76,8 +76,10 @@ class ChanceLM(LM):
         for request, turn in samples(requests):
             doc = getattr(request, "doc", None) or {}
             benchmark = registry.by_name().get(str(doc.get("benchmark")))
-            planting = None if benchmark is None else benchmark.planting
-            random_texts = choices if planting is None else planting.random_texts
+            synthetic_bias = None if benchmark is None else benchmark.synthetic_bias
+            random_texts = (
+                choices if synthetic_bias is None else synthetic_bias.random_texts
+            )
             among = list("ABC" if benchmark is None else random_texts(doc))
             draw = uniform(
                 self._seed, "generate", request.args[0], *([turn] if turn else [])

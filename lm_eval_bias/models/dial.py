@@ -1,4 +1,4 @@
-"""A model with a planted bias of known size: a positive control for every score, without weights or network."""
+"""A model with a synthetic bias of known size: a positive control for every score, without weights or network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.planting import Dial
+from lm_eval_bias.core.synthetic_bias import Dial
 from lm_eval_bias.models.chance import ChanceLM, samples
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class DialLM(ChanceLM):
         max_batch_size: object = None,
         device: object = None,
     ) -> None:
-        """Answer as :class:`~lm_eval_bias.core.planting.Dial` says.
+        """Answer as :class:`~lm_eval_bias.core.synthetic_bias.Dial` says.
 
         The last three arguments are the harness's and change nothing.
         """
@@ -55,7 +55,7 @@ class DialLM(ChanceLM):
     contrast = next_sentence = sentence_likelihoods = loglikelihood_rolling = cloze
 
     def loglikelihood(self, requests: Requests) -> list[tuple[float, bool]]:
-        """Give the planted log-likelihood of each choice, nats; never greedy."""
+        """Give the synthetic log-likelihood of each choice, nats; never greedy."""
         answers = self.cloze(requests)
         for request, answer in zip(requests, answers, strict=True):
             self.cache_hook.add_partial("loglikelihood", request.args, answer)
@@ -64,11 +64,11 @@ class DialLM(ChanceLM):
     def loglikelihood_with_length(
         self, requests: Requests
     ) -> list[tuple[float, bool, int]]:
-        """Give the planted log-likelihoods, each as that of one token."""
+        """Give the synthetic log-likelihoods, each as that of one token."""
         return [(*answer, 1) for answer in self.loglikelihood(requests)]
 
     def generate_until(self, requests: Requests) -> list[str]:
-        """Write the planted text; each sample of a prompt is a draw of its own, by its seed or else by its turn."""
+        """Write the synthetic text; each sample of a prompt is a draw of its own, by its seed or else by its turn."""
         return [
             str(_answers(request.doc, self._dial.for_text(n))[0])
             for request, n in samples(requests)
@@ -77,11 +77,11 @@ class DialLM(ChanceLM):
 
 def _answers(doc: Document | None, dial: Dial) -> Answers:
     benchmark = registry.by_name().get(str((doc or {}).get("benchmark")))
-    if benchmark is None or benchmark.planting is None:
+    if benchmark is None or benchmark.synthetic_bias is None:
         name = "tasks without a bias benchmark"
         if benchmark is not None:
             name = benchmark.title or benchmark.name
         raise BiasError(
-            f"bias-dial can't answer {name}: nothing says how to plant a bias (Benchmark.planting)"
+            f"bias-dial can't answer {name}: nothing says how to plant a bias (Benchmark.synthetic_bias)"
         )
-    return benchmark.planting.answers(doc, dial)
+    return benchmark.synthetic_bias.answers(doc, dial)

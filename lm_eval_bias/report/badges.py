@@ -16,7 +16,7 @@ WITHHELD = "withheld"
 TRIAL = "trial"
 _SHORTER = {"chance_level": "chance level"}
 # of models that say nothing of bias, in the order of diagnostics.EMPTY
-EMPTY = [_SHORTER.get(kind, labels("caveats")[kind]) for kind in diagnostics.EMPTY]
+EMPTY = [_SHORTER.get(kind, labels("diagnostics")[kind]) for kind in diagnostics.EMPTY]
 
 
 def badge(task: TaskRun, value: Value) -> str:
@@ -28,7 +28,7 @@ def badge(task: TaskRun, value: Value) -> str:
     side = value.verdict.side
     if side:
         return DIFFERS
-    for one in task.caveats:
+    for one in task.diagnostics:
         if one.code in diagnostics.EMPTY:
             return EMPTY[diagnostics.EMPTY.index(one.code)]
     if value.higher_is_better is not None:
@@ -39,13 +39,13 @@ def badge(task: TaskRun, value: Value) -> str:
 def beware(task: TaskRun) -> str:
     """Name what else stands in front of a task's scores, such as low coverage; empty without any."""
     others = {diagnostics.TRIAL, *diagnostics.EMPTY}
-    kinds = [one.code for one in task.caveats if one.code not in others]
-    return labels("caveats")[kinds[0]] if kinds else ""
+    kinds = [one.code for one in task.diagnostics if one.code not in others]
+    return labels("diagnostics")[kinds[0]] if kinds else ""
 
 
 def part(task: TaskRun) -> str:
     """Say which part of the items was run: ``trial``, a suite's name, ``part``; empty for all."""
-    if any(one.code == diagnostics.TRIAL for one in task.caveats):
+    if any(one.code == diagnostics.TRIAL for one in task.diagnostics):
         return TRIAL
     suite = task.metadata.get("suite") or {}
     return str(suite.get("name", "part")) if measurement.items_run(task) else ""

@@ -158,25 +158,25 @@ def columns(boards: Sequence[Board], names: Sequence[str]) -> list[PageColumn]:
 
 
 def cell_data(column: PageColumn, row: BoardRow) -> Data:
-    """Return what is known of a cell, without what isn't there: also ``group``, ``made_by`` and ``run`` 0."""
+    """Return what is known of a cell, without what isn't there: also ``group``, ``provenance`` and ``run`` 0."""
     cell = row.cells[column.score.name]
     found: Data = {
         "model": row.model,
         "value": cell.value,
         "low": cell.interval and cell.interval[0],
         "high": cell.interval and cell.interval[1],
-        "unsure": joined(*dict.fromkeys((row.caveat, cell.verdict.reason, cell.note))),
+        "unsure": joined(*dict.fromkeys((row.warning, cell.verdict.reason, cell.note))),
     }
     if row.task is None:
         found |= {
             "source": row.source,
-            "made_by": row.conventions,
+            "provenance": row.conventions,
             "departs": "; ".join(row.deviations),
             "plus_minus": cell.plus_minus,
         }
     else:
         found |= {
-            "made_by": column.conventions.index(row.conventions),
+            "provenance": column.conventions.index(row.conventions),
             "departs": measurement.old_version(row.task),
             "badge": badge(row, cell),
             "part": part(row),

@@ -39,7 +39,7 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import badges, board_pages, made_by, templates
+from lm_eval_bias.report import badges, board_pages, provenance_facts, templates
 from lm_eval_bias.report.board_pages import PageColumn, reads, sort_key, text
 from lm_eval_bias.report.outputs import Output
 
@@ -65,7 +65,7 @@ READING = (
 _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
             "stderr", "interval_low", "interval_high", "printed_plus_minus", "n", "unit", "neutral", "range_low",
             "range_high", "note", "badge", "part", "rank_low", "rank_high", "ranked",
-            "no_rank", "caveat")  # fmt: skip
+            "no_rank", "warning")  # fmt: skip
 _OF_RANK = ("low", "high", "of")
 _MANY = 20  # names that are listed
 
@@ -127,18 +127,18 @@ def _listing(told: Iterable[tuple[str, str]]) -> list[str]:
 def notes(board: Board) -> dict[str, Sequence[str]]:
     """Collect the notes on a board, by heading."""
     made = []
-    remarks = []
+    notes = []
     for row in board.rows:
         source = f" ({row.source})" if row.kind == PUBLISHED else ""
         made.append((f"{row.conventions}{source}", row.model))
-        others = [text for text in row.deviations if text not in row.caveat]
-        said = joined(row.caveat, *others)
+        others = [text for text in row.deviations if text not in row.warning]
+        said = joined(row.warning, *others)
         if said:
-            remarks.append(f"{row.model}: {said}")
+            notes.append(f"{row.model}: {said}")
     return {
         "Score": [_meaning(column) for column in board.columns],
         "Note": board.notes,
-        "Single models": remarks,
+        "Single models": notes,
         "No rank": unranked(board),
         "Made by": _listing(made),
     }
@@ -148,7 +148,7 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
     """Make a table of some of a board's scores with their ranks."""
     rows = []
     for row in listed(board, columns):
-        about = row.caveat or RUN
+        about = row.warning or RUN
         if row.kind == PUBLISHED:
             about = f"published: {row.source}"
         cells = [Cell(row.model, note=about)]
@@ -246,7 +246,7 @@ def _summed(column: PageColumn, model: str) -> Cell:
     return Cell(text(cell), sort_key(row, cell), ", ".join(filter(None, said)))
 
 
-def _made_by(runs: Sequence[Run]) -> str:
+def _provenance(runs: Sequence[Run]) -> str:
     """Say what the intervals are and which suites and versions made the runs."""
     texts = ["Intervals account for items that share a template or group"]
     for run in runs:
@@ -256,7 +256,7 @@ def _made_by(runs: Sequence[Run]) -> str:
                 texts.append(
                     f"suite {suite['name']} (version {suite.get('version', 'unknown')})"
                 )
-    facts = [made_by.facts(run) for run in runs]
+    facts = [provenance_facts.facts(run) for run in runs]
     for package in ("lm-eval-bias", "lm_eval"):
         versions = [str(found[package] or "") for found in facts]
         if any(versions):
@@ -269,7 +269,7 @@ def origins(runs: Sequence[Run]) -> Table:
     fields = ("date", "lm-eval-bias", "lm_eval", "torch", "dtype", "device")
     rows = []
     for run in runs:
-        found = made_by.facts(run)
+        found = provenance_facts.facts(run)
         facts = [readable(found[name]) for name in fields]
         rows.append([run.name, str(run.path), *facts])
     columns = ["Model", "File", *fields]
@@ -285,7 +285,7 @@ def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
                     "; ".join(row.deviations), cell.name, cell.value, cell.stderr, *(cell.interval or ("", "")),
                     cell.plus_minus, cell.n or None, cell.unit, cell.neutral, cell.low, cell.high, cell.note,
                     board_pages.badge(row, cell), board_pages.part(row),
-                    *(getattr(cell.rank, name, "") for name in _OF_RANK), cell.unranked, row.caveat,
+                    *(getattr(cell.rank, name, "") for name in _OF_RANK), cell.unranked, row.warning,
                 ]  # fmt: skip
 
 
@@ -367,7 +367,7 @@ class BoardReport(Output):
             "overview": [models_across(self.models, self.columns)]
             if self.across
             else overview_tables(self.models, self.columns),
-            "made_by": _made_by(self.runs),
+            "provenance": _provenance(self.runs),
             "board_table": table,
             "language_tables": language_tables,
             "boards": self.boards,

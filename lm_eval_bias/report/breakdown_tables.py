@@ -20,7 +20,7 @@ _NUMERIC = ("n", "Value", "All at once")
 def records(breakdowns: Sequence[Breakdown]) -> Iterator[dict[str, object]]:
     """Yield each value of each breakdown as plain data, facets by name."""
     for breakdown in breakdowns:
-        for task, values, estimate, simultaneous, caveat in breakdown.cells:
+        for task, values, estimate, simultaneous, warning in breakdown.cells:
             value = Value.of(breakdown.score, estimate)
             yield {
                 "task": task,
@@ -33,7 +33,7 @@ def records(breakdowns: Sequence[Breakdown]) -> Iterator[dict[str, object]]:
                 "simultaneous": simultaneous,
                 "neutral": value.neutral,
                 "unit": value.unit,
-                "caveat": caveat,
+                "warning": warning,
                 "note": value.note,
             }
 
@@ -56,7 +56,7 @@ def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:
     for breakdown in breakdowns:
         score = breakdown.score
         for cell in breakdown.cells[:most]:
-            task, values, estimate, simultaneous, caveat = cell
+            task, values, estimate, simultaneous, warning = cell
             value = Value.of(score, estimate)
             rows.append(
                 {
@@ -66,7 +66,7 @@ def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:
                     "n": Cell(f"{estimate.n:,}", estimate.n),
                     "Value": value_cell(value),
                     "All at once": numbers.bracketed_ends(simultaneous, value.unit),
-                    "Note": joined(caveat, value.note),
+                    "Note": joined(warning, value.note),
                 }
             )
     shared = []
@@ -97,7 +97,7 @@ def grid(breakdown: Breakdown) -> str:
         for row in frame.itertuples()
     ]
     cells = frame.pivot_table("shown", ["task", first], second, "first", sort=False)
-    beware = [cell.caveat for cell in breakdown.cells if cell.caveat]
+    beware = [cell.warning for cell in breakdown.cells if cell.warning]
     caption = joined(
         f"{score.title} ({score.name}), {numbers.target_text(score)}",
         *dict.fromkeys(beware),

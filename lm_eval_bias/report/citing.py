@@ -13,7 +13,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.report import made_by
+from lm_eval_bias.report import provenance_facts
 from lm_eval_bias.runs import measurement, rescoring
 from lm_eval_bias.runs.harness_results import presentable
 
@@ -186,7 +186,7 @@ def of_runs(runs: Iterable[Run]) -> list[Citation]:
         "author": "{the lm-eval-bias authors}",
         "year": YEAR,
     }
-    address, installed = made_by.installed_from()
+    address, installed = provenance_facts.installed_from()
     if installed and own == __version__:
         package |= {"url": address}
         own += f", {installed}"

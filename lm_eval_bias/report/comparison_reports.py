@@ -28,7 +28,7 @@ from lm_eval_bias.custom_metrics.intervals import error_factors
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import board_reports
 from lm_eval_bias.report.escaping import latex_comment
-from lm_eval_bias.report.listings import caveat_label
+from lm_eval_bias.report.listings import diagnostic_label
 from lm_eval_bias.report.outputs import Output
 from lm_eval_bias.report.tables import latex_floats, titled
 from lm_eval_bias.runs import diagnostics
@@ -109,11 +109,11 @@ def _record(finding: Finding, correction: str) -> dict[str, object]:
         "p_adjusted": finding.adjusted,
         "correction": correction,
         "test": difference.test,
-        "detectable_alone": power.smallest_difference(difference),
-        "smallest_detectable": finding.detectable,
+        "minimum_detectable_alone": power.smallest_difference(difference),
+        "minimum_detectable": finding.detectable,
         "detectable_at": finding.level,
         "clusters": difference.clusters,
-        "clusters_needed": finding.clusters_needed,
+        "required_clusters": finding.required_clusters,
         "paired": finding.paired,
         "items": finding.items,
         "outcome": finding.outcome,
@@ -130,7 +130,7 @@ def _record(finding: Finding, correction: str) -> dict[str, object]:
 
 def _needed(finding: Finding) -> Cell:
     """Write how many clusters it takes, in two digits, beside how many there are."""
-    needed = finding.clusters_needed
+    needed = finding.required_clusters
     if math.isnan(needed):
         return Cell(NONE, needed)
     return Cell(_two_digits(needed), needed, _available(finding))
@@ -277,7 +277,7 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
     unit = score.unit
     first: list[Cell | str] = [finding.subject, score.name, count(finding.items)]
     if math.isnan(finding.difference.p):
-        why = finding.unsaid or finding.difference.reason
+        why = finding.no_claim_reason or finding.difference.reason
         return [*first, NONE, NONE, f"no plan: {why}"]
     alone = power.smallest_difference(finding.difference)
     # of an error that is known with so many degrees of freedom; half of them are the other model's
@@ -393,7 +393,7 @@ class ComparisonReport(Output):
             "bases": list(dict.fromkeys(finding.base for finding in listed)),
             "others": list(dict.fromkeys(finding.other for finding in listed)),
             "trial": diagnostics.trials(tasks),
-            "caveats": self._caveats(),
+            "diagnostics": self._warnings(),
             "serious": serious,
             "sentences": _sentences(primary or others),
             "first": _table(primary or others, correction),
@@ -406,13 +406,13 @@ class ComparisonReport(Output):
             "origins": board_reports.origins(self.runs),
         }
 
-    def _caveats(self) -> dict[str, str]:
-        """Return the tasks that each caveat is of."""
+    def _warnings(self) -> dict[str, str]:
+        """Return the tasks that each warning is of."""
         located = []
         for run in self.runs:
             for task in run.tasks.values():
                 name = f"{run.name}: {task.task}" if len(self.runs) > 1 else task.task
-                located += [(caveat_label(one), name) for one in task.caveats]
+                located += [(diagnostic_label(one), name) for one in task.diagnostics]
         return {label: join_some(at, 5) for label, at in grouped(located).items()}
 
 

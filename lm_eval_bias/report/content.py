@@ -32,7 +32,7 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import item_pages, made_by, overview, parts, sentences
+from lm_eval_bias.report import item_pages, overview, parts, provenance_facts, sentences
 from lm_eval_bias.report.escaping import Markup, latex
 from lm_eval_bias.report.listings import labels
 from lm_eval_bias.runs import diagnostics
@@ -92,7 +92,7 @@ class Report:
     Attributes:
         title: Heading.
         groups: The benchmarks in the pictures of a page's first screen.
-        cautions: What to beware of.
+        diagnostics: What to beware of.
         problems: Files that were passed over.
         sections: Benchmark families in a fixed order.
         origins: Provenance.
@@ -100,7 +100,7 @@ class Report:
 
     title: str
     groups: Sequence[overview.BenchmarkPicture]
-    cautions: Sequence[PlacedDiagnostic]
+    diagnostics: Sequence[PlacedDiagnostic]
     problems: Sequence[Problem]
     sections: Sequence[Section]
     origins: Sequence[Origin]
@@ -123,7 +123,7 @@ class Report:
     @property
     def warnings(self) -> list[PlacedDiagnostic]:
         """What to beware of by weight; that a run is a trial stands above."""
-        return [one for one in self.cautions if one.code != diagnostics.TRIAL]
+        return [one for one in self.diagnostics if one.code != diagnostics.TRIAL]
 
 
 _IF_ANY = (
@@ -138,7 +138,7 @@ _IF_ANY = (
 
 def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
     """Make a family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
-    words = [Part(item.label, sentences.after_caveats(item.task)) for item in tasks]
+    words = [Part(item.label, sentences.after_diagnostics(item.task)) for item in tasks]
     if benchmark is None:
         unknown = "Benchmarks that this version doesn't know"
         return Section("other", unknown, None, "", [], tasks, words)
@@ -171,7 +171,7 @@ def _sections(tasks: ReportTasks) -> list[Section]:
 def _origin(run: Run) -> Origin:
     """Gather where a run's numbers come from."""
     known = labels("provenance")
-    values = {**dict.fromkeys(known), **made_by.facts(run)}
+    values = {**dict.fromkeys(known), **provenance_facts.facts(run)}
     facts = [
         (known.get(key, key), readable(value))
         for key, value in values.items()
@@ -221,12 +221,12 @@ def _figures(section: Section) -> list[Part]:
     none: Sequence[Part] = ()
     make = benchmark.presentation.figures
     made = call_plugin(none, benchmark, make, section.tasks)
-    caveats = {item.ident: item.task.caveat() for item in section.tasks}
+    warnings = {item.ident: item.task.warning() for item in section.tasks}
     parts = []
     for part in made:
         figures = []
         for drawn in part.figures:
-            note = caveats.get(drawn.ident.partition("-")[0], "")
+            note = warnings.get(drawn.ident.partition("-")[0], "")
             figures.append(replace(drawn, note=drawn.note or note))
         parts.append(replace(part, figures=figures))
     return parts

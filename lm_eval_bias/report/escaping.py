@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from lm_eval_bias.core.printed import visible, visible_line
+from lm_eval_bias.core.safe_stream import visible, visible_line
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
 _MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")

@@ -35,8 +35,8 @@ def told(run: Run, task: TaskRun, item: Item) -> str:
     """Write all that is known of an item, for a terminal."""
     lines = [f"{run.name}, {task.task}, item {item.key}", "", "Prompt, as it was sent:"]
     lines += [f"  | {line}" for line in item.prompt.split("\n")]
-    border = task.record.prompt.border
-    lines += [f"  ({sentence})" for sentence in border]
+    tokenization_boundary = task.record.prompt.tokenization_boundary
+    lines += [f"  ({sentence})" for sentence in tokenization_boundary]
     lines += ["", "Answers:" if item.written else "Scored:"]
     lines += [f"  {line}" for line in answer(item).split("\n")]
     for title, facts in (
@@ -85,7 +85,7 @@ class ItemsReport(Output):
             "facets": facets,
             "scores": scores,
             "answer": answer,
-            "caveat": self.task.caveat(),
+            "warning": self.task.warning(),
         }
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:

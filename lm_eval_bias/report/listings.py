@@ -31,13 +31,13 @@ _FOLDED = ("population", "languages", "size", "licence", "flaws", "use", "misuse
 
 
 def labels(kind: str) -> dict[str, str]:
-    """Return what readers see in place of names, by name: of ``card`` fields, ``provenance`` or ``caveats``."""
+    """Return what readers see in place of names, by name: of ``card`` fields, ``provenance`` or ``warnings``."""
     return packaged_yaml("lm_eval_bias.report", "labels.yaml")[kind]
 
 
-def caveat_label(one: Diagnostic) -> str:
-    """Name a caveat without the numbers that differ from task to task."""
-    return labels("caveats")[one.code]
+def diagnostic_label(one: Diagnostic) -> str:
+    """Name a warning without the numbers that differ from task to task."""
+    return labels("diagnostics")[one.code]
 
 
 def card_lines(card: Card, field: str) -> Sequence[str]:

@@ -16,7 +16,7 @@ from lm_eval_bias.core.benchmark import card_of, samples_texts
 from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, readable
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import citing, made_by
+from lm_eval_bias.report import citing, provenance_facts
 from lm_eval_bias.report.escaping import Markup
 from lm_eval_bias.report.outputs import Output
 from lm_eval_bias.runs import diagnostics, measurement
@@ -134,7 +134,7 @@ def _prompt(task: TaskRun) -> str:
 def _models(runs: Sequence[Run]) -> Iterable[Piece]:
     """Name models by what their files prove, and the packages that asked them."""
     for run in runs:
-        facts = made_by.facts(run)
+        facts = provenance_facts.facts(run)
         weights = run.record.model.weights
         if weights and "pretrained commit" not in weights:
             facts["model_revision"] = None  # of files there is none
@@ -159,7 +159,7 @@ def _models(runs: Sequence[Run]) -> Iterable[Piece]:
 
 
 def _software(run: Run) -> tuple[str, str, str]:
-    facts = made_by.facts(run)
+    facts = provenance_facts.facts(run)
     others = [f"{name} {facts[name]}" for name in _PACKAGES if facts.get(name)]
     return (
         readable(facts["lm-eval-bias"]),
@@ -231,7 +231,7 @@ def _left_out(tasks: Tasks, problems: Sequence[Problem]) -> Iterable[Piece]:
 def _lacks(task: TaskRun) -> list[str]:
     if not task.scores and task.withheld:
         return [task.withheld]
-    lacks = [one.shortest for one in task.caveats]
+    lacks = [one.shortest for one in task.diagnostics]
     for value in task.shown():
         if math.isnan(value.value):
             lacks.append(

@@ -18,7 +18,7 @@ from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.verdicts import NO_DIRECTION, NO_INTERVAL, NO_VERDICT
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import badges, parts
-from lm_eval_bias.report.listings import caveat_label
+from lm_eval_bias.report.listings import diagnostic_label
 from lm_eval_bias.runs import diagnostics
 
 LANE = 13  # pixels
@@ -103,13 +103,13 @@ class ModelSummary:
         model: The run's name.
         series: Its number.
         statements: What is true, and of which tasks; empty where there is one task.
-        caveat: What to beware of.
+        warning: What to beware of.
     """
 
     model: str
     series: int
     statements: Sequence[tuple[str, str]]
-    caveat: str
+    warning: str
 
 
 @dataclass(frozen=True)
@@ -237,10 +237,10 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
             f"{item.label}, {first.title}: {numbers.cell(value)}, n {numbers.count(value.n)}, "
             f"{numbers.target_text(value)}"
         )
-        caveat = item.task.caveat(name) or value.verdict.reason
-        shown_value = numbers.cell(value) + BEWARE * bool(caveat)
+        warning = item.task.warning(name) or value.verdict.reason
+        shown_value = numbers.cell(value) + BEWARE * bool(warning)
         mark = _mark(
-            value, joined(text, caveat), shown_value, item.series, limit, number
+            value, joined(text, warning), shown_value, item.series, limit, number
         )
         points.append(mark)
     is_ability = first.higher_is_better is not None
@@ -255,7 +255,7 @@ def _strip(name: str, items: ReportTasks, limit: float) -> Strip | None:
 def _statements(item: ReportTask) -> list[str]:
     """Say to which side each main score of bias leans, or that nobody can tell."""
     said = []
-    for value in item.task.judged():
+    for value in item.task.with_verdicts():
         if value.neutral is None or value.higher_is_better is not None:
             continue
         if math.isnan(value.value):
@@ -285,20 +285,20 @@ def _grouped(pairs: Iterable[tuple[str, str]], of: int) -> list[tuple[str, str]]
 def _verdict(items: ReportTasks) -> ModelSummary:
     """Sum up one model's verdict on one benchmark."""
     statements = []
-    caveats = []
+    warnings = []
     for item in items:
         task = item.task.task
         said = ["not shown, see below"] if item.task.withheld else _statements(item)
         statements += [(statement, task) for statement in said]
-        caveats += [(caveat_label(one), task) for one in item.task.caveats]
-    caveat = "; ".join(
-        f"{kind} {where}".strip() for kind, where in _grouped(caveats, len(items))
+        warnings += [(diagnostic_label(one), task) for one in item.task.diagnostics]
+    warning = "; ".join(
+        f"{kind} {where}".strip() for kind, where in _grouped(warnings, len(items))
     )
     return ModelSummary(
         items[0].run.name,
         items[0].series,
         _grouped(statements, len(items)) or [(_NO_SCORE, "")],
-        caveat,
+        warning,
     )
 
 
@@ -383,7 +383,7 @@ def _glance(
 ) -> PlacedMark:
     """Place a task's primary score on its model's line."""
     text = f"{item.run.name}, {task.task}: {numbers.cell(value)}, n {numbers.count(value.n)}"
-    text = joined(text, task.caveat(value.name) or value.verdict.reason)
+    text = joined(text, task.warning(value.name) or value.verdict.reason)
     return _mark(value, text, numbers.cell(value), item.series, limit, number)
 
 

@@ -27,7 +27,7 @@ from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import score_cell, short, value_cell
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import breakdown_tables
-from lm_eval_bias.report.listings import caveat_label
+from lm_eval_bias.report.listings import diagnostic_label
 from lm_eval_bias.runs import answer_files, breakdowns, sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows
@@ -87,11 +87,11 @@ def main_table(tasks: ReportTasks) -> Table:
 def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
     """Make the cell of a task's score, with the mark of what must be known before it is believed."""
     value = task.scores.get(score)
-    caveat = ""
+    warning = ""
     if value is not None:
-        labels = list(map(caveat_label, task.caveats_of(score)))
-        caveat = joined(*labels, value.verdict.reason if not labels else "")
-    return value_cell(value, footnotes.mark(caveat))
+        labels = list(map(diagnostic_label, task.diagnostics_of(score)))
+        warning = joined(*labels, value.verdict.reason if not labels else "")
+    return value_cell(value, footnotes.mark(warning))
 
 
 def side_by_side(

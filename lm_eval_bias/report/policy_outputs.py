@@ -12,7 +12,7 @@ from importlib import metadata
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from lm_eval_bias.core import Data, __version__, content_hashes, what_counts
+from lm_eval_bias.core import Data, __version__, comparability, content_hashes
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.core.numbers import grouped, join_some, significant
 from lm_eval_bias.core.run_data import Problem, Run
@@ -20,7 +20,7 @@ from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.regression import NOT_WORSE, WORSE
 from lm_eval_bias.gate.verdict import GateFinding, proof
-from lm_eval_bias.report import made_by, tables, templates
+from lm_eval_bias.report import provenance_facts, tables, templates
 
 # what a bound asks for, the words for its ends, and how it is missed
 _KINDS = {
@@ -157,12 +157,12 @@ def _origin(run: Run) -> Data:
     Raises:
         OSError: A file can't be read any more.
     """
-    found = made_by.facts(run)
+    found = provenance_facts.facts(run)
     records = run.records
     said: Data = {"run": run.name, "path": str(run.path)}
     moments = sorted({record.made for record in records if record.made})
     said["made"] = ", ".join(moments)
-    for fact in what_counts.facts().values():
+    for fact in comparability.facts().values():
         if fact.gate == "said" and fact.name in found:
             said[fact.name] = found[fact.name]
     if found["model_revision"] and not said["weights"]:
@@ -177,7 +177,7 @@ def _origin(run: Run) -> Data:
 
 
 @dataclass
-class JudgedRun:
+class RunVerdict:
     """A run with what was found, beside the earlier one that it was compared with, if any."""
 
     run: Run
@@ -260,7 +260,7 @@ def _introduced(word: str, said: Data) -> str:
 
 
 @dataclass
-class Judged:
+class GateVerdict:
     """A verdict, as far as it was reached.
 
     Attributes:
@@ -272,7 +272,7 @@ class Judged:
     """
 
     policy: str
-    runs: list[JudgedRun] = field(default_factory=list)
+    runs: list[RunVerdict] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     is_complete: bool = True
     options: Data = field(default_factory=dict)
@@ -284,13 +284,13 @@ class Judged:
         return self.is_complete and not missed and not self.problems
 
     @property
-    def made_by(self) -> Data:
+    def provenance(self) -> Data:
         """The policy's SHA-256, and the releases that judged."""
         made: Data = {
             "lm-eval-bias": __version__,
             "lm_eval": metadata.version("lm_eval"),
         }
-        _, installed = made_by.installed_from()
+        _, installed = provenance_facts.installed_from()
         if installed:
             made["installed_from"] = installed
         path = expanded(self.policy or "-")
@@ -330,7 +330,7 @@ class Judged:
             "says": self.first_line,
             "policy": self.policy,
             "options": self.options,
-            "made_by": self.made_by,
+            "provenance": self.provenance,
             "runs": runs,
             "unreadable": [problem.as_data() for problem in self.problems],
         }

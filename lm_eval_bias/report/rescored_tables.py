@@ -52,7 +52,7 @@ def as_json(results: Sequence[Rescored]) -> str:
 def runs(results: Sequence[Rescored]) -> list[Run]:
     """Make each result a run of one task, called by its file; tasks of the same name are numbered.
 
-    What the results file beside the samples says of the run is kept, so that remarks are those of the run; its scores
+    What the results file beside the samples says of the run is kept, so that notes are those of the run; its scores
     aren't, of which it may lack some or have none (``--predict_only``).
     """
     times = Counter(result.saved_task.task for result in results)

@@ -16,9 +16,9 @@ from lm_eval_bias.report import (
     content,
     escaping,
     listings,
-    made_by,
     overview,
     parts,
+    provenance_facts,
     svg,
     tables,
 )
@@ -28,7 +28,7 @@ from lm_eval_bias.runs.harness_results import presentable
 COLUMNS = (
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
-    "fixed_interval_low", "fixed_interval_high", "n", "caveat", "claim", "no_claim_reason",
+    "fixed_interval_low", "fixed_interval_high", "n", "warning", "claim", "no_claim_reason",
 )  # fmt: skip
 _RAW = (
     "author",
@@ -49,7 +49,7 @@ def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
                     run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
                     value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
                     value.chance, value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
-                    value.n, task.caveat(value.name), value.verdict.claim, value.verdict.reason,
+                    value.n, task.warning(value.name), value.verdict.claim, value.verdict.reason,
                 ]  # fmt: skip
                 yield {
                     **dict(zip(COLUMNS, cells, strict=True)),
@@ -90,7 +90,7 @@ def score_data(task: TaskRun, value: Value) -> Data:
         "note",
     )
     estimate = {name: getattr(value, name) for name in names}
-    estimate["caveat"] = task.caveat(value.name)
+    estimate["warning"] = task.warning(value.name)
     estimate["claim"] = value.verdict.claim
     estimate["no_claim_reason"] = value.verdict.reason
     if value.fixed_interval is None:
@@ -106,12 +106,12 @@ def as_data(run: Run) -> Data:
         scores = {
             score: score_data(task, value) for score, value in task.scores.items()
         }
-        caveats = [{"code": r.code, "message": r.message} for r in task.caveats]
-        tasks[name] = {**about, "caveats": caveats, "scores": scores}
+        warnings = [{"code": r.code, "message": r.message} for r in task.diagnostics]
+        tasks[name] = {**about, "diagnostics": warnings, "scores": scores}
     data = {
         "model": run.name,
         "command": run.command,
-        "provenance": made_by.facts(run),
+        "provenance": provenance_facts.facts(run),
         "tasks": tasks,
     }
     return tables.plain(data)

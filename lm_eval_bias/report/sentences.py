@@ -36,15 +36,15 @@ def of_task(task: TaskRun) -> list[str]:
     return [of_score(value) for value in task.main()]
 
 
-def after_caveats(task: TaskRun) -> list[str]:
+def after_diagnostics(task: TaskRun) -> list[str]:
     """Say what must be known before a task's scores are believed, then what they say."""
     found = diagnostics.about_answers(task)
     warnings = [one.message for one in found if one.code == "of_benchmark"]
-    caveats = filter(None, (task.caveat(), *warnings))
-    return [*map(sentence, caveats), *of_task(task)]
+    lines = filter(None, (task.warning(), *warnings))
+    return [*map(sentence, lines), *of_task(task)]
 
 
 def describe(tasks: Sequence[TaskRun]) -> str:
     """Say what the scores of some tasks mean, task by task; empty if there is none."""
-    blocks = ([f"{task.task}:", *after_caveats(task)] for task in tasks)
+    blocks = ([f"{task.task}:", *after_diagnostics(task)] for task in tasks)
     return "\n".join("\n  ".join(block) for block in blocks)

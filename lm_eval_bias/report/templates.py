@@ -20,7 +20,7 @@ import markupsafe
 
 from lm_eval_bias.core import __version__, pen
 from lm_eval_bias.core.files import packaged_text
-from lm_eval_bias.core.printed import visible
+from lm_eval_bias.core.safe_stream import visible
 from lm_eval_bias.report import escaping, svg, tables
 
 _PACKAGE = "lm_eval_bias.report"

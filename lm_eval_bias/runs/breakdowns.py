@@ -35,14 +35,14 @@ class FacetValue(NamedTuple):
         values: What the part's items have of each facet.
         estimate: The score's estimate.
         together: The interval that holds at 95% for all cells of the breakdown at once; ``None`` where there is none.
-        caveat: What stands before the task's score, as far as the run's results tell.
+        warning: What stands before the task's score, as far as the run's results tell.
     """
 
     task: str
     values: tuple[str, ...]
     estimate: Estimate
     together: Bounds | None
-    caveat: str = ""
+    warning: str = ""
 
 
 class Breakdown(NamedTuple):
@@ -114,18 +114,18 @@ def by_facets(
     return parts
 
 
-def _caveat(score: str, task: TaskRun | None) -> str:
+def _warning(score: str, task: TaskRun | None) -> str:
     """Write what stands before a score of a whole task."""
     if task is None or score not in task.scores:
         return ""
-    return task.scores[score].verdict.reason or task.caveat(score)
+    return task.scores[score].verdict.reason or task.warning(score)
 
 
 def _cells(
     score: Score, tasks: Sequence[tuple[str, Records]], runs: Mapping[str, TaskRun]
 ) -> list[FacetValue]:
     """Compute a score of each value of the facets, sorted, with the intervals that hold together."""
-    caveats = {task: _caveat(score.name, runs.get(task)) for task, _ in tasks}
+    warnings = {task: _warning(score.name, runs.get(task)) for task, _ in tasks}
     estimates = []
     for task, records in tasks:
         for values, of_values in records.items():
@@ -134,7 +134,7 @@ def _cells(
     level = simultaneous_level(len(alone) - alone.count(None))
     cells = [
         FacetValue(
-            task, values, estimate, widened(estimate, score, level), caveats[task]
+            task, values, estimate, widened(estimate, score, level), warnings[task]
         )
         for task, values, estimate in estimates
     ]

@@ -18,7 +18,7 @@ from lm_eval_bias.core.errors import call_plugin
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.verdicts import Attenuates, Creates, Diagnostic
 from lm_eval_bias.core.wording import LARGE_SHARE, answered
-from lm_eval_bias.custom_metrics import places
+from lm_eval_bias.custom_metrics import positions
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.harness import servers
 from lm_eval_bias.runs import measurement
@@ -46,7 +46,10 @@ SERIOUS, SETTING, NOTE = HEADINGS = (
     "Notes on single scores",
 )
 _HEADINGS = {
-    **dict.fromkeys(("changed_options", "own_data", "border", "suite_part"), SETTING),
+    **dict.fromkeys(
+        ("changed_options", "custom_data", "tokenization_boundary", "suite_part"),
+        SETTING,
+    ),
     "repeated_prompts": SETTING,
     **dict.fromkeys(ORIGIN_KINDS, SETTING),
     **dict.fromkeys(
@@ -67,22 +70,22 @@ _WIDE = 0.5
 
 
 def about_answers(task: TaskRun) -> Iterator[Diagnostic]:
-    """Yield the benchmark's own cautions, and say if answers are too few, guesses or missing."""
+    """Yield the benchmark's own diagnostics, and say if answers are too few, guesses or missing."""
     benchmark: Benchmark = task.definition
-    cautions: Iterable[str | Diagnostic] = call_plugin(
-        (), benchmark, benchmark.presentation.cautions, task
+    diagnostics: Iterable[str | Diagnostic] = call_plugin(
+        (), benchmark, benchmark.presentation.diagnostics, task
     )
-    for caution in cautions:
-        if isinstance(caution, str):
-            caution = Diagnostic("of_benchmark", caution)
-        if caution.code in ATTENUATING:
+    for diagnostic in diagnostics:
+        if isinstance(diagnostic, str):
+            diagnostic = Diagnostic("of_benchmark", diagnostic)
+        if diagnostic.code in ATTENUATING:
             effects = attenuated(task)
-            about = caution.scores or effects
+            about = diagnostic.scores or effects
             effects = {
                 name: effect for name, effect in effects.items() if name in about
             }
-            caution = replace(caution, effects=effects)
-        yield caution
+            diagnostic = replace(diagnostic, effects=effects)
+        yield diagnostic
     for check in ANSWER_CHECKS:
         yield from check(task)
     if not task.scores and task.withheld:
@@ -91,7 +94,7 @@ def about_answers(task: TaskRun) -> Iterator[Diagnostic]:
 
 def _of_bias(task: TaskRun) -> list[Value]:
     """List the scores that say how a model is biased."""
-    own = (places.PREFIX, places.SHORTER)
+    own = (positions.PREFIX, positions.SHORTER)
     return [
         value
         for value in task.scores.values()
@@ -168,7 +171,7 @@ def position_bias(task: TaskRun) -> Iterator[Diagnostic]:
 
     The smallest share tells how many answers at most don't go by the place: with k places, k times as many.
     """
-    shares = [v for v in task.scores.values() if v.name.startswith(places.PREFIX)]
+    shares = [v for v in task.scores.values() if v.name.startswith(positions.PREFIX)]
     known = [(v, v.interval) for v in shares if v.interval and v.neutral is not None]
     if not any(low > (value.neutral or 0) for value, (low, _) in known):
         return
@@ -176,7 +179,7 @@ def position_bias(task: TaskRun) -> Iterator[Diagnostic]:
     by_place = 1 - len(known) * min(low for _, (low, _) in known)
     effects = attenuated(task, min(1.0, by_place))
     for value in _of_bias(task):
-        if places.UNBALANCED in value.note:
+        if positions.UNBALANCED in value.note:
             effects[value.name] = Creates()
     brief = f"position bias ({most.title} in {100 * most.value:.0f}%)"
     text = f"{brief}: {100 * (most.neutral or 0):.0f}% if the positions of the options played no part"
@@ -185,7 +188,7 @@ def position_bias(task: TaskRun) -> Iterator[Diagnostic]:
 
 def length_bias(task: TaskRun) -> Iterator[Diagnostic]:
     """Say that a model takes the shorter or longer one of two texts more often than the other."""
-    share = task.scores.get(places.SHORTER)
+    share = task.scores.get(positions.SHORTER)
     if share is None or share.interval is None:
         return
     low, high = share.interval
@@ -195,18 +198,18 @@ def length_bias(task: TaskRun) -> Iterator[Diagnostic]:
     brief = f"length bias (takes the {end[0]} text in {100 * end[1]:.0f}%)"
     text = f"{brief}: 50% of {numbers.count(share.n)} items if the lengths of the texts played no part"
     matched = {
-        name.removeprefix(places.MATCHED): value
+        name.removeprefix(positions.MATCHED): value
         for name, value in task.scores.items()
-        if name.startswith(places.MATCHED)
+        if name.startswith(positions.MATCHED)
     }
     by_length = min(1.0, 1 - 2 * min(low, 1 - high))
     effects: dict[str, Attenuates | Creates] = {}
     for value in _of_bias(task):
         sensitive = [name for name in matched if name in value.name]
-        if not sensitive or value.name.startswith(places.MATCHED):
+        if not sensitive or value.name.startswith(positions.MATCHED):
             continue
         effects[value.name] = Attenuates(by_length)
-        if any(places.UNEVEN in matched[name].note for name in sensitive):
+        if any(positions.UNEVEN in matched[name].note for name in sensitive):
             wholes = [name for name in sensitive if value.name.startswith(name)]
             alike = matched[max(wholes, key=len)] if wholes else None
             effects[value.name] = Creates(alike, "items of equal length", by_length)
@@ -312,7 +315,7 @@ def _about_options(task: TaskRun) -> Iterator[Diagnostic]:
             f"departs from the defaults, and so perhaps from the paper: {listing}",
         )
     for option in changed:
-        kind = "own_data" if option.name == "dataset" else "changed_options"
+        kind = "custom_data" if option.name == "dataset" else "changed_options"
         if option.problem:
             yield Diagnostic(kind, option.problem)
 
@@ -360,7 +363,7 @@ def applied(run: Run) -> Run:
         for score, value in scores.items():
             about = [one for one in found if score in one.effects]
             scores[score] = replace(value, diagnostics=about)
-        tasks[name] = replace(task, scores=scores, caveats=found)
+        tasks[name] = replace(task, scores=scores, diagnostics=found)
     return replace(run, tasks=tasks)
 
 
@@ -447,9 +450,15 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedDiagnostic]:
                 located.append((one, f"{before}{task.task}", titles))
     for run in runs:
         for record in run.records:
-            border = "; ".join(record.prompt.border)
-            if border:
-                located.append((Diagnostic("border", border), run.name, []))
+            tokenization_boundary = "; ".join(record.prompt.tokenization_boundary)
+            if tokenization_boundary:
+                located.append(
+                    (
+                        Diagnostic("tokenization_boundary", tokenization_boundary),
+                        run.name,
+                        [],
+                    )
+                )
     located.sort(key=lambda told: told[0].code == "score_note")
     by_text: dict[str, PlacedDiagnostic] = {}
     for one, place, titles in located:

@@ -16,15 +16,14 @@ from lm_eval_bias.core import (
     Data,
     Facts,
     catalog,
+    comparability,
     content_hashes,
     redaction,
     registry,
-    what_counts,
 )
 from lm_eval_bias.core.answers import DAMAGE, HOW_TO_SAVE, NotOurs, SavedRecord
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, call_plugin
-from lm_eval_bias.core.printed import visible_line
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
 from lm_eval_bias.core.run_record import (
     CacheUsed,
@@ -35,6 +34,7 @@ from lm_eval_bias.core.run_record import (
     RunRecord,
     SamplingUsed,
 )
+from lm_eval_bias.core.safe_stream import visible_line
 from lm_eval_bias.custom_metrics.score import (
     Bounds,
     Estimate,
@@ -90,7 +90,7 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
         math.inf if dof is None else dof,
         ends,
         fixed,
-        entry.get("unsaid") or "",
+        entry.get("no_claim_reason") or "",
         entry.get("clusters"),
         entry.get("stays") or 0.0,
         tuple(entry.get("statistics") or ()),
@@ -346,7 +346,7 @@ def _arguments_by_fact(given: object) -> Mapping[str, Data]:
     """Sort a model's arguments by the fact that each belongs to."""
     by_fact: defaultdict[str, Data] = defaultdict(dict)
     for key, value in redaction.parsed(given or {}).items():
-        by_fact[what_counts.fact_of_argument(key).field][key] = value
+        by_fact[comparability.fact_of_argument(key).field][key] = value
     return by_fact
 
 
@@ -373,7 +373,7 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
         content.get("chat_template_sha"),
         arguments["prompt.template_arguments"],
         content.get("system_instruction") or None,
-        tuple(told.get("border") or ()),
+        tuple(told.get("tokenization_boundary") or ()),
     )
     kinds = ("system", "cpu", "gpu")
     return RunRecord(

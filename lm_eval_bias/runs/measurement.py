@@ -1,6 +1,6 @@
 """What makes a run's scores a measurement of their own, and where its tasks depart from the benchmarks'.
 
-In comes a task of a run; ``core/what_counts.yaml`` says which of its facts count for what.
+In comes a task of a run; ``core/comparability.yaml`` says which of its facts count for what.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
-from lm_eval_bias.core import catalog, content_hashes, registry, what_counts
+from lm_eval_bias.core import catalog, comparability, content_hashes, registry
 from lm_eval_bias.core.benchmark import folder_of, samples_texts
+from lm_eval_bias.core.comparability import Fact, shown
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.core.run_record import (
     SEEDS,
@@ -23,7 +24,6 @@ from lm_eval_bias.core.run_record import (
     RunRecord,
     TaskUsed,
 )
-from lm_eval_bias.core.what_counts import Fact, shown
 from lm_eval_bias.harness import servers
 
 _WITHOUT_WEIGHTS = ("bias-chance", "bias-dial", servers.DUMMY)
@@ -96,10 +96,10 @@ def option_names() -> list[str]:
     """List all names that a changed option can have."""
     allowed = [
         fact.name
-        for fact in what_counts.facts().values()
+        for fact in comparability.facts().values()
         if fact.gate == "allow" and fact.field not in _NAMED_INSIDE
     ]
-    arguments = what_counts.arguments_of("prompt.template_arguments")
+    arguments = comparability.arguments_of("prompt.template_arguments")
     roles = [benchmark.options.roles for benchmark in registry.by_name().values()]
     return list(dict.fromkeys(chain(allowed, arguments, PART, *roles)))
 
@@ -177,7 +177,7 @@ def takes_part(fact: Fact, task: TaskRun) -> bool:
 def _departures(task: TaskRun) -> Iterator[tuple[Fact, ChangedOption]]:
     """Yield in what a task of a run isn't as its benchmark defines it here and now, as far as that can move scores."""
     record = of(task)
-    for fact in what_counts.facts().values():
+    for fact in comparability.facts().values():
         value = fact.of(record)
         if not value or not (fact.ranks or fact.gate) or not takes_part(fact, task):
             continue
@@ -246,7 +246,7 @@ def rank_group(task: TaskRun) -> tuple[str, ...]:
     for name, value in sorted(choices(task).items()):
         used = record.task.options.get(name)  # a file is known by what it holds
         group.append(f"{name}={used.content if used else value}")
-    for fact in what_counts.facts().values():
+    for fact in comparability.facts().values():
         if fact.ranks and fact.field in _ALWAYS:
             group.append(f"{fact.name} {shown(fact.of(record))}")
     return tuple(group)

@@ -16,9 +16,9 @@ from lm_eval_bias.core import (
     Data,
     Facts,
     catalog,
+    comparability,
     content_hashes,
     redaction,
-    what_counts,
 )
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import (
@@ -124,10 +124,10 @@ def identity(model: str, arguments: Facts, template: object = None) -> str:
     relevant = {
         key: str(value)
         for key, value in redaction.arguments(arguments).items()
-        if what_counts.fact_of_argument(key).cache and f"{key} files" not in proofs
+        if comparability.fact_of_argument(key).cache and f"{key} files" not in proofs
     }
     described = [model.removesuffix("-packed"), relevant, proofs]
-    if template and what_counts.facts()["prompt.template"].cache:
+    if template and comparability.facts()["prompt.template"].cache:
         described.append({"chat template": template})
     return json.dumps(described, sort_keys=True)
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from lm_eval_bias.core import what_counts
+from lm_eval_bias.core import comparability
+from lm_eval_bias.core.comparability import shown
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, list_files, read_json, split_name
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Problem, Run
-from lm_eval_bias.core.what_counts import shown
 from lm_eval_bias.runs import harness_results, sample_logs
 
 Found = tuple[list[Run], list[Problem]]
@@ -23,7 +23,7 @@ Found = tuple[list[Run], list[Problem]]
 def is_same(run: Run, other: Run) -> bool:
     """Tell whether the files of two runs can be one run, as the table of what counts says."""
     pairs = product(run.records, other.records)
-    return all(what_counts.can_join(*records) for records in pairs)
+    return all(comparability.can_join(*records) for records in pairs)
 
 
 def _merged(runs: Sequence[Run]) -> list[Run]:
@@ -52,11 +52,11 @@ def _places(runs: Sequence[Run]) -> list[str]:
 
 def _difference(run: Run, first: Run) -> str:
     """Say in words how a run differs from the first of its model."""
-    facts = what_counts.facts().values()
+    facts = comparability.facts().values()
     rows = [fact for fact in facts if fact.joins or fact.pairs]
-    rows.append(what_counts.facts()["limit"])
+    rows.append(comparability.facts()["limit"])
     parts = []
-    for fact, here, there in what_counts.differing(run.record, first.record, rows):
+    for fact, here, there in comparability.differing(run.record, first.record, rows):
         parts.append(f"{fact.label} ({shown(here)[:60]}, there {shown(there)[:60]})")
     return ", ".join(parts) or "nothing that its file records"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.questions import EXACT, KINDS, WITH_LENGTH, WITH_LENGTH_IF_KNOWN
-from lm_eval_bias.harness import border, distributed, internals, servers
+from lm_eval_bias.harness import distributed, internals, servers, tokenization_boundary
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.questions import QuestionAnswers
 
@@ -53,8 +53,10 @@ def _exact(self: LM, requests: Requests) -> token_likelihoods.Likelihoods:
         return internals.encode_pair(self, *requests[place].args)
 
     keys = [request.args for request in requests]
-    border.check_tokenizer(self, prompt=str(requests[0].args[0]) if requests else "")
-    border.find_cut(self, requests)
+    tokenization_boundary.check_tokenizer(
+        self, prompt=str(requests[0].args[0]) if requests else ""
+    )
+    tokenization_boundary.find_cut(self, requests)
     return token_likelihoods.checked(self, keys, keys, run_batch, tokens)
 
 
@@ -84,7 +86,7 @@ def _generative(kind: str) -> Callable[..., QuestionAnswers]:
         from lm_eval_bias.scoring import causal, seq2seq
 
         _tell(requests)
-        border.check_tokenizer(self)
+        tokenization_boundary.check_tokenizer(self)
         family = seq2seq if getattr(self, "backend", "causal") == "seq2seq" else causal
         return getattr(family, kind)(self, requests)
 

@@ -29,7 +29,7 @@ from lm_eval_bias.core import Data
 from lm_eval_bias.core.answers import Text, apart, with_finish
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.questions import GENERATED
-from lm_eval_bias.harness import border, internals, servers
+from lm_eval_bias.harness import internals, servers, tokenization_boundary
 from lm_eval_bias.harness.internals import shadowed
 from lm_eval_bias.scoring import token_likelihoods
 from lm_eval_bias.scoring.free_answers import marks_thoughts, opening_of_thoughts
@@ -365,7 +365,7 @@ def _generated(self: LM, requests: Requests) -> list[str]:
         with that, so that thoughts that never end can be told.
     """
     texts: list[Any] = [None] * len(requests)
-    border.find_cut(self, requests)
+    tokenization_boundary.find_cut(self, requests)
     with (
         # only then the log has it, too: what is read must be what is read again
         servers.asking(self) as tells_ends,

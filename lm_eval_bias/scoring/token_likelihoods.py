@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tqdm import tqdm
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.harness import answer_checks, border, internals, servers
+from lm_eval_bias.harness import (
+    answer_checks,
+    internals,
+    servers,
+    tokenization_boundary,
+)
 from lm_eval_bias.harness.answer_checks import Continuation
 
 if TYPE_CHECKING:
@@ -201,7 +206,7 @@ def prefix_ids(model: TemplateLM) -> list[int]:
     """
     tokenizer = internals.attribute(model, "tokenizer")
     try:
-        return border.added(tokenizer.encode, tokenizer)[0]
+        return tokenization_boundary.added(tokenizer.encode, tokenizer)[0]
     except (TypeError, KeyError, AttributeError, NotImplementedError):
         return []
 

@@ -7,7 +7,7 @@ import string
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import Document, Lazy
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, harness_tasks
+from lm_eval_bias.tasks.shared.sized import SizedBenchmark, harness_tasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Answers, Record

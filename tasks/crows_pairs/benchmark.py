@@ -19,17 +19,17 @@ from lm_eval_bias.core.benchmark import (
     Presentation,
 )
 from lm_eval_bias.core.content_hashes import of_text
-from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.questions import Contrast
-from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, harness_tasks
+from lm_eval_bias.core.synthetic_bias import Dial, SyntheticBias
+from lm_eval_bias.tasks.shared.pair_choices import PairChoices
+from lm_eval_bias.tasks.shared.sized import SizedBenchmark, harness_tasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
     from lm_eval_bias.custom_metrics.score import Answers, Record
 
 
-def _cautions(task: TaskRun) -> Iterable[str]:
+def _diagnostics(task: TaskRun) -> Iterable[str]:
     """Warn where the sentences' lengths decide which is the likelier one."""
     names = ("pct_stereotype", "pct_stereotype_bytes")
     by_sum, by_bytes = (
@@ -54,7 +54,7 @@ class CrowSPairs(SizedBenchmark):
     extensions = (
         harness_tasks(__package__, lambda doc, _: (doc["sent_more"], doc["sent_less"])),
     )
-    presentation = Presentation(cautions=_cautions)
+    presentation = Presentation(diagnostics=_diagnostics)
 
     def record(self, doc: Document, answers: Answers) -> Record:
         """Both sentences' log-likelihoods and lengths."""
@@ -100,7 +100,7 @@ class Parallel(SizedBenchmark):
     smallest = 30
     clusters = "pairs"
     facets = {"bias_type": "bias_type", "direction": "direction"}
-    planting = BiasPlan(_answers, _expected)
+    synthetic_bias = SyntheticBias(_answers, _expected)
     presentation = Presentation(
         published=partial(run_data.published, "crows_pairs"),
         beside_main=("stereotype_score_per_token",),

@@ -8,8 +8,8 @@ from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data import sources
-from lm_eval_bias.tasks.kinds import bbq_records
-from lm_eval_bias.tasks.kinds.pair_choices import LETTERS
+from lm_eval_bias.tasks.shared import bbq_records
+from lm_eval_bias.tasks.shared.pair_choices import LETTERS
 
 # the Dutch file is Mac OS Roman, but for a word in UTF-8
 _ENCODINGS = {"nl": "mac_roman"}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Lazy, Options
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
-from lm_eval_bias.tasks.kinds.sized import harness_tasks
+from lm_eval_bias.tasks.shared.bbq_like import BBQLike, Questions
+from lm_eval_bias.tasks.shared.sized import harness_tasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.question_answering import Terms
@@ -77,7 +77,7 @@ class OfHarness(EsBBQ):
     )
     options = Options()
     identity = ("category", "instance_id")
-    planting = None
+    synthetic_bias = None
     extensions = (HARNESS_TASKS,)
     facets = {
         "context": "context_condition",

@@ -18,8 +18,8 @@ from lm_eval_bias.custom_metrics.question_answering import (
 from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
-from lm_eval_bias.tasks.kinds import bbq_records
-from lm_eval_bias.tasks.kinds.bbq_records import (
+from lm_eval_bias.tasks.shared import bbq_records
+from lm_eval_bias.tasks.shared.bbq_records import (
     AMBIGUOUS,
     DISAMBIGUATED,
     LETTERS,

@@ -14,11 +14,11 @@ from lm_eval_bias.core.benchmark import (
     Options,
     Presentation,
 )
-from lm_eval_bias.core.planting import BiasPlan, Dial
 from lm_eval_bias.core.questions import Contrast
+from lm_eval_bias.core.synthetic_bias import Dial, SyntheticBias
 from lm_eval_bias.core.verdicts import Diagnostic
-from lm_eval_bias.tasks.kinds.pair_choices import PairChoices
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark
+from lm_eval_bias.tasks.shared.pair_choices import PairChoices
+from lm_eval_bias.tasks.shared.sized import SizedBenchmark
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
@@ -30,7 +30,7 @@ _SATURATED = (
 )  # fmt: skip
 
 
-def _cautions(task: TaskRun) -> Iterator[Diagnostic]:
+def _diagnostics(task: TaskRun) -> Iterator[Diagnostic]:
     """Warn where a model finds one of the speakers likelier whatever is said: shares have no room then."""
     share = task.scores.get("masculine_share")
     if share is not None and abs(share.value - 0.5) > 0.5 - ROOM:
@@ -87,9 +87,9 @@ class EuroGEST(SizedBenchmark):
         {"likelihood": "", "frame": "", "ability": ""},
         Lazy("lm_eval_bias.tasks.eurogest.hooks:check"),
     )
-    planting = BiasPlan(_answers, _expected)
+    synthetic_bias = SyntheticBias(_answers, _expected)
     presentation = Presentation(
-        cautions=_cautions,
+        diagnostics=_diagnostics,
         figures=Lazy("lm_eval_bias.tasks.eurogest.figures:parts"),
         beside_main=("stereotype_ratio", "ordered_share"),
         across_languages=("log_odds_gap", "stereotype_gap"),

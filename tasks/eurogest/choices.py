@@ -7,8 +7,8 @@ from typing import Any
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.tasks.eurogest import hooks
-from lm_eval_bias.tasks.kinds import bbq_records
-from lm_eval_bias.tasks.kinds.pair_choices import LETTERS
+from lm_eval_bias.tasks.shared import bbq_records
+from lm_eval_bias.tasks.shared.pair_choices import LETTERS
 
 
 def _question(language: str) -> Data:

@@ -87,7 +87,8 @@ def parts(tasks: ReportTasks) -> list[Part]:
             continue
         by_language = {task.task.language: task.task for task, _ in known}
         languages = [
-            f"{code}{BEWARE * bool(task.caveats)}" for code, task in by_language.items()
+            f"{code}{BEWARE * bool(task.diagnostics)}"
+            for code, task in by_language.items()
         ]
         note = to_beware_of(by_language)
         shares = np.array([values for _, values in known]).T

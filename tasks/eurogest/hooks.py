@@ -14,11 +14,11 @@ from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import grouped
-from lm_eval_bias.core.planting import uniform
+from lm_eval_bias.core.synthetic_bias import uniform
 from lm_eval_bias.custom_metrics.eurogest import STEREOTYPES
 from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data import sources
-from lm_eval_bias.tasks.kinds.bbq_records import in_turn
+from lm_eval_bias.tasks.shared.bbq_records import in_turn
 
 LIKELIHOODS = ("mean", "sum")
 FRAMES = ("usual", "nouns")

@@ -11,9 +11,9 @@ from lm_eval_bias.core.benchmark import (
     Options,
 )
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.gg_bbq import own_names
+from lm_eval_bias.tasks.gg_bbq import custom_names
 from lm_eval_bias.tasks.gg_bbq.wordings import LATEST, PAPER, wordings
-from lm_eval_bias.tasks.kinds.bbq_like import (
+from lm_eval_bias.tasks.shared.bbq_like import (
     BBQLike,
     Questions,
 )
@@ -27,7 +27,7 @@ ITEMS = {
 def _items(metadata: Facts) -> int:
     """Return the items of the subset in the task's release."""
     if metadata.get("names") is not None:
-        return own_names.count(own_names.read(metadata["names"], metadata))
+        return custom_names.count(custom_names.read(metadata["names"], metadata))
     release = (metadata.get("fixed") or {}).get("release", PAPER)
     return ITEMS[release][metadata["subset"]]
 
@@ -39,7 +39,7 @@ def _check(metadata: Facts) -> None:
     if not isinstance(mends, bool):
         raise BiasError(f"--metadata mend_and={mends!r}: must be true or false")
     if metadata.get("names") is not None:
-        own_names.read(metadata["names"], metadata)
+        custom_names.read(metadata["names"], metadata)
 
 
 class GGBBQ(BBQLike):
@@ -76,7 +76,7 @@ class GGBBQ(BBQLike):
     def provenance(self, docs: Documents) -> Data:
         """Which release the documents are of; older logs don't say it."""
         release = str(docs[0].get("release", LATEST)) if docs else LATEST
-        which = {PAPER: "the paper's", own_names.OWN: own_names.OWN}.get(
+        which = {PAPER: "the paper's", custom_names.OWN: custom_names.OWN}.get(
             release, "the latest"
         )
         return {

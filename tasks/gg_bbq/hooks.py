@@ -1,6 +1,6 @@
 """GG-BBQ's documents, in five German wordings of the question.
 
-The wordings are written for this package in the spirit of the paper's Table 6: its own prompts are not public.
+The wordings are written for this package in the spirit of the paper's Table 6: its custom prompts are not public.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.tasks.gg_bbq import own_names, released_items
+from lm_eval_bias.tasks.gg_bbq import custom_names, released_items
 from lm_eval_bias.tasks.gg_bbq.wordings import PAPER, wordings
-from lm_eval_bias.tasks.kinds import quadruples
-from lm_eval_bias.tasks.kinds.bbq_records import LETTERS
+from lm_eval_bias.tasks.shared import quadruples
+from lm_eval_bias.tasks.shared.bbq_records import LETTERS
 
 # of disambiguated items Eq. 4 is no bound: biased and counter-biased contexts aren't equally many
 TERMS = Terms("Satheesh et al. (2025), GG-BBQ", bounded=("amb",), printed=("disamb",))
@@ -79,7 +79,7 @@ def dataset(
     if names is None:
         by_four = released_items.quadruples(subset, release)
     else:
-        own = own_names.read(names, {"subset": subset, "fixed": settled})
+        own = custom_names.read(names, {"subset": subset, "fixed": settled})
         by_four = released_items.of_names(own)
     if mend_and:
         by_four = released_items.mended(by_four)
@@ -91,7 +91,7 @@ def dataset(
             "benchmark": "gg_bbq_prompts" if len(numbers) > 1 else "gg_bbq",
             **item,
             "answer": item["choices"][item["label"]],
-            "release": release if names is None else own_names.OWN,
+            "release": release if names is None else custom_names.OWN,
             "revision": manifest()
             .files[f"{released_items.files(subset, release)}_ambiguous"]
             .commit[:12],

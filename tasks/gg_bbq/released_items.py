@@ -14,10 +14,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lm_eval_bias.core import Data, Facts
-from lm_eval_bias.tasks.gg_bbq import own_names
-from lm_eval_bias.tasks.gg_bbq.own_names import OTHER, TRANS
+from lm_eval_bias.tasks.gg_bbq import custom_names
+from lm_eval_bias.tasks.gg_bbq.custom_names import OTHER, TRANS
 from lm_eval_bias.tasks.gg_bbq.wordings import LATEST, PAPER
-from lm_eval_bias.tasks.kinds.bbq_records import (
+from lm_eval_bias.tasks.shared.bbq_records import (
     AMBIGUOUS,
     DISAMBIGUATED,
     UNKNOWN,
@@ -151,7 +151,7 @@ def _item(row: Row, context_type: str, template: str, subset: str) -> Data:
     }
 
 
-def of_names(names: own_names.Names) -> list[list[Data]]:
+def of_names(names: custom_names.Names) -> list[list[Data]]:
     """Make Subset-II's items by four from the released templates and a user's names; raises what reading them does."""
     return [
         [
@@ -163,7 +163,7 @@ def of_names(names: own_names.Names) -> list[list[Data]]:
             )
             for place, row in enumerate(four)
         ]
-        for number, four in enumerate(own_names.rows(names))
+        for number, four in enumerate(custom_names.rows(names))
     ]
 
 

@@ -6,7 +6,7 @@ from string import Formatter
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings, keeps_released_order
+from lm_eval_bias.tasks.shared.bbq_like import PromptWordings, keeps_released_order
 
 PAPER = "paper"
 LATEST = "latest"  # releases

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Options
-from lm_eval_bias.tasks.kinds.bbq_like import (
+from lm_eval_bias.tasks.kobbq.wordings import NUMBERS
+from lm_eval_bias.tasks.shared.bbq_like import (
     BBQLike,
     Questions,
 )
-from lm_eval_bias.tasks.kobbq.wordings import NUMBERS
 
 SAMPLES = {
     "age": 168,

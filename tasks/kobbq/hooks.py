@@ -13,7 +13,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.question_answering import EQUATIONS, Terms
 from lm_eval_bias.data import sources
-from lm_eval_bias.tasks.kinds.bbq_records import (
+from lm_eval_bias.tasks.kobbq.wordings import NUMBERS
+from lm_eval_bias.tasks.shared.bbq_records import (
     AMBIGUOUS,
     DISAMBIGUATED,
     UNKNOWN,
@@ -21,7 +22,6 @@ from lm_eval_bias.tasks.kinds.bbq_records import (
     letters,
     read_table,
 )
-from lm_eval_bias.tasks.kobbq.wordings import NUMBERS
 
 TERMS = Terms(
     "Jin et al. (2024), KoBBQ",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Options
-from lm_eval_bias.tasks.kinds.bbq_controls import WithControls
-from lm_eval_bias.tasks.kinds.bbq_like import (
+from lm_eval_bias.tasks.mbbq.wordings import NUMBERS
+from lm_eval_bias.tasks.shared.bbq_controls import WithControls
+from lm_eval_bias.tasks.shared.bbq_like import (
     Questions,
     keeps_released_order,
 )
-from lm_eval_bias.tasks.mbbq.wordings import NUMBERS
 
 
 def _check(metadata: Facts) -> None:

@@ -12,14 +12,14 @@ from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.data import sources
-from lm_eval_bias.tasks.kinds import bbq_records
-from lm_eval_bias.tasks.kinds.bbq_records import (
+from lm_eval_bias.tasks.mbbq.wordings import NUMBERS
+from lm_eval_bias.tasks.shared import bbq_records
+from lm_eval_bias.tasks.shared.bbq_records import (
     DISAMBIGUATED,
     goes_along,
     in_turn,
     letters,
 )
-from lm_eval_bias.tasks.mbbq.wordings import NUMBERS
 
 TERMS = Terms(
     "Neplenbroek et al. (2024), MBBQ",

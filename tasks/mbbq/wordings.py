@@ -1,5 +1,5 @@
 """The wordings of MBBQ's prompts."""
 
-from lm_eval_bias.tasks.kinds.bbq_like import PromptWordings
+from lm_eval_bias.tasks.shared.bbq_like import PromptWordings
 
 NUMBERS = PromptWordings("prompt", 1, "mbbq_<language>_prompts")

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 
-from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNREADABLE
-from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
+from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNPARSED
+from lm_eval_bias.scoring.answer_extraction import ChoiceReader, Option
 from lm_eval_bias.scoring.free_answers import plain_lines, refuses
 
 NEITHER = "diverse"
@@ -143,7 +143,7 @@ def _first_named(text: str, genders: Mapping[str, str]) -> str:
             if both and both.start() <= match.start() <= both.end()
             else known[word]
         )
-    return REFUSED if refuses(plain, "en") and _OF_A_MODEL.search(plain) else UNREADABLE
+    return REFUSED if refuses(plain, "en") and _OF_A_MODEL.search(plain) else UNPARSED
 
 
 def _majority(text: str, genders: Mapping[str, str]) -> str:
@@ -152,9 +152,7 @@ def _majority(text: str, genders: Mapping[str, str]) -> str:
     words = re.findall(r"[\w-]+", text.lower())
     counts = Counter(known[word] for word in words if word in known).most_common(2)
     if not counts:
-        return (
-            REFUSED if refuses(text, "en") and _OF_A_MODEL.search(text) else UNREADABLE
-        )
+        return REFUSED if refuses(text, "en") and _OF_A_MODEL.search(text) else UNPARSED
     is_tie = len(counts) == 2 and counts[0][1] == counts[1][1]
     return SEVERAL if is_tie else counts[0][0]
 

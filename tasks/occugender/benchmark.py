@@ -17,7 +17,7 @@ from lm_eval_bias.core.benchmark import (
     Rewriting,
     Size,
 )
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, planted, presented
+from lm_eval_bias.tasks.shared.sized import SizedBenchmark, presented, synthetic
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
@@ -100,10 +100,12 @@ class OccuGender(SizedBenchmark):
 
     scores = Lazy("lm_eval_bias.custom_metrics.occugender:scores")
 
-    planting = planted("lm_eval_bias.tasks.occugender.planted_answers", "random_texts")
+    synthetic_bias = synthetic(
+        "lm_eval_bias.tasks.occugender.synthetic_answers", "random_texts"
+    )
 
     presentation = presented(
-        "occugender", Lazy("lm_eval_bias.tasks.occugender.cautions:cautions")
+        "occugender", Lazy("lm_eval_bias.tasks.occugender.diagnostics:diagnostics")
     )._replace(
         figures=Lazy("lm_eval_bias.tasks.occugender.figures:parts"),
         # neutral words, into which debiasing instructions turn words of gender

@@ -15,8 +15,8 @@ from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
 from lm_eval_bias.custom_metrics.score import Answers, Record
-from lm_eval_bias.tasks.kinds.bbq_records import in_turn
 from lm_eval_bias.tasks.occugender import answer_reading, inputs
+from lm_eval_bias.tasks.shared.bbq_records import in_turn
 
 PROBABILITIES = ("product", "geometric_mean", "last_word")
 POSITIONS = ("before", "question")

@@ -18,7 +18,7 @@ from lm_eval_bias.core.files import (
     parse_yaml,
 )
 from lm_eval_bias.custom_metrics.occugender import GENDERS
-from lm_eval_bias.tasks.kinds import user_files
+from lm_eval_bias.tasks.shared import user_files
 
 _PACKAGE = "lm_eval_bias.tasks.occugender"
 PLACEHOLDERS = ("[JOB]", "[ITEM]")

@@ -16,7 +16,7 @@ from lm_eval_bias.core.benchmark import (
     SavedFiles,
     Size,
 )
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, planted, presented
+from lm_eval_bias.tasks.shared.sized import SizedBenchmark, presented, synthetic
 
 if TYPE_CHECKING:
     pass
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CLASSIFIER = Rewriting(
     "classifier",
     "NAME",
-    "regard and own_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
+    "regard and custom_prompts: classify the saved texts again with light, sbert, hub:<model>, ...",
     Lazy("lm_eval_bias.tasks.regard.hooks:reclassify"),
 )
 
@@ -80,12 +80,14 @@ class Regard(SizedBenchmark):
 
     scores = Lazy("lm_eval_bias.custom_metrics.regard:scores")
 
-    planting = planted("lm_eval_bias.tasks.regard.planted_answers", "random_texts")
+    synthetic_bias = synthetic(
+        "lm_eval_bias.tasks.regard.synthetic_answers", "random_texts"
+    )
 
     presentation = presented(
-        "regard", Lazy("lm_eval_bias.tasks.regard.cautions:cautions")
+        "regard", Lazy("lm_eval_bias.tasks.regard.diagnostics:diagnostics")
     )._replace(
-        withheld=Lazy("lm_eval_bias.tasks.regard.cautions:withheld"),
+        withheld=Lazy("lm_eval_bias.tasks.regard.diagnostics:withheld"),
         figures=Lazy("lm_eval_bias.tasks.regard.figures:parts"),
         beside_main=("all/chi2", "all/p_holm"),  # the paper's test
     )

@@ -17,7 +17,7 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.regard import FACETS, GENDERS, PEOPLE, SETS
-from lm_eval_bias.tasks.regard import cautions
+from lm_eval_bias.tasks.regard import diagnostics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def _bars(axis: Axes, result: ReportTask) -> None:
             bbox=box,
         )
         for bar, row, value in zip(bars, ROWS, values, strict=True):
-            percent = cautions.percent(value, cautions.scope(scores))
+            percent = diagnostics.percent(value, diagnostics.scope(scores))
             pen.say(bar, f"{_row(*row)}, {regard} texts: {percent}%")
         ends = [end + share for end, share in zip(ends, shares, strict=True)]
     axis.set_xlim(0, 100)
@@ -83,20 +83,20 @@ def _dots(axis: Axes, result: ReportTask, facet: str) -> None:
     axis.set_title(facet, fontsize=8)
     axis.grid(True, axis="x")
     axis.tick_params(axis="y", length=0)
-    about = cautions.scope(result.task.scores)
+    about = diagnostics.scope(result.task.scores)
     for place, (name, gender) in enumerate(ROWS):
         value = _share(result, facet, name, gender)
         if math.isnan(value.value):
             continue
         series = GENDERS.index(gender)
-        interval = cautions.ends_of(value, about)
+        interval = diagnostics.ends_of(value, about)
         if interval is not None:
             ends = [100 * min(max(end, 0.0), 1.0) for end in interval]
             colour = pen.COLOUR[pen.SERIES[series]]
             axis.plot(
                 ends, [place] * 2, color=colour, linewidth=2, solid_capstyle="butt"
             )
-        percent = f"{cautions.percent(value, about)}%"
+        percent = f"{diagnostics.percent(value, about)}%"
         text = f"{_row(name, gender)}, {facet} words: {percent}"
         pen.mark(axis, 100 * value.value, place, series, text)
 
@@ -123,7 +123,7 @@ def bars(result: ReportTask) -> Drawing:
         f"Regard and sexism facets: {result.label}",
         "Percent of texts; the table of every score has the numbers.",
         f"{result.label}, regard by classifier {classifier}; lines are 95% intervals for "
-        f"{cautions.scope(result.task.scores)}, keywords are raw matches. Regard alone misleads: read the bars with "
+        f"{diagnostics.scope(result.task.scores)}, keywords are raw matches. Regard alone misleads: read the bars with "
         "the keywords beside them.",
         3.6,
         partial(_bars_and_dots, result),
@@ -135,10 +135,10 @@ def parts(tasks: ReportTasks) -> list[Part]:
     drawn = []
     for result in tasks[:MOST_FIGURES]:
         title = f"Regard and facets: {result.label}"
-        if cautions.has_both(result.task):
+        if diagnostics.has_both(result.task):
             drawn.append(Part(title, figures=[bars(result)]))
         else:
-            drawn.append(Part(title, [f"Not shown: {cautions.WITHHELD}."]))
+            drawn.append(Part(title, [f"Not shown: {diagnostics.WITHHELD}."]))
     if text := not_shown(tasks):
         drawn.append(Part("Regard and facets of the others", text))
     return drawn

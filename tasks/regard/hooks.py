@@ -80,7 +80,7 @@ def about_texts(
         "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
         "wordings": [of_text(text) for text, _ in kept],
         "has_other": doc["has_other"],
-        "caveat": doc["classifier"]["warning"],
+        "warning": doc["classifier"]["warning"],
     }
 
 

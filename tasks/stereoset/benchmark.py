@@ -17,7 +17,7 @@ from lm_eval_bias.core.benchmark import (
     SavedFiles,
     Size,
 )
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, planted, presented
+from lm_eval_bias.tasks.shared.sized import SizedBenchmark, presented, synthetic
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import TaskRun
@@ -28,7 +28,7 @@ _MAIN = ("lms", "ss", "icat")
 _TERMS = 79  # that its items are about
 
 
-def _cautions(task: TaskRun) -> Iterator[str]:
+def _diagnostics(task: TaskRun) -> Iterator[str]:
     """Say what a file of predictions scores beyond the data."""
     for test, count in (task.metadata.get("left_out") or {}).items():
         yield (
@@ -68,9 +68,9 @@ class StereoSet(SizedBenchmark):
 
     scores = Lazy("lm_eval_bias.custom_metrics.stereoset:scores")
 
-    planting = planted("lm_eval_bias.tasks.stereoset.planted_answers")
+    synthetic_bias = synthetic("lm_eval_bias.tasks.stereoset.synthetic_answers")
 
-    presentation = presented("stereoset", _cautions)._replace(
+    presentation = presented("stereoset", _diagnostics)._replace(
         by_language=[_MAIN]
         + [[f"{test}/{score}" for score in _MAIN] for test in ("intra", "inter")]
     )

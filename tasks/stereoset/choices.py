@@ -10,10 +10,10 @@ from lm_eval_bias.core.answers import REFUSED
 from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.custom_metrics.score import Record
-from lm_eval_bias.scoring import choice_reading
-from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
-from lm_eval_bias.tasks.kinds.bbq_records import ROLE_ORDERS
-from lm_eval_bias.tasks.kinds.filters import FirstTextFilter
+from lm_eval_bias.scoring import answer_extraction
+from lm_eval_bias.scoring.answer_extraction import ChoiceReader, Option
+from lm_eval_bias.tasks.shared.bbq_records import ROLE_ORDERS
+from lm_eval_bias.tasks.shared.filters import FirstTextFilter
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS
 
 LETTERS = "ABC"
@@ -81,7 +81,7 @@ def reader(doc: Facts) -> ChoiceReader:
     texts = [
         (c["word"], c["sentence"]) if c["word"] else (c["sentence"],) for c in shown
     ]
-    return choice_reading.reader(tuple(map(Option, LETTERS, texts)), doc["language"])
+    return answer_extraction.reader(tuple(map(Option, LETTERS, texts)), doc["language"])
 
 
 def record(doc: Facts, results: Sequence[str]) -> Record:

@@ -19,7 +19,7 @@ from lm_eval_bias.core.questions import (
 from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.custom_metrics.stereoset import METHOD, VARIANTS
 from lm_eval_bias.scoring.generative_scores import next_sentence_scores
-from lm_eval_bias.tasks.stereoset import choices, own_sets
+from lm_eval_bias.tasks.stereoset import choices, custom_sets
 from lm_eval_bias.tasks.stereoset.stereoset_items import (
     LABELS,
     read_all,
@@ -58,7 +58,7 @@ def documents(fixed: Facts, **metadata: object) -> list[Data]:
     if file is None:
         items = read_all(language, fixed["tests"])
     else:
-        items, extra["dataset"] = own_sets.items_of(file, fixed)
+        items, extra["dataset"] = custom_sets.items_of(file, fixed)
     benchmark = (
         "stereoset_variants"
         if compare
@@ -89,7 +89,7 @@ def check_options(metadata: Facts) -> None:
     if not metadata["fixed"].get("choices"):
         _options(metadata["fixed"], metadata)
     if "dataset" in metadata:
-        own_sets.items_of(metadata["dataset"], metadata["fixed"])
+        custom_sets.items_of(metadata["dataset"], metadata["fixed"])
 
 
 def dataset(**metadata: Any) -> Data:

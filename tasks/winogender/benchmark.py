@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.core.benchmark import Document, Documents
-from lm_eval_bias.tasks.kinds.sized import SizedBenchmark, harness_tasks
+from lm_eval_bias.tasks.shared.sized import SizedBenchmark, harness_tasks
 
 if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.score import Answers, Record, Score

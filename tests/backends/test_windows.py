@@ -1,4 +1,4 @@
-"""Prompts that a model's window cuts: a fact in the results, a caveat before the scores, a violation in the gate."""
+"""Prompts that a model's window cuts: a fact in the results, a warning before the scores, a violation in the gate."""
 
 import json
 

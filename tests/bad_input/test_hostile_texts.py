@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lm_eval_bias.core.csv_text import csv_text, guarded, unguarded
-from lm_eval_bias.core.printed import Door, visible
+from lm_eval_bias.core.safe_stream import SafeStream, visible
 from tests.support.commands import command
 from tests.support.made_runs import run_of, write
 
@@ -76,7 +76,7 @@ def test_hostile_names_are_shown_everywhere(kind, tmp_path):
 
 def test_a_line_in_pieces_is_no_command_either():
     out = io.StringIO()
-    door = Door(out)
+    door = SafeStream(out)
     for piece in ("  ", ":", ":error::x\n", "a :", ":b\n"):
         door.write(piece)
     assert not COMMAND.search(out.getvalue())

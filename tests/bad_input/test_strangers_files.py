@@ -23,7 +23,7 @@ GOOD["configs"]["stereoset_en"]["metadata"] |= {
     "dataset_used": {"file": "a.json", "sha256": "0f"}, "left_out": {"intra": {"candidates": 3, "items": 1}},
 }  # fmt: skip
 GOOD["provenance"] = {
-    "model": {"name": "tiny", "border": ["x"], "served": ["m"], "sent": [{"top_p": 1}],
+    "model": {"name": "tiny", "tokenization_boundary": ["x"], "served": ["m"], "sent": [{"top_p": 1}],
               "pretrained files": {"a": "0f"}},
     "machine": {"cpu": "x", "threads": 2}, "packages": {"numpy": "2"}, "cache": {"answers": 3, "begun": "2026-01-01"},
     "tasks": {"stereoset_en": {"data": {"a": "0f"}}}, "command": ["run"],

@@ -95,14 +95,14 @@ def test_two_runs(runs, compared):
             level = 0.05 / tests
             t = stats.t.ppf([1 - level / 2, 0.8], row["dof"])
             assert row["detectable_at"] == pytest.approx(level)
-            if row["smallest_detectable"] is not None:  # more than the range allows
+            if row["minimum_detectable"] is not None:  # more than the range allows
                 expected = pytest.approx(t.sum() * row["stderr"])
-                assert row["smallest_detectable"] == expected
+                assert row["minimum_detectable"] == expected
                 # four times the templates find half of it, where occupations play no part
-                if row["p_adjusted"] > 0.05 and row["clusters_needed"]:
+                if row["p_adjusted"] > 0.05 and row["required_clusters"]:
                     growth = (t.sum() * row["stderr"] / row["difference"]) ** 2
                     assert row["clusters"] == 5
-                    assert row["clusters_needed"] >= 0.999 * growth * 5
+                    assert row["required_clusters"] >= 0.999 * growth * 5
 
 
 def test_the_page_begins_with_caveats_and_the_primary_scores(runs, said, tmp_path):
@@ -137,11 +137,14 @@ def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
     (run,) = leb.load(runs[0])
     for row in json.loads(said(*plan, "--format", "json")):
         value = run.tasks[row["what"]].scores["stereotype_gap"]
-        for level, name in ((0.05, "detectable_alone"), (0.025, "smallest_detectable")):
+        for level, name in (
+            (0.05, "minimum_detectable_alone"),
+            (0.025, "minimum_detectable"),
+        ):
             t = stats.t.ppf([1 - level / 2, 0.8], 2 * value.dof).sum()
             assert row[name] == pytest.approx(t * 2**0.5 * value.stderr)
     # four times the templates find half of it, but for what the occupations leave
-    fall = (0.14 / row["smallest_detectable"]) ** 2
+    fall = (0.14 / row["minimum_detectable"]) ** 2
     times = (1 - value.stays) / (fall - value.stays)
     text = f"{times:.2g} times the templates for 0.140, {math.ceil(5 * times)}; 5 templates here, 5 in all"
     assert said(*plan, "--target", "0.14").splitlines()[-1].endswith(text)
@@ -191,9 +194,9 @@ def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
 def test_which_side_is_worse_and_what_is_equivalent(tmp_path, capsys):
     run = "run --tasks occugender_implicit --model bias-dial --limit 200 --log_samples"
     for strength in ("0", "0.4"):
-        planted = ["--model_args", f"strength={strength}"]
+        synthetic = ["--model_args", f"strength={strength}"]
         folder = ["--output_path", str(tmp_path / strength)]
-        assert main([*run.split(), *planted, *folder]) == 0
+        assert main([*run.split(), *synthetic, *folder]) == 0
     none, strong = str(tmp_path / "0"), str(tmp_path / "0.4")
     for runs, said in (((none, strong), "worse"), ((strong, none), "better")):
         capsys.readouterr()

@@ -61,7 +61,7 @@ def test_outputs_show_themselves(ran):
     assert len(repr(names["runs"][0])) < 200
     values = names["leb"].scores(names["runs"])
     gaps = values[values.score == "stereotype_gap"].groupby("run").value.mean()
-    assert list(gaps.round(1)) == [0.1, 0.4]  # as they were planted
+    assert list(gaps.round(1)) == [0.1, 0.4]  # as they were simulated
 
 
 def test_what_it_writes_is_a_paper(ran):

@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulation import mixtures
 
-# habits by position and length, and caution; the others fair, stereotyped, perfect or unable
+# habits by position and length, and diagnostic; the others fair, stereotyped, perfect or unable
 HABITS = ("A or first", "shortest", "longest", "cautious 88/96", "cautious 93/97")
 
 
@@ -22,6 +22,6 @@ def test_what_is_said_of_mixtures(task, mirror):
     assert sum(one.wrong == "said" for one in others) <= 0.05 * len(others)
     assert [one for one in others if one.wrong == "near"] == []
     # only what can't be distinguished from length bias is not said
-    unsaid = [one for one in biased if one.wrong == "not said"]
-    assert len(unsaid) <= 2
-    assert all("length bias" in one.reason for one in unsaid)
+    no_claim_reason = [one for one in biased if one.wrong == "not said"]
+    assert len(no_claim_reason) <= 2
+    assert all("length bias" in one.reason for one in no_claim_reason)

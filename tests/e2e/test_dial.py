@@ -1,4 +1,4 @@
-"""A planted bias comes back as the scores' value; over many seeds ``tests/simulation/dial.py`` measures it."""
+"""A synthetic bias comes back as the scores' value; over many seeds ``tests/simulation/dial.py`` measures it."""
 
 import json
 import random
@@ -7,7 +7,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.planting import Dial
+from lm_eval_bias.core.synthetic_bias import Dial
 from lm_eval_bias.models.dial import DialLM
 from tests.support.answering import built, records
 
@@ -88,9 +88,10 @@ def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, c
     whole = built(task, limit=None)
     benchmark, docs, dial = whole.benchmark, whole.eval_docs, Dial(0.25, seed=3)
     records = [
-        benchmark.record(doc, benchmark.planting.answers(doc, dial)) for doc in docs
+        benchmark.record(doc, benchmark.synthetic_bias.answers(doc, dial))
+        for doc in docs
     ]
-    expected = benchmark.planting.expected(docs, dial)
+    expected = benchmark.synthetic_bias.expected(docs, dial)
     for score in whole.scores:
         if score.name in benchmark.main:
             value = entry["scores"][score.name]["value"]
@@ -117,7 +118,7 @@ def test_a_run_that_writes_texts_shows_the_strength(mirror, tmp_path, capsys):
     )
     for entry in json.loads(said(capsys, "rescore", tmp_path, "--json").out):
         benchmark = registry.get(entry["benchmark"])
-        expected = benchmark.planting.expected(
+        expected = benchmark.synthetic_bias.expected(
             built(entry["task"], classifier="light").eval_docs, Dial(0.5, noise=0.0)
         )
         for name in BIAS[benchmark.name]:

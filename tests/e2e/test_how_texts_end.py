@@ -9,7 +9,7 @@ from lm_eval.api.model import CachingLM
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, Text, reading
 from lm_eval_bias.harness import registration
 from lm_eval_bias.harness import servers as checks
-from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
+from lm_eval_bias.scoring.answer_extraction import ChoiceReader, Option
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from tests.support import servers, tiny
 from tests.support.run_scores import results_of

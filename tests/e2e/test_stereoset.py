@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset import custom_sets, stereoset_items
 from tests.support import example_items, servers, tiny
 from tests.support.commands import command, refused
 from tests.support.run_scores import logs_of, numbers, results_of, run, same
@@ -219,7 +219,7 @@ def test_refusals(arguments, named, checkpoints, tiny_mirror, tmp_path):
         "The gardener " * 60 + "BLANK.",
         ["patient", "impatient", "lamp"],
     )
-    own_sets.write(tmp_path / "long.json", own_sets.DataSet("en", [long], {}))
+    custom_sets.write(tmp_path / "long.json", custom_sets.DataSet("en", [long], {}))
     task, model, where, *more = arguments.replace(
         "LONG", f'{{"dataset":"{tmp_path}/long.json"}}'
     ).split(" ")

@@ -9,7 +9,7 @@ from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.data import sources
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.tasks.stereoset import own_sets
+from lm_eval_bias.tasks.stereoset import custom_sets
 from tests.support.example_items import ENGLISH
 
 TASK = "occugender_debias_implicit_none"
@@ -86,7 +86,7 @@ def test_every_file_of_the_users_is_named_as_the_option_names_it(
 def test_the_same_data_set_lies_anywhere(tmp_path):
     found = []
     for place in ("a.json", "b.json"):
-        own_sets.write(tmp_path / place, own_sets.DataSet("en", ENGLISH, {}))
+        custom_sets.write(tmp_path / place, custom_sets.DataSet("en", ENGLISH, {}))
         found.append(inputs("stereoset_en", "stereoset", dataset=str(tmp_path / place)))
     assert found[0]["documents"] == found[1]["documents"]
     assert [list(one["files"]) for one in found] == [

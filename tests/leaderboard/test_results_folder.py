@@ -119,7 +119,7 @@ def test_stereoset():
     assert (
         "inter=gen_orig" in row("stereoset_en_inter", "mGPT-2 (gen_orig)").conventions
     )
-    remarked = {(r.task, r.model) for r in arrived if r.remarks}
+    remarked = {(r.task, r.model) for r in arrived if r.notes}
     # 4 on single cells, 5 on untrained networks, 3 on German BERT's checkpoint, 3 not in the paper
     assert len(remarked) == 15
     assert remarked > {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.custom_metrics import places
+from lm_eval_bias.custom_metrics import positions
 from tests.support.oracles import jackknife, reason_of
 from tests.support.random_records import CASES
 
@@ -40,7 +40,7 @@ def scores(name, records):
     return {
         score.name: score
         for score in registry.get(name).scores(records)
-        if not score.name.startswith(places.MATCHED)
+        if not score.name.startswith(positions.MATCHED)
     }
 
 
@@ -238,7 +238,7 @@ def test_a_score_around_its_neutral_value_mirrors_with_the_groups(name):
             score.neutral is None
             or score.low - score.neutral != score.neutral - score.high
             or "contrast/acc" in key
-            or key == places.SHORTER  # which text is the shorter one stays
+            or key == positions.SHORTER  # which text is the shorter one stays
         ):
             continue
         estimate, again = (

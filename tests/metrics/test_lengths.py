@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from lm_eval_bias.custom_metrics import crows_pairs, places
+from lm_eval_bias.custom_metrics import crows_pairs, positions
 
 
 def pair(number, more, less, lengths, tokens=None):
@@ -31,8 +31,8 @@ def test_equal_lengths_alone():
     assert found["stereotype_score"].value == 75.0
     assert found["equal_length/stereotype_score"].value == 50.0
     assert found["equal_length/stereotype_score"].n == 2
-    assert places.UNEVEN in found["equal_length/stereotype_score"].reason
-    assert (found[places.SHORTER].value, found[places.SHORTER].n) == (1.0, 2)
+    assert positions.UNEVEN in found["equal_length/stereotype_score"].reason
+    assert (found[positions.SHORTER].value, found[positions.SHORTER].n) == (1.0, 2)
 
 
 def test_a_stereotype_that_is_as_often_the_longer_one():
@@ -40,7 +40,7 @@ def test_a_stereotype_that_is_as_often_the_longer_one():
     equal = found["equal_length/stereotype_score"]
     assert math.isnan(equal.value)
     assert equal.reason == "no item compares texts of equal length"
-    assert found[places.SHORTER].value == 0.5
+    assert found[positions.SHORTER].value == 0.5
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_a_stereotype_that_is_as_often_the_longer_one():
 def test_tokens_count_where_they_tell_a_length(tokens, share):
     """The stereotype, which is likelier, has fewer characters; one token each tells no length."""
     records = [pair(number, -1.0, -2.0, (9, 12), tokens) for number in range(2)]
-    assert computed(records)[places.SHORTER].value == share
+    assert computed(records)[positions.SHORTER].value == share
 
 
 def test_answers_of_an_earlier_release_know_no_lengths():
     old = {"pair": "p", "more": -1.0, "less": -2.0, "more_tokens": 3, "less_tokens": 3}
     found = computed([old, {**old, "pair": "q"}])
     assert found["stereotype_score"].value == 100.0
-    assert math.isnan(found[places.SHORTER].value)
+    assert math.isnan(found[positions.SHORTER].value)

@@ -78,7 +78,7 @@ def test_consistent_answers_take_the_same_option_in_both_orders(answers, consist
     found = scores_of(records)
     assert found["consistent"].value == consistent
     assert "unknown" in found
-    assert (found["place_a"].value, found["place_b"].value) == (
+    assert (found["position_a"].value, found["position_b"].value) == (
         answers.count("A") / 2,
         answers.count("B") / 2,
     )

@@ -42,7 +42,7 @@ def of(*counts, sets=("respect",), facets=()):
 def record(gender, texts, **more):
     wordings = [f"{gender} {i} of {more.get('context')}" for i in range(len(texts))]
     return {"gender": gender, "texts": texts, "repeated": False, "drawn": len(texts) or 5, "unfinished": 0,
-            "wordings": wordings, "has_other": False, "caveat": "", **more}  # fmt: skip
+            "wordings": wordings, "has_other": False, "warning": "", **more}  # fmt: skip
 
 
 def both(table, *sets, **more):
@@ -252,16 +252,16 @@ def test_numbers_of_a_test_carry_its_cautions():
     records[0]["texts"] += of(0, 0, 0, 3)
     few = "an expected count is 4.0, under 5: use p_permutation instead"
     same = [
-        {**r, "wordings": [r["gender"]] * 20, "caveat": caveat}
-        for r, caveat in zip(records, "ba", strict=True)
+        {**r, "wordings": [r["gender"]] * 20, "warning": warning}
+        for r, warning in zip(records, "ba", strict=True)
     ]
     alike = (
         "only 5% of the texts differ, so they are less independent than assumed; a; b"
     )
-    for own, caveat in ((records, ""), (same, alike)):
+    for own, warning in ((records, ""), (same, alike)):
         for name in NUMBERS:
             estimate = by_name()[f"all/{name}"].compute(own)
-            reasons = [few if name in ("p", "chi2") else "", caveat]
+            reasons = [few if name in ("p", "chi2") else "", warning]
             assert (estimate.n, estimate.reason) == (
                 40,
                 "; ".join(filter(None, reasons)),
@@ -270,7 +270,7 @@ def test_numbers_of_a_test_carry_its_cautions():
 
 
 def test_shares_and_gaps_have_both_intervals_over_contexts_within_sets(prompts):
-    values, weak = found(prompts), found([{**r, "caveat": "weak"} for r in prompts])
+    values, weak = found(prompts), found([{**r, "warning": "weak"} for r in prompts])
 
     def rows(counts):
         return [Row(m.GENDERS.index(r["gender"]), r["context"], r["context_set"],
@@ -290,7 +290,7 @@ def test_shares_and_gaps_have_both_intervals_over_contexts_within_sets(prompts):
         )
     assert values["all/positive_gap"] == text_shares.difference(positive)
     assert values["caregiving/gap"] == text_shares.difference(caring)
-    # what rests on the classifier has its caveat
+    # what rests on the classifier has its warning
     for name in ("all/positive_gap", "all/male/positive", "caregiving/female/positive"):
         assert weak[name].reason == "weak"
     for name in (

@@ -73,7 +73,7 @@ def test_nothing_is_told_of_bias_where_nothing_meaningful_was_taken():
     assert scores["choice_lms"].compute(items("UNRU")).value == 0
     for name, reason in (
         ("choice_lms", "a candidate was chosen in none of 2 items"),
-        ("place_a", "none of 2 answers takes such an option"),
+        ("position_a", "none of 2 answers takes such an option"),
     ):
         assert scores[name].compute(silent).reason == reason
     alone = scores["choice_ss_meaningful"].compute(

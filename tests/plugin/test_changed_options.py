@@ -11,7 +11,7 @@ from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals
 from lm_eval_bias.runs import measurement
-from lm_eval_bias.tasks.stereoset import own_sets
+from lm_eval_bias.tasks.stereoset import custom_sets
 from tests.support.commands import command
 from tests.support.example_items import ENGLISH
 
@@ -105,7 +105,7 @@ def test_each_departure_is_named_and_allowed_by_name_alone(
     task, arguments, name, allowed, mirror, tmp_path
 ):
     (tmp_path / "words.yaml").write_text(WORDS)
-    own_sets.write(tmp_path / "own.json", own_sets.DataSet("en", ENGLISH, {}))
+    custom_sets.write(tmp_path / "own.json", custom_sets.DataSet("en", ENGLISH, {}))
     run = made(
         tmp_path / "run",
         task,

@@ -86,8 +86,8 @@ def test_whatever_a_file_says_is_well_formed(task, score, why, problem):
     )
     run = Run(task, None, {})
     ElementTree.fromstring(
-        policy_outputs.Judged(
-            "", [policy_outputs.JudgedRun(run, [finding])], [Problem("x", problem)]
+        policy_outputs.GateVerdict(
+            "", [policy_outputs.RunVerdict(run, [finding])], [Problem("x", problem)]
         ).junit()
     )
 

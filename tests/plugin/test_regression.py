@@ -15,7 +15,7 @@ import pytest
 from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.gate import regression
 from lm_eval_bias.report import policy_outputs
-from lm_eval_bias.report.policy_outputs import Judged
+from lm_eval_bias.report.policy_outputs import GateVerdict
 from lm_eval_bias.runs.run_discovery import read
 from tests.simulation import promised_power
 from tests.support.commands import command
@@ -27,7 +27,7 @@ TASK = "occugender_implicit"
 
 @pytest.fixture(scope="module")
 def dialled(tmp_path_factory):
-    """Make runs of a planted bias, by strength and seed."""
+    """Make runs of a synthetic bias, by strength and seed."""
     root = tmp_path_factory.mktemp("dialled")
 
     def get(strength, seed=0):
@@ -360,7 +360,7 @@ def test_a_verdict_says_which_commit_or_archive_judged(kept, says, monkeypatch):
             return json.dumps(kept) if kept and name == "direct_url.json" else None
 
     monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
-    assert Judged("").made_by.get("installed_from") == says
+    assert GateVerdict("").made_by.get("installed_from") == says
 
 
 @pytest.mark.parametrize("pair", range(20))

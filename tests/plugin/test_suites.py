@@ -110,7 +110,7 @@ def test_full_leaves_out_nothing_but_parts_of_tasks_that_it_has():
     assert tasks - set(definition.load("full").parts) == {
         *halves,
         *categories,
-        "own_prompts",
+        "custom_prompts",
     } - {"kobbq_gender_identity"}
 
 

@@ -19,7 +19,7 @@ def test_every_field_was_written(name):
         assert (
             value
             or field in ("link", "origin")
-            or (field, name) == ("citation", "own_prompts")
+            or (field, name) == ("citation", "custom_prompts")
         ), field  # no paper's
     assert not isinstance(card.flaws, str)
     assert sum(bool(re.search(r"\d", flaw)) for flaw in card.flaws) >= 2, (

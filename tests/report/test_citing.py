@@ -7,7 +7,7 @@ import yaml
 import lm_eval_bias
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import card_of
-from lm_eval_bias.report import citing, made_by
+from lm_eval_bias.report import citing, provenance_facts
 from tests.support.places import ROOT
 
 QUICK = ROOT / "results" / "runs" / "smollm2-135m-instruct-quick"
@@ -70,7 +70,7 @@ def test_every_benchmark_with_a_paper_has_an_entry():
 
 def test_an_installation_from_a_repository_is_cited_with_its_commit(monkeypatch):
     address = "https://example.org/p.git"
-    monkeypatch.setattr(made_by, "installed_from", lambda: (address, "0f"))
+    monkeypatch.setattr(provenance_facts, "installed_from", lambda: (address, "0f"))
     runs = lm_eval_bias.load(QUICK).runs
     (own,) = [one for one in citing.of_runs(runs) if one.key == "lm-eval-bias"]
     assert own.fields["url"] == address

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.page_parts import Drawing
-from lm_eval_bias.core.printed import visible_line
+from lm_eval_bias.core.safe_stream import visible_line
 from lm_eval_bias.report import escaping, svg
 from lm_eval_bias.runs import run_discovery
 from tests.support.made_runs import HOSTILE, harness_folder, hostile_run, run_of, write

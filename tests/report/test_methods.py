@@ -25,11 +25,11 @@ KNOWN = citing.known_statistics()
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
-    """Two runs of models with planted biases, with logs."""
+    """Two runs of models with synthetic biases, with logs."""
     folder = tmp_path_factory.mktemp("methods")
     with pytest.MonkeyPatch.context() as patch:
         make_tiny_mirror(tmp_path_factory.mktemp("mirror"), patch)
-        for name, planted in (
+        for name, synthetic in (
             ("base", "strength=0.2"),
             ("tuned", "strength=0.4,seed=1"),
         ):
@@ -38,7 +38,7 @@ def out(tmp_path_factory):
                 "--model",
                 "bias-dial",
                 "--model_args",
-                planted,
+                synthetic,
                 "--limit",
                 "160",
                 "--log_samples",

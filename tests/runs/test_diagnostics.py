@@ -5,7 +5,7 @@ import pytest
 import lm_eval_bias as leb
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import Value
-from lm_eval_bias.custom_metrics import places
+from lm_eval_bias.custom_metrics import positions
 from lm_eval_bias.runs import diagnostics, run_discovery
 from tests.support.made_runs import run_of, write
 
@@ -21,7 +21,7 @@ def found(folder, task, fields=(), scores=(), **provenance):
     for name, change in dict(scores).items():
         content["tasks"][task]["scores"].setdefault(name, {}).update(change)
     (run,), _ = run_discovery.read([write(folder / "run.json", content)])
-    return run, [remark.code for remark in diagnostics.of_task(run, run.tasks[task])]
+    return run, [suffix.code for suffix in diagnostics.of_task(run, run.tasks[task])]
 
 
 def measured(value, low, high):
@@ -30,7 +30,7 @@ def measured(value, low, high):
 
 def place(value, low, high):
     """The share of answers that take the first option, of three."""
-    first, *_ = places.scores(3, False, "taken", "template", "templates")
+    first, *_ = positions.scores(3, False, "taken", "template", "templates")
     told = {key: entry for key, entry in first.describe().items() if key != "name"}
     return {
         "n": 100,
@@ -105,9 +105,9 @@ CASES = [
         {},
         "unshown_ability",
     ),
-    (GG_BBQ, {}, {"place_first": place(0.97, 0.9, 0.99)}, {}, "position_bias"),
-    (GG_BBQ, {}, {"place_first": place(0.4, 0.38, 0.42)}, {}, "position_bias"),
-    (GG_BBQ, {}, {"place_first": place(0.6, 0.3, 0.8)}, {}, ""),
+    (GG_BBQ, {}, {"position_first": place(0.97, 0.9, 0.99)}, {}, "position_bias"),
+    (GG_BBQ, {}, {"position_first": place(0.4, 0.38, 0.42)}, {}, "position_bias"),
+    (GG_BBQ, {}, {"position_first": place(0.6, 0.3, 0.8)}, {}, ""),
     (STEREOSET, {}, {"length_shorter": measured(0.6, 0.55, 0.65)}, {}, "length_bias"),
     (STEREOSET, {}, {"length_shorter": measured(0.4, 0.35, 0.45)}, {}, "length_bias"),
     (STEREOSET, {}, {"length_shorter": measured(0.6, 0.45, 0.65)}, {}, ""),
@@ -128,7 +128,7 @@ CASES = [
         {"metadata": {"dataset_used": {"file": "x.json", "sha256": "0"}}},
         {},
         {},
-        "own_data",
+        "custom_data",
     ),
 ]
 
@@ -148,14 +148,17 @@ BELOW = {"acc_of_named": measured(0.3, 0.2, 0.4)}
         ({**CHANCE, **LEAN}, 1, 1.0),
         ({**BELOW, **LEAN}, 1, 1.0),
         # so do places, as far as answers go by them: 1 - 3 x 0.1 of 0.1, 0.3 and 0.6
-        ({"place_first": place(0.6, 0.5, 0.7)}, 0, 0.7),
-        ({"place_first": place(0.6, 0.5, 0.7), **LEAN}, 1, 0.7),
+        ({"position_first": place(0.6, 0.5, 0.7)}, 0, 0.7),
+        ({"position_first": place(0.6, 0.5, 0.7), **LEAN}, 1, 0.7),
     ],
 )
 def test_what_attenuates_takes_away_nearness_alone(scores, side, silent, tmp_path):
-    others = {"place_middle": place(0.3, 0.3, 0.4), "place_last": place(0.1, 0.1, 0.2)}
+    others = {
+        "position_middle": place(0.3, 0.3, 0.4),
+        "position_last": place(0.1, 0.1, 0.2),
+    }
     given = {**NEUTRAL[GG_BBQ], **scores}
-    if "place_first" in scores:
+    if "position_first" in scores:
         given = others | given
     run, _ = found(tmp_path, GG_BBQ, scores=given)
     value = run.tasks[GG_BBQ].scores["diff_bias_amb"]
@@ -168,7 +171,7 @@ def test_what_attenuates_takes_away_nearness_alone(scores, side, silent, tmp_pat
     assert told.no_claim_reason == value.verdict.reason
 
 
-UNEVEN = {"note": places.UNEVEN}
+UNEVEN = {"note": positions.UNEVEN}
 
 
 @pytest.mark.parametrize(
@@ -213,10 +216,10 @@ def test_kinds(task, fields, scores, provenance, kind, tmp_path):
         if one not in before or after.count(one) > before.count(one)
     ]
     assert new[:1] == ([kind] if kind else [])
-    caveats = [remark.code for remark in run.tasks[task].caveats]
-    assert caveats == ([kind] if kind in diagnostics.BEFORE_SCORES else [])
+    warnings = [suffix.code for suffix in run.tasks[task].diagnostics]
+    assert warnings == ([kind] if kind in diagnostics.BEFORE_SCORES else [])
     assert bool(diagnostics.trial(run.tasks[task])) == (kind == "trial_run")
-    assert bool(run.tasks[task].caveat()) == bool(caveats)
+    assert bool(run.tasks[task].warning()) == bool(warnings)
 
 
 def test_shares_without_room_say_nothing(tmp_path):

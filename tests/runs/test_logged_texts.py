@@ -84,7 +84,7 @@ def test_texts_stand_beside_what_is_read_from_them(run):
     assert set(frame.text) == {
         "<think>A?</think>Es wäre ein Klischee, dass es der Mann war."
     }
-    assert set(frame.read) <= {"[unreadable]", "[several answers]"}
+    assert set(frame.read) <= {"[unparsed]", "[several answers]"}
     assert list(frame.columns).index("read") == list(frame.columns).index("text") + 1
 
 
@@ -97,7 +97,7 @@ def test_texts_stand_beside_what_is_read_from_them(run):
         ("", "[empty]"),
         ("A or B", "[several answers]"),
         ("I'm sorry, but I can't answer that.", "[refused]"),
-        ("It would be a cliché to assume that it was the woman.", "[unreadable]"),
+        ("It would be a cliché to assume that it was the woman.", "[unparsed]"),
     ],
 )
 def test_the_public_reader(text, said):

@@ -72,12 +72,12 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         # only what is chosen and not the default makes another measurement
         (task(), {"seeds": [1], "dtype": "float16", "model_args": "a"}, {}),
         (
-            task("own_prompts", language="", comparison=COMPARED),
+            task("custom_prompts", language="", comparison=COMPARED),
             {},
             {},
         ),  # as its YAML sets it
         (
-            task("own_prompts", language="de", comparison=COMPARED),
+            task("custom_prompts", language="de", comparison=COMPARED),
             {},
             {"language": "de"},
         ),

@@ -259,8 +259,8 @@ def test_runs_that_do_not_prove_their_weights_are_joined_with_a_remark(tmp_path)
     add(tmp_path, "a", ["stereoset_en"])
     add(tmp_path, "b", ["stereoset_de"])
     (run,) = read([tmp_path])[0]
-    (remark,) = diagnostics.about_origin(run)
-    assert (remark.code, remark.message.count("run.json")) == ("unproven_weights", 2)
+    (suffix,) = diagnostics.about_origin(run)
+    assert (suffix.code, suffix.message.count("run.json")) == ("unproven_weights", 2)
     for name, digest in (("c", "1" * 40), ("d", "2" * 40)):
         told = trained_on("")
         told["provenance"]["model"] = {"pretrained commit": digest}

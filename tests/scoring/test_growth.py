@@ -5,7 +5,7 @@ import time
 import pytest
 
 from lm_eval_bias.core.answers import LONGEST_READ
-from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option, languages
+from lm_eval_bias.scoring.answer_extraction import ChoiceReader, Option, languages
 from lm_eval_bias.scoring.free_answers import refuses, without_thoughts
 from lm_eval_bias.tasks.occugender import hooks
 from lm_eval_bias.tasks.occugender.answer_reading import read

@@ -228,9 +228,12 @@ DESIGNS: dict[str, tuple[str, Callable[[], Maker]]] = {
     "regard, rare facets, unlike": ("regard", lambda: unlike(Texts())),
     "regard, rare facets, heavy-tailed": ("regard", partial(Texts, shape=HEAVY)),
     "regard, rare facets, skewed": ("regard", partial(Texts, shape=SKEWED)),
-    "Own prompts, 8 clusters": ("own_prompts", partial(OwnPrompts, 8)),
-    "Own prompts, 20 clusters": ("own_prompts", partial(OwnPrompts, 20)),
-    "Own prompts, 12 uneven clusters": ("own_prompts", partial(OwnPrompts, 12, True)),
+    "Custom prompts, 8 clusters": ("custom_prompts", partial(OwnPrompts, 8)),
+    "Custom prompts, 20 clusters": ("custom_prompts", partial(OwnPrompts, 20)),
+    "Custom prompts, 12 uneven clusters": (
+        "custom_prompts",
+        partial(OwnPrompts, 12, True),
+    ),
 }
 
 

@@ -1,10 +1,10 @@
-"""Does every main score recover a planted bias, and does anything else move it?
+"""Does every main score recover a synthetic bias, and does anything else move it?
 
     python -m tests.simulation.dial --seeds 1000
 
 Each seed is one run of ``bias-dial`` on a benchmark's real documents: its answers, their records and the main scores
 with their intervals, without the harness around them. The clusters' deviations are drawn anew with every seed, so that
-an interval has to cover the planted value and not what the clusters of one run happen to have.
+an interval has to cover the synthetic value and not what the clusters of one run happen to have.
 
 What else could move a score are habits that have nothing to do with content: a share of the answers (of the
 probability, where that is the answer) takes the option shown first, the shortest one or the one of the most frequent
@@ -28,9 +28,9 @@ import numpy as np
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import samples_texts
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.planting import Dial, uniform
-from lm_eval_bias.tasks.occugender.planted_answers import COVERAGE
-from lm_eval_bias.tasks.regard.planted_answers import texts_in
+from lm_eval_bias.core.synthetic_bias import Dial, uniform
+from lm_eval_bias.tasks.occugender.synthetic_answers import COVERAGE
+from lm_eval_bias.tasks.regard.synthetic_answers import texts_in
 
 STRENGTHS = (-0.4, 0.0, 0.4)
 MOVED = 0.01  # of a score's range: what counts as moved, if it is more than chance too
@@ -89,12 +89,12 @@ def answers(doc: Mapping[str, Any], dial: Habits) -> Sequence[Any]:
     """A document's answers, as its benchmark plants them, or by a habit."""
     benchmark: Any = registry.get(doc["benchmark"])
     if "words" in doc:
-        return _words(doc, dial, benchmark.planting.answers)
+        return _words(doc, dial, benchmark.synthetic_bias.answers)
     if "gender" in doc:
-        return _text(doc, dial, benchmark.planting.answers)
+        return _text(doc, dial, benchmark.synthetic_bias.answers)
     if pair := doc.get("texts") or doc.get("sentences"):
         if dial.habit in ("", "position") or not dial.takes(pair):
-            return benchmark.planting.answers(doc, dial.diluted())
+            return benchmark.synthetic_bias.answers(doc, dial.diluted())
         first = dial.first(pair, pair)[0]
         return [(math.log(0.998 if i == first else 0.002), 1) for i in range(2)]
     if "candidates" in doc:
@@ -103,11 +103,11 @@ def answers(doc: Mapping[str, Any], dial: Habits) -> Sequence[Any]:
             *(candidate["sentence"] for candidate in doc["candidates"]),
         )
         if dial.habit == "position":  # candidates are scored apart: none has one
-            return benchmark.planting.answers(doc, dial)
+            return benchmark.synthetic_bias.answers(doc, dial)
     else:
         item = (benchmark.hooks.prompt(doc), *doc["choices"])
     if not dial.takes(item):
-        return benchmark.planting.answers(doc, dial.diluted())
+        return benchmark.synthetic_bias.answers(doc, dial.diluted())
     if "candidates" in doc:
         texts = [
             candidate["word"] or candidate["sentence"]
@@ -124,7 +124,7 @@ def answers(doc: Mapping[str, Any], dial: Habits) -> Sequence[Any]:
     return [(math.log(0.998 if i == taken else 0.001), False) for i in range(number)]
 
 
-def _words(doc: Mapping[str, Any], dial: Habits, planted: Any) -> Sequence[Any]:
+def _words(doc: Mapping[str, Any], dial: Habits, synthetic: Any) -> Sequence[Any]:
     share = 0.0 if dial.habit == "position" else dial.share
     strength = dial.strength / (1.0 - share)
     noise = min(
@@ -133,7 +133,7 @@ def _words(doc: Mapping[str, Any], dial: Habits, planted: Any) -> Sequence[Any]:
     )
     content = [
         math.exp(value)
-        for value, _ in planted(doc, replace(dial, strength=strength, noise=noise))
+        for value, _ in synthetic(doc, replace(dial, strength=strength, noise=noise))
     ]
     least = min(map(len, doc["words"]))
     weights = [
@@ -147,9 +147,9 @@ def _words(doc: Mapping[str, Any], dial: Habits, planted: Any) -> Sequence[Any]:
     return found
 
 
-def _text(doc: Mapping[str, Any], dial: Habits, planted: Any) -> Sequence[Any]:
+def _text(doc: Mapping[str, Any], dial: Habits, synthetic: Any) -> Sequence[Any]:
     """By ``length`` a text is twice as long, by ``frequency`` it is one and the same neutral text without keywords."""
-    (text,) = planted(doc, dial.diluted() if dial.habit == "frequency" else dial)
+    (text,) = synthetic(doc, dial.diluted() if dial.habit == "frequency" else dial)
     if dial.habit in ("", "position") or not text or not dial.takes((doc["prompt"],)):
         return [text]
     texts, whole = texts_in(doc["language"]), text.removesuffix(".")
@@ -235,18 +235,18 @@ def records(name: str, dial: Habits) -> list[Any]:
 
 
 def run(name: str, dial: Habits) -> list[tuple[float, float, bool]]:
-    """Of each main score the planted value, that of a run, and whether its interval holds the planted one."""
+    """Of each main score the synthetic value, that of a run, and whether its interval holds the synthetic one."""
     benchmark: Any = registry.get(name)
     given, found = records(name, dial), []
-    expected = benchmark.planting.expected(documents(name), dial)
+    expected = benchmark.synthetic_bias.expected(documents(name), dial)
     for score in main_scores(name):
-        estimate, planted = score.compute(given), expected[score.name]
+        estimate, synthetic = score.compute(given), expected[score.name]
         ends = estimate.ends()
         found.append(
             (
-                planted,
+                synthetic,
                 estimate.value,
-                ends is not None and ends[0] <= planted <= ends[1],
+                ends is not None and ends[0] <= synthetic <= ends[1],
             )
         )
     return found
@@ -272,11 +272,11 @@ def main() -> None:
             for strength in STRENGTHS:
                 dials = [Habits(strength, seed=seed) for seed in range(args.seeds)]
                 found = np.array(pool.map(partial(run, name), dials), dtype=float)
-                for score, (planted, value, covered) in zip(
+                for score, (synthetic, value, covered) in zip(
                     scores, found.mean(axis=0), strict=True
                 ):
                     print(
-                        f"{name} {score.name}: planted {planted:.3g}, recovered {value:.3g}, {100 * covered:.1f}%"
+                        f"{name} {score.name}: synthetic {synthetic:.3g}, recovered {value:.3g}, {100 * covered:.1f}%"
                     )
             plain = [
                 Habits(seed=seed, strength=0.0)

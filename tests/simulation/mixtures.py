@@ -20,10 +20,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.planting import Dial, uniform
 from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
+from lm_eval_bias.core.synthetic_bias import Dial, uniform
 from lm_eval_bias.core.verdicts import side_of
-from lm_eval_bias.custom_metrics import places
+from lm_eval_bias.custom_metrics import positions
 from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.runs import diagnostics
@@ -126,8 +126,8 @@ class Mixture:
         if dial.strength and "candidates" in doc:
             competence = 1.0
         dial = Dial(dial.strength, competence, dial.noise, seed=self.seed)
-        planting = registry.get(doc["benchmark"]).planting
-        return planting.answers(doc, dial)
+        synthetic_bias = registry.get(doc["benchmark"]).synthetic_bias
+        return synthetic_bias.answers(doc, dial)
 
 
 @cache
@@ -155,7 +155,13 @@ def measured(model: Mixture, task: str) -> TaskRun:
     benchmark = registry.get(docs[0]["benchmark"])
     records = [benchmark.record(doc, model.answers(doc)) for doc in docs]
     wanted = (*benchmark.main, *benchmark.presentation.beside_main)
-    telling = ("unanswered", "refused", places.PREFIX, places.SHORTER, places.MATCHED)
+    telling = (
+        "unanswered",
+        "refused",
+        positions.PREFIX,
+        positions.SHORTER,
+        positions.MATCHED,
+    )
     scores = [
         score
         for score in benchmark.scores(records)
@@ -193,7 +199,7 @@ def said(model: Mixture, task: str) -> Iterator[Said]:
     truth = model.truth
     if truth == UNABLE and task.startswith(NO_ABILITY):
         truth = NEUTRAL
-    for value in run.judged():
+    for value in run.with_verdicts():
         is_ability = value.neutral is None or value.higher_is_better is not None
         if is_ability or not value.interval:
             continue

@@ -777,7 +777,7 @@ class Texts:
 
 
 class OwnPrompts:
-    """A user's own prompts: two groups without a difference, 20 texts a prompt.
+    """A user's custom prompts: two groups without a difference, 20 texts a prompt.
 
     Clusters differ in their shares and lengths, and so, less, do prompts within clusters, on a logistic scale.
     """
@@ -814,7 +814,7 @@ class OwnPrompts:
                 record = {
                     "group": group, "cluster": str(cluster), "comparison": comparison, "drawn": self.texts,
                     "texts": self._texts(rng, negative, length), "unfinished": 0, "has_other": False,
-                    "wordings": [f"{len(made)} {n}" for n in range(self.texts)], "caveat": "", "unlabelled": "",
+                    "wordings": [f"{len(made)} {n}" for n in range(self.texts)], "warning": "", "unlabelled": "",
                 }  # fmt: skip
                 made.append(record)
         return made

@@ -21,7 +21,7 @@ from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.core import Facts, files, numbers
 from lm_eval_bias.core.benchmark import Documents
-from lm_eval_bias.tasks.kinds.bbq_records import ROLE_ORDERS, goes_along
+from lm_eval_bias.tasks.shared.bbq_records import ROLE_ORDERS, goes_along
 from tests.support.places import ROOT
 
 FILE = ROOT / "lm_eval_bias" / "suite_items.yaml"

@@ -9,7 +9,7 @@ import pytest
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import harness_results
-from lm_eval_bias.tasks.stereoset import own_sets, stereoset_items
+from lm_eval_bias.tasks.stereoset import custom_sets, stereoset_items
 from tests.support.commands import command, refused
 from tests.support.example_items import DUTCH, ENGLISH
 
@@ -17,7 +17,7 @@ PROVENANCE = {"engine": "two people", "date": None, "ü": [1.5, {"a": True}]}
 
 
 def written(path, language, items):
-    own_sets.write(path, own_sets.DataSet(language, items, PROVENANCE))
+    custom_sets.write(path, custom_sets.DataSet(language, items, PROVENANCE))
     return path
 
 
@@ -28,7 +28,7 @@ def dutch(tmp_path):
 
 @pytest.fixture
 def folder(dutch, tmp_path):
-    own_sets.write_tasks(tmp_path / "tasks", dutch, own_sets.read(dutch))
+    custom_sets.write_tasks(tmp_path / "tasks", dutch, custom_sets.read(dutch))
     return tmp_path / "tasks"
 
 
@@ -56,23 +56,23 @@ def test_what_is_written_is_read_again_and_so_is_stereosets_own_file(tmp_path):
     items = [*DUTCH, DUTCH[2] | texts]
     path = written(tmp_path / "set.json", "pt-BR", items)
     assert (
-        own_sets.read(path)
-        == own_sets.read(path, "pt-BR")
-        == own_sets.DataSet("pt-BR", items, PROVENANCE)
+        custom_sets.read(path)
+        == custom_sets.read(path, "pt-BR")
+        == custom_sets.DataSet("pt-BR", items, PROVENANCE)
     )
     with pytest.raises(BiasError, match="'pt-BR', not 'de'"):
-        own_sets.read(path, "de")
+        custom_sets.read(path, "de")
     path.write_text(json.dumps(dev(ENGLISH)))
-    assert own_sets.read(path, "en") == own_sets.DataSet("en", ENGLISH, {})
+    assert custom_sets.read(path, "en") == custom_sets.DataSet("en", ENGLISH, {})
     with pytest.raises(BiasError, match="--language"):
-        own_sets.read(path)
+        custom_sets.read(path)
 
 
 def test_the_words_of_stereosets_own_file(mirror):
     wrong = 0
     for one in stereoset_items.read("en", "intra"):
         for candidate in one["candidates"]:
-            found = own_sets.word_of(one["context"], candidate["sentence"])
+            found = custom_sets.word_of(one["context"], candidate["sentence"])
             wrong += found.casefold() != candidate["word"].casefold()
     assert (
         wrong == 12
@@ -118,7 +118,7 @@ def test_broken_files(tmp_path, content, named):
     path = tmp_path / "set.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(BiasError, match=rf"^{path}.*{re.escape(named)}"):
-        own_sets.read(path)
+        custom_sets.read(path)
 
 
 def run(names, *more, out):
@@ -175,14 +175,16 @@ def test_the_tasks_of_a_language(folder, dutch, tmp_path):
         )
         assert fixed.pop("dataset") == {
             "file": str(dutch),
-            "sha256": own_sets.digest(dutch),
+            "sha256": custom_sets.digest(dutch),
         }
         assert (fixed, told) == (
             published | {"language": "nl"},
             expected | {"task": name},
         )
     of_one_test = written(tmp_path / "one.json", "nl", DUTCH[2:])
-    (task,) = own_sets.write_tasks(tmp_path, of_one_test, own_sets.read(of_one_test))
+    (task,) = custom_sets.write_tasks(
+        tmp_path, of_one_test, custom_sets.read(of_one_test)
+    )
     assert task.name == "stereoset_nl_intra.yaml"
 
 
@@ -190,7 +192,7 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path):
     out, names = tmp_path / "run", "stereoset_nl,stereoset_nl_inter_variants"
     told, ids, again = run(names, "--include_path", str(folder), out=out)
     assert sorted(ids) == ["a1", "a2", "e1", "e2"]
-    used = {"file": str(dutch), "sha256": own_sets.digest(dutch)}
+    used = {"file": str(dutch), "sha256": custom_sets.digest(dutch)}
     assert told["provenance"]["tasks"]["stereoset_nl"]["dataset"] == used
     assert again[again.index("--include_path") + 1] == str(folder)
     # later nothing knows the tasks but the result file
@@ -205,7 +207,7 @@ def test_a_run_and_all_that_reads_it(folder, dutch, tmp_path):
     for name in ("report", "leaderboard"):
         page = command(name, str(out), "--format", "md")
         assert (page.status, "not a task of this version" in page.out) == (0, False)
-    assert f"dataset=nl.json ({own_sets.digest(dutch)[:12]})" in page.out
+    assert f"dataset=nl.json ({custom_sets.digest(dutch)[:12]})" in page.out
 
 
 def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
@@ -216,12 +218,15 @@ def test_another_set_of_a_published_language(tiny_mirror, tmp_path):
     )
     assert ids == ["inter1"]
     own = told["provenance"]["tasks"]["stereoset_de_inter"]
-    assert (own["dataset"]["sha256"], "data" in own) == (own_sets.digest(path), False)
+    assert (own["dataset"]["sha256"], "data" in own) == (
+        custom_sets.digest(path),
+        False,
+    )
     assert again[again.index("--metadata") + 1] == given
     run("stereoset_de_inter", out=tmp_path / "published")
     said = command("compare", str(tmp_path / "published"), str(tmp_path / "run"))
     assert (
-        f"dataset none and de.json ({own_sets.digest(path)[:12]})"
+        f"dataset none and de.json ({custom_sets.digest(path)[:12]})"
         in said.err + said.out
     )
 
@@ -284,6 +289,6 @@ def test_candidates_that_differ_in_case_or_full_stop_alone_are_refused(other, tm
     with pytest.raises(
         BiasError, match=f"item {own['id']}: stereotype: the same sentence as the anti-"
     ):
-        own_sets.items_of(str(path), {"language": "nl", "tests": ["inter"]})
+        custom_sets.items_of(str(path), {"language": "nl", "tests": ["inter"]})
     with pytest.raises(BiasError, match="the same sentence as the anti-stereotype"):
-        own_sets.write_tasks(tmp_path / "tasks", path, own_sets.read(path))
+        custom_sets.write_tasks(tmp_path / "tasks", path, custom_sets.read(path))

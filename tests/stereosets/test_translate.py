@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.tasks.stereoset import own_sets
+from lm_eval_bias.tasks.stereoset import custom_sets
 from lm_eval_bias.tasks.stereoset.commands import translate
 from lm_eval_bias.tasks.stereoset.stereoset_items import read_all
 from tests.support import tiny
@@ -125,7 +125,7 @@ def test_the_whole_path_with_a_person(tmp_path, tiny_mirror):
     }
     assert "the same word" in rows[equal]["reasons"]
     found = {
-        item["id"]: item for item in own_sets.read(out / "stereoset_it.json").items
+        item["id"]: item for item in custom_sets.read(out / "stereoset_it.json").items
     }
     assert found.keys() == sources.keys() - {bad, equal}
     for name, item in found.items():
@@ -152,7 +152,7 @@ def test_the_whole_path_with_a_person(tmp_path, tiny_mirror):
         },
     )
     assert command(*arguments).status == 0
-    about = own_sets.read(out / "stereoset_it.json").provenance
+    about = custom_sets.read(out / "stereoset_it.json").provenance
     assert about["items"] == {
         "translated": len(sources) - 1,
         "accepted": 1,

@@ -11,7 +11,7 @@ from lm_eval import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
-from lm_eval_bias.core.planting import uniform
+from lm_eval_bias.core.synthetic_bias import uniform
 from lm_eval_bias.models.chance import ChanceLM
 
 CALLED = {

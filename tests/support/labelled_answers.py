@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import NamedTuple
 
-from lm_eval_bias.scoring.choice_reading import ChoiceReader, Option
+from lm_eval_bias.scoring.answer_extraction import ChoiceReader, Option
 from lm_eval_bias.scoring.free_answers import without_thoughts
 from tests.support.places import ROOT
 

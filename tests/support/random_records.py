@@ -328,7 +328,7 @@ def texts(rng):
                for label in labels]  # fmt: skip
         made.append({
             "gender": gender, "texts": own, "repeated": False, "drawn": 27, "unfinished": int(rng.integers(1, 6)),
-            "wordings": [f"{gender} {context} {k}" for k in range(24)], "has_other": False, "caveat": "",
+            "wordings": [f"{gender} {context} {k}" for k in range(24)], "has_other": False, "warning": "",
             "context": context, "context_set": where, "confusion": CONFUSION,
         })  # fmt: skip
     return made
@@ -347,7 +347,7 @@ def own_texts(rng):
                 int(rng.integers(1, 9))) for _ in range(12)]  # fmt: skip
         made.append({"group": group, "cluster": cluster, "comparison": among, "texts": own, "drawn": 14,
                      "unfinished": 2, "wordings": [f"{group} {cluster} {k}" for k in range(12)], "has_other": False,
-                     "caveat": "", "unlabelled": ""})  # fmt: skip
+                     "warning": "", "unlabelled": ""})  # fmt: skip
     return made
 
 
@@ -367,7 +367,7 @@ CASES = {
     "es_bbq": QUESTIONS, "esbbq": QUESTIONS, "kobbq": QUESTIONS, "kobbq_prompts": QUESTIONS, "mbbq": WITH_CONTROLS,
     "mbbq_prompts": WITH_CONTROLS, "bbq": HARNESS_QUESTIONS,
     "stereoset": OUTCOMES, "stereoset_variants": OUTCOMES_BY_WAY, "stereoset_choices": CHOICES, "regard": TEXTS,
-    "own_prompts": OWN_TEXTS, "crows_pairs": PAIRS, "winogender": PRONOUNS, "crows_pairs_parallel": PAIRS,
+    "custom_prompts": OWN_TEXTS, "crows_pairs": PAIRS, "winogender": PRONOUNS, "crows_pairs_parallel": PAIRS,
     "crows_pairs_choices": TAKEN, "eurogest": SPEAKERS, "eurogest_choices": TAKEN,
     "occugender_stories": COUNTED_OCCUPATIONS,
 }  # fmt: skip

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.evaluation.suites import Suite, SuitePart
-from lm_eval_bias.tasks.stereoset import own_sets
-from lm_eval_bias.tasks.stereoset.own_sets import DataSet
+from lm_eval_bias.tasks.stereoset import custom_sets
+from lm_eval_bias.tasks.stereoset.custom_sets import DataSet
 from tests.support.example_items import DUTCH
 from tests.support.places import ROOT
 
@@ -91,7 +91,7 @@ def _run_command(words: list[str]) -> list[str]:
     if "--suite" in words:
         return words
     words, tasks = _with(words, "--limit", "2"), words[words.index("--tasks") + 1]
-    if any(name in tasks for name in ("regard", "own_prompts", "occugender_gen")):
+    if any(name in tasks for name in ("regard", "custom_prompts", "occugender_gen")):
         own = (
             json.loads(words[words.index("--metadata") + 1])
             if "--metadata" in words
@@ -142,8 +142,8 @@ FEW_TEXTS = ("--metadata", '{"classifier": "light", "repeats": 2}')
 Maker = Callable[[Path, Path], object]
 
 
-def _run(name: str, tasks: str = TASKS, planted: str = "strength=0.2") -> Maker:
-    """A run of a model with a planted bias."""
+def _run(name: str, tasks: str = TASKS, synthetic: str = "strength=0.2") -> Maker:
+    """A run of a model with a synthetic bias."""
 
     def make(path: Path, kit: Path) -> None:
         if not (kit / name).exists():
@@ -152,7 +152,7 @@ def _run(name: str, tasks: str = TASKS, planted: str = "strength=0.2") -> Maker:
                 "--model",
                 "bias-dial",
                 "--model_args",
-                planted,
+                synthetic,
                 "--limit",
                 "8",
                 "--log_samples",
@@ -176,7 +176,7 @@ def _run(name: str, tasks: str = TASKS, planted: str = "strength=0.2") -> Maker:
     return make
 
 
-_one, _other = _run("one"), _run("other", planted="strength=0.4,seed=1")
+_one, _other = _run("one"), _run("other", synthetic="strength=0.4,seed=1")
 
 
 def _both(path: Path, kit: Path) -> None:
@@ -192,14 +192,14 @@ def _results(path: Path, kit: Path) -> None:
 
 
 def _data_set(path: Path, kit: Path) -> None:
-    own_sets.write(path, DataSet(path.stem[-2:].lower(), DUTCH, {"made by": "hand"}))
+    custom_sets.write(path, DataSet(path.stem[-2:].lower(), DUTCH, {"made by": "hand"}))
 
 
 def _tasks(path: Path, kit: Path) -> None:
     path.mkdir()
     _data_set(path / "stereoset_it.json", kit)
-    own_sets.write_tasks(
-        path, path / "stereoset_it.json", own_sets.read(path / "stereoset_it.json")
+    custom_sets.write_tasks(
+        path, path / "stereoset_it.json", custom_sets.read(path / "stereoset_it.json")
     )
 
 

@@ -242,7 +242,7 @@ def computed(made):
     return {score.name: score.compute(made) for score in eurogest.scores()}
 
 
-def planted(gap, men, tokens=(2, 2), spread=0.1, seed=0):
+def synthetic(gap, men, tokens=(2, 2), spread=0.1, seed=0):
     """Draw texts whose log-odds by sums are so much higher with stereotypes of men, and with any."""
     rng = random.Random(seed)
     made = []
@@ -257,7 +257,7 @@ def planted(gap, men, tokens=(2, 2), spread=0.1, seed=0):
 
 
 def test_a_preference_for_men_moves_the_shares_and_not_the_gap_of_log_odds():
-    even, shifted = computed(planted(0.5, 0.0)), computed(planted(0.5, 6.0))
+    even, shifted = computed(synthetic(0.5, 0.0)), computed(synthetic(0.5, 6.0))
     gap = even["log_odds_gap"]
     assert gap.value == pytest.approx(0.5, abs=0.05)
     assert shifted["log_odds_gap"].value == pytest.approx(gap.value, abs=1e-12)
@@ -268,8 +268,8 @@ def test_a_preference_for_men_moves_the_shares_and_not_the_gap_of_log_odds():
 
 def test_how_a_tokenizer_cuts_the_frames_moves_the_shares_and_not_the_gap_of_log_odds():
     whole, cut = (
-        computed(planted(0.5, 0.0, (1, 1))),
-        computed(planted(0.5, 0.0, (4, 4))),
+        computed(synthetic(0.5, 0.0, (1, 1))),
+        computed(synthetic(0.5, 0.0, (4, 4))),
     )
     assert cut["log_odds_gap"].value == whole["log_odds_gap"].value
     assert cut["stereotype_gap"].value < whole["stereotype_gap"].value / 3
@@ -286,15 +286,15 @@ def test_stereotypes_of_men_are_no_preference_for_men():
 
 
 def test_where_tokens_decide_nobody_says_which_gender_a_model_prefers():
-    fair = computed(planted(0.2, 1.0))["masculine_share"]
-    assert (fair.value > 0.5, fair.unsaid) == (True, "")
+    fair = computed(synthetic(0.2, 1.0))["masculine_share"]
+    assert (fair.value > 0.5, fair.no_claim_reason) == (True, "")
     # as in Turkish, of one model: the woman's text has four tokens and the man's one
-    found = computed(planted(0.2, 1.0, (1, 4)))
+    found = computed(synthetic(0.2, 1.0, (1, 4)))
     for name in ("masculine_share", "masculine_share_male", "masculine_share_female"):
-        said = found[name].unsaid
+        said = found[name].no_claim_reason
         assert "1.0 tokens on average, the feminine ones 4.0" in said
         assert re.search(r"0\.0% by means over tokens and 7\d\.\d% by sums", said)
-    assert not found["log_odds_gap"].unsaid
+    assert not found["log_odds_gap"].no_claim_reason
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_where_tokens_decide_nobody_says_which_gender_a_model_prefers():
 )
 def test_a_model_that_always_prefers_one_speaker_is_told(share, warned):
     task = SimpleNamespace(scores={"masculine_share": SimpleNamespace(value=share)})
-    assert bool([*BENCHMARK.presentation.cautions(task)]) == warned
+    assert bool([*BENCHMARK.presentation.diagnostics(task)]) == warned
 
 
 @pytest.mark.parametrize(
@@ -310,6 +310,6 @@ def test_a_model_that_always_prefers_one_speaker_is_told(share, warned):
 )
 def test_a_share_of_men_without_room_is_told(share, is_told):
     task = SimpleNamespace(scores={"masculine_share": Value("masculine_share", share)})
-    told = list(BENCHMARK.presentation.cautions(task))
-    assert [remark.code for remark in told] == ["saturated"] * is_told
-    assert all("log_odds_gap" not in remark.scores for remark in told)
+    told = list(BENCHMARK.presentation.diagnostics(task))
+    assert [suffix.code for suffix in told] == ["saturated"] * is_told
+    assert all("log_odds_gap" not in suffix.scores for suffix in told)

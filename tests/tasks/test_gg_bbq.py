@@ -17,9 +17,9 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.custom_metrics import question_answering as engine
 from lm_eval_bias.harness import registration
-from lm_eval_bias.tasks.gg_bbq import hooks, own_names, released_items
+from lm_eval_bias.tasks.gg_bbq import custom_names, hooks, released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
-from lm_eval_bias.tasks.kinds.quadruples import BLOCK
+from lm_eval_bias.tasks.shared.quadruples import BLOCK
 
 DATA = [
     ("group_terms", "latest"),
@@ -309,7 +309,9 @@ def test_the_released_names_give_the_released_items(mirror, tmp_path):
 
     made, released = _documents(names=str(path)), _documents()
     assert Counter(map(key, made)) == Counter(map(key, released))
-    assert len(made) == own_names.count(own_names.read(str(path), {"subset": "names"}))
+    assert len(made) == custom_names.count(
+        custom_names.read(str(path), {"subset": "names"})
+    )
 
 
 def test_own_names_and_a_mended_and(mirror, tmp_path):
@@ -342,4 +344,4 @@ def test_files_of_names_that_are_none(tmp_path, content, subset, named):
     path = tmp_path / "names.yaml"
     path.write_text(content)
     with pytest.raises(BiasError, match=named):
-        own_names.read(str(path), {"subset": subset})
+        custom_names.read(str(path), {"subset": subset})

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.answers import REFUSED, UNREADABLE
+from lm_eval_bias.core.answers import REFUSED, UNPARSED
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.sources import locate
 from lm_eval_bias.tasks.kobbq import hooks
@@ -133,11 +133,7 @@ def test_scores_are_those_of_the_definitions(generated, mirror):
         )
         if generated:
             answers.append(
-                [
-                    "ABC"[doc["order"].index(choice)]
-                    if choice is not None
-                    else UNREADABLE
-                ]
+                ["ABC"[doc["order"].index(choice)] if choice is not None else UNPARSED]
             )
         else:
             answers.append(

@@ -8,8 +8,8 @@ import pytest
 
 from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics import own_prompts
-from lm_eval_bias.tasks.own_prompts import hooks
+from lm_eval_bias.custom_metrics import custom_prompts
+from lm_eval_bias.tasks.custom_prompts import hooks
 from tests.support.commands import refused
 
 GOOD = "prompt,group,cluster\nThe woman worked as,women,w\nThe man worked as,men,w\n"
@@ -25,7 +25,7 @@ def run(tmp_path, content=GOOD, file="own.csv", **metadata):
     )
     model = ["--model", "hf", "--model_args", "pretrained=nobody/nothing"]
     return refused(
-        tmp_path, "run", "--tasks", "own_prompts", *model, "--metadata", options
+        tmp_path, "run", "--tasks", "custom_prompts", *model, "--metadata", options
     )
 
 
@@ -74,7 +74,9 @@ def test_options_are_refused_before_a_model_is_loaded(options, says, tmp_path):
 def test_names_of_scores_are_no_groups(tmp_path):
     parts = {
         part
-        for score in own_prompts.scores([{"has_other": True, "comparison": COMPARISON}])
+        for score in custom_prompts.scores(
+            [{"has_other": True, "comparison": COMPARISON}]
+        )
         for part in score.name.split("/")
     }
     for name in parts - {"a", "b", "work"}:
@@ -175,7 +177,7 @@ def test_bad_keywords_are_one_line_with_their_place(facets, says, tmp_path):
 
 
 SAVED = {
-    "benchmark": "own_prompts", "language": "en", "prompt": "The woman was", "group": "women", "cluster": "w",
+    "benchmark": "custom_prompts", "language": "en", "prompt": "The woman was", "group": "women", "cluster": "w",
     "comparison": {"groups": ["women", "men"], "reference": "women", "facets": ["work"], "clusters": 1},
     "keywords": {"work": [{"keyword": "boss", "match": ["boss"], "whole": True}]}, "has_other": False,
     "classifier": {"name": "light", "detail": "", "labels": ["negative", "neutral", "positive"], "warning": ""},

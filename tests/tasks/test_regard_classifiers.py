@@ -165,7 +165,7 @@ def test_hub_classifier_against_plain_transformers(tmp_path):
 def test_a_folders_classifier_is_known_by_its_files(tmp_path):
     folder = tiny.classification(tmp_path, list(REGARDS))
     details = [classifier.load_hub(folder).identity.detail for _ in range(2)]
-    changed(tmp_path / "config.json", remark=1)
+    changed(tmp_path / "config.json", suffix=1)
     assert details[0] == details[1] != classifier.load_hub(folder).identity.detail
 
 

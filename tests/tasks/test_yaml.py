@@ -62,7 +62,7 @@ def test_tags_name_all_tasks_and_those_of_a_benchmark():
         config = load_yaml(path, resolve_func=False)
         if "group" not in config:
             own = f"social_bias_{path.parent.name}"
-            needs_prompts = path.stem == "own_prompts"
+            needs_prompts = path.stem == "custom_prompts"
             assert config["tag"] == ["social_bias", own][needs_prompts:]
             assert config["num_fewshot"] == 0
             tagged.setdefault(own, []).append(path.stem)

@@ -40,7 +40,7 @@ def test_a_part_that_fails_does_not_end_a_page_on_others(package, run, tmp_path)
         return found.err.rstrip()
 
     for part in (
-        "cautions",
+        "diagnostics",
         "figures",
         "withheld",
         "published",
@@ -87,7 +87,7 @@ def test_others_are_listed(more, says, package):
     ("more", "asked", "says"),
     [
         (f"{FAIL}{scores_with('unit=str()')}", "--tasks age_pairs", "old_share: its unit is ''"),
-        ("AgeStereotypes.planting = None\n", "--tasks age_pairs --model bias-dial --model_args strength=1",
+        ("AgeStereotypes.synthetic_bias = None\n", "--tasks age_pairs --model bias-dial --model_args strength=1",
          "bias-dial can't answer Age stereotypes"),
     ],
 )  # fmt: skip

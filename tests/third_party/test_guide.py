@@ -127,7 +127,7 @@ def test_guide(built, said):
     ],
 )
 def test_examples(name, tasks, score, example, said, tmp_path):
-    """Doctor finds nothing, a planted bias comes back, and everything people read can be made."""
+    """Doctor finds nothing, a synthetic bias comes back, and everything people read can be made."""
     benchmark = tasks.partition(",")[0]
     example(name)
     number = tasks.count(",") + 1
@@ -149,10 +149,10 @@ def test_examples(name, tasks, score, example, said, tmp_path):
 
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_a_sign_is_checked_by_the_groups_of_the_documents(is_turned, example, said):
-    """Without a planted bias, and where the choices differ from document to document."""
+    """Without a synthetic bias, and where the choices differ from document to document."""
     folder = example("cv-choice")
     file = folder / "cv_choice" / "benchmark.py"
-    text = re.sub("    planting = .*\n", "", file.read_text())
+    text = re.sub("    synthetic_bias = .*\n", "", file.read_text())
     if is_turned:
         text = text.replace('doc["woman"]: 1.0', 'doc["woman"]: -1.0')
         text = text.replace("gap.get(choice, -1.0)", "gap.get(choice, 1.0)")

@@ -52,8 +52,8 @@ def right(doc, dial):
 
 
 def able(gold=label, **fields):
-    # the score is how often the answer is the label's, which a planted competence makes it
-    AgeStereotypes.planting = BiasPlan(right, lambda docs, dial: {})
+    # the score is how often the answer is the label's, which a synthetic competence makes it
+    AgeStereotypes.synthetic_bias = SyntheticBias(right, lambda docs, dial: {})
 
     def graded(self, doc, answers):
         made = record(self, doc, answers)
@@ -71,8 +71,8 @@ def turned(self, doc, answers):
 """
 # a mistake that takes more code, and the lines that name it
 LONGER = {
-    "turned round, and no bias is planted": (
-        "AgeStereotypes.planting = None\nAgeStereotypes.record = turned\n",
+    "turned round, and no bias is simulated": (
+        "AgeStereotypes.synthetic_bias = None\nAgeStereotypes.record = turned\n",
         "old_share: it is 0 where all answers say 'takes the old for it', 100 where they say 'takes the young for "
         "it': turn its favours round, or what record.*",
     ),
@@ -114,7 +114,7 @@ LONGER = {
         "AgeStereotypes.facets = {'text': lambda record: record['texts']}\n",
         r"KeyError: 'texts'",
     ),
-    "its words are swapped, though a bias is planted": (
+    "its words are swapped, though a bias is simulated": (
         "changed(favours=lambda first: first.favours[::-1])\n",
         r"old_share: it is 0 where all answers say 'takes the young for it', 100 where they say .*",
     ),
@@ -201,11 +201,11 @@ def test_a_longer_mistake_is_one_line(name, package):
 
 
 def test_without_a_planting_it_says_that_it_is_not_checked(package):
-    package(more="AgeStereotypes.planting = None\n")
+    package(more="AgeStereotypes.synthetic_bias = None\n")
     found = command("doctor", "--benchmark", "age_stereotypes")
     assert found.status == 0
     (note,) = lines_of(found, "note")
-    text = "whether its scores follow a bias wasn't checked: plant one (Benchmark.planting)"
+    text = "whether its scores follow a bias wasn't checked: plant one (Benchmark.synthetic_bias)"
     assert note.endswith(f": age_pairs, age_pairs_gen, age_ratings: {text}")
 
 

@@ -15,10 +15,10 @@ def tasks(file: str, *, output: str, language: str | None = None) -> int:
       lm-eval-bias stereoset tasks stereoset_it.json -o TASKS
       lm-eval-bias run --include_path TASKS --tasks stereoset_it --model hf --model_args pretrained=...
     """
-    from lm_eval_bias.tasks.stereoset import own_sets
+    from lm_eval_bias.tasks.stereoset import custom_sets
 
-    data_set = own_sets.read(file, language)
-    written = own_sets.write_tasks(output, file, data_set)
+    data_set = custom_sets.read(file, language)
+    written = custom_sets.write_tasks(output, file, data_set)
     print(f"tasks written: {', '.join(path.stem for path in written)}")
     print(
         f"run them: lm-eval-bias run --include_path {output} --tasks {written[0].stem} ..."

@@ -18,8 +18,8 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import LARGEST, expanded, packaged_text, write
 from lm_eval_bias.core.questions import BLANK
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.tasks.kinds import user_files
-from lm_eval_bias.tasks.stereoset import own_sets
+from lm_eval_bias.tasks.shared import user_files
+from lm_eval_bias.tasks.stereoset import custom_sets
 from lm_eval_bias.tasks.stereoset.commands import translation_program
 from lm_eval_bias.tasks.stereoset.commands.set_checks import check_item, check_items
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, read_all
@@ -52,7 +52,7 @@ def translate(*, to: str, output: str, with_: str | None = None) -> int:
       # fill in it/translation.csv, then run the same command again
       lm-eval-bias run --include_path it/ --tasks stereoset_it --model hf --model_args pretrained=...
     """
-    language = own_sets.check_language(to, "--to")
+    language = custom_sets.check_language(to, "--to")
     if language == "en":
         raise BiasError("--to en: this is the source's own language")
     folder = expanded(output)
@@ -167,7 +167,7 @@ def translated(source: Facts, row: Row) -> Data:
         sentence = row[candidate["label"]]
         word = None
         if source["test"] == "intra":
-            word = row[f"{candidate['label']} word"] or own_sets.word_of(
+            word = row[f"{candidate['label']} word"] or custom_sets.word_of(
                 row["context"], sentence
             )
             sentence = sentence or row["context"].replace(BLANK, word)
@@ -200,11 +200,11 @@ def _write_set(
         },
         "accepted": accepted,
     }
-    data_set = own_sets.DataSet(language, items, provenance)
-    own_sets.write(path, data_set)
+    data_set = custom_sets.DataSet(language, items, provenance)
+    custom_sets.write(path, data_set)
     options = f'--tasks stereoset_{language} --metadata \'{{"dataset": "{path}"}}\''
     if language not in LANGUAGES:
-        task = own_sets.write_tasks(folder, path, data_set)[0].stem
+        task = custom_sets.write_tasks(folder, path, data_set)[0].stem
         options = f"--include_path {folder} --tasks {task}"
     card = packaged_text("lm_eval_bias.tasks.stereoset.commands", "data_card.md")
     write(

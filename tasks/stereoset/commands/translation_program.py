@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.printed import visible_line
 from lm_eval_bias.core.questions import BLANK
+from lm_eval_bias.core.safe_stream import visible_line
 
 STAND_IN = "XYZ"  # comes back from programs that translate, drop or inflect BLANK
 _CAPITALISED = ("de", "lb")  # languages whose nouns begin with a capital letter

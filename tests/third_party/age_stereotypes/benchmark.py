@@ -7,7 +7,6 @@ from age_stereotypes import documents
 from lm_eval_bias.authoring import (
     Asking,
     Benchmark,
-    BiasPlan,
     Cell,
     Column,
     HarnessTasks,
@@ -16,6 +15,7 @@ from lm_eval_bias.authoring import (
     Presentation,
     Published,
     PublishedCell,
+    SyntheticBias,
     Table,
 )
 
@@ -60,7 +60,7 @@ class AgeStereotypes(Benchmark):
     name = "age_stereotypes"
     title = "Age stereotypes"
     main = ("old_share",)
-    planting = BiasPlan(documents.planted, documents.expected)
+    synthetic_bias = SyntheticBias(documents.synthetic, documents.expected)
     extensions = (
         HarnessTasks(
             {

@@ -43,7 +43,7 @@ def _person(text):
     return named[0] if len(named) == 1 else NO_ANSWER
 
 
-def planted(doc, dial):
+def synthetic(doc, dial):
     """Answers that prefer the old with probability (1 + strength) / 2, which varies between traits."""
     lean = dial.strength + (1 - abs(dial.strength)) * dial.noise * dial.effect(
         doc["trait"]

@@ -3,7 +3,7 @@
 import math
 
 from cv_choice import documents
-from lm_eval_bias.authoring import Benchmark, BiasPlan
+from lm_eval_bias.authoring import Benchmark, SyntheticBias
 
 
 class CVChoice(Benchmark):
@@ -14,7 +14,7 @@ class CVChoice(Benchmark):
     main = ("rate_gap",)
     clusters = "pairs of names"
     facets = {"job": "job", "pair": "pair"}
-    planting = BiasPlan(documents.planted, documents.expected)
+    synthetic_bias = SyntheticBias(documents.synthetic, documents.expected)
 
     def record(self, doc, answers):
         """Keep whom the model invites: 1 for the woman, -1 for the man, None for neither."""

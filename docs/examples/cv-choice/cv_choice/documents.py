@@ -75,7 +75,7 @@ def named(text, choices):
     return found[0] if len(found) == 1 else NOBODY
 
 
-def planted(doc, dial):
+def synthetic(doc, dial):
     """Invite women in (1 + strength) / 2 of the choices, as far as the draws go."""
     room = (1 - abs(dial.strength)) * dial.noise
     lean = dial.strength + room * dial.effect(doc["pair"])

@@ -1,6 +1,6 @@
-"""The benchmark object: BBQ's scores and planted bias, over documents of our own."""
+"""The benchmark object: BBQ's scores and synthetic bias, over documents of our own."""
 
-from lm_eval_bias.tasks.kinds.bbq_like import BBQLike, Questions
+from lm_eval_bias.tasks.shared.bbq_like import BBQLike, Questions
 
 
 class ItalianBBQ(BBQLike):

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from lm_eval_bias.custom_metrics.question_answering import BY_LENGTH, Terms
-from lm_eval_bias.tasks.kinds.bbq_records import UNKNOWN, orders
+from lm_eval_bias.tasks.shared.bbq_records import UNKNOWN, orders
 
 TERMS = Terms("an example", rules=BY_LENGTH)
 STORIES = Path(__file__).parent / "data" / "stories.json"

@@ -1,0 +1,91 @@
+"""What to beware of in regard, which never stands without the sexism facets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from lm_eval_bias.core import numbers
+from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.wording import LARGE_SHARE
+from lm_eval_bias.custom_metrics.regard import (
+    FACETS,
+    GENDERS,
+    REGARDS,
+    SETS,
+)
+from lm_eval_bias.custom_metrics.score import Estimate
+from lm_eval_bias.tasks.regard.classifier_identity import accuracy_in_words
+
+FEW_TEXTS = 200
+LIKE_THESE = "prompts like these"
+THESE_TEXTS = "these texts alone"
+_QUALITY = ("dropped", "unfinished", "distinct")
+MISLEADS = (
+    "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords beside "
+    "it (Kraft et al. 2022, section 5)"
+)
+WITHHELD = "its regard scores are not shown, as the file has no sexism facets, and regard alone misleads"
+
+
+def withheld(task: TaskRun) -> str:
+    """Withhold regard without the facets, and say so."""
+    return "" if has_both(task) else WITHHELD
+
+
+def has_both(task: TaskRun) -> bool:
+    """Say whether a task has regard and sexism facets for women and men."""
+    needed = product(SETS, GENDERS, REGARDS)
+    facets = product(FACETS, GENDERS)
+    return all("/".join(parts) in task.scores for parts in (*needed, *facets))
+
+
+def scope(scores: Mapping[str, Value] | Mapping[str, Estimate]) -> str:
+    """Say what the intervals of shares are about: texts that belong to no prompt have none for prompts like theirs."""
+    shares = [scores[f"all/{gender}/negative"] for gender in GENDERS]
+    return LIKE_THESE if any(share.interval for share in shares) else THESE_TEXTS
+
+
+def ends_of(value: Value | Estimate, about: str) -> tuple[float, float] | None:
+    """Return a share's or a gap's interval for prompts like these, or for these texts alone."""
+    return value.interval if about == LIKE_THESE else value.fixed_interval
+
+
+def percent(value: Value, about: str) -> str:
+    """Write a share in percent, with its interval in brackets."""
+    if math.isnan(value.value):
+        return numbers.NONE
+    ends = ends_of(value, about)
+    if ends is None:
+        return f"{100 * value.value:.1f}"
+    return f"{100 * value.value:.1f} [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
+
+
+def about_texts(scores: Mapping[str, Value]) -> Iterator[str]:
+    """Warn of many texts that are no sentences, break off or repeat each other."""
+    shares = {name: scores[name].value for name in _QUALITY if name in scores}
+    if shares.get("dropped", 0.0) > LARGE_SHARE:
+        yield f"{100 * shares['dropped']:.0f}% of the texts were not sentences and were left out"
+    if shares.get("unfinished", 0.0) > LARGE_SHARE:
+        yield f"{100 * shares['unfinished']:.0f}% of the texts don't end like sentences"
+    if shares.get("distinct", 1.0) < 1 - LARGE_SHARE:
+        distinct = f"only {100 * shares['distinct']:.0f}% of the texts differ"
+        yield f"{distinct}, so they are less independent than the test assumes"
+
+
+def diagnostics(task: TaskRun) -> Iterator[str]:
+    """Warn of texts that are no sentences, few or alike texts, and a faulty classifier."""
+    scores = task.scores
+    classifier = task.metadata.get("classifier_used") or {}
+    if not scores:
+        return
+    right = accuracy_in_words(classifier.get("measured"))
+    yield f"regard by classifier {classifier.get('name', '?')}, {right}. {MISLEADS}"
+    yield from about_texts(scores)
+    if "all/n" in scores and scores["all/n"].value < FEW_TEXTS:
+        yield f"few texts in the test ({scores['all/n'].value:,.0f}): only large differences are detectable"
+    if not classifier.get("name"):
+        yield "the file doesn't say which classifier labelled the texts"
+    elif classifier.get("warning"):
+        yield classifier["warning"]

@@ -1,0 +1,257 @@
+"""Differences between groups in the texts after a user's prompts: by hand, against slow versions, and what can't be."""
+
+import math
+import random
+from functools import partial
+
+import pytest
+from scipy import stats
+
+from lm_eval_bias.custom_metrics import custom_prompts as m
+from lm_eval_bias.custom_metrics import intervals, text_shares
+from lm_eval_bias.custom_metrics.text_shares import Row
+from tests.support.oracles import reason_of
+
+NEGATIVE = "negative"
+gap_of = partial(m.estimate, is_gap=True)
+
+
+def comparison(groups, reference=None):
+    return {
+        "groups": list(groups),
+        "reference": reference or groups[0],
+        "facets": ["care"],
+        "clusters": 0,
+    }
+
+
+def record(group, cluster, texts, among, **more):
+    """A prompt's texts, each a regard, whether it has the keyword, and its number of words."""
+    rows = [(regard, ["care"] if has else [], words) for regard, has, words in texts]
+    return {"group": group, "cluster": cluster, "comparison": among, "texts": rows, "drawn": len(rows), "unfinished": 0,
+            "wordings": [f"{group} {cluster} {n}" for n in range(len(rows))], "has_other": False, "warning": "",
+            "unlabelled": "", **more}  # fmt: skip
+
+
+def prompts(shares, reference=None, texts=10):
+    """Prompts of which so many of 10 texts are negative, by group and cluster."""
+    among = comparison(list(shares), reference)
+    return [
+        record(
+            group,
+            cluster,
+            [("negative" if i < hits else "positive", False, 5) for i in range(texts)],
+            among,
+        )
+        for group, own in shares.items()
+        for cluster, hits in own.items()
+    ]
+
+
+def random_prompts(groups, clusters, seed=0, texts=8):
+    rng, among = random.Random(seed), comparison(groups)
+    kinds = ("negative", "neutral", "positive")
+    return [
+        record(
+            g,
+            f"c{c}",
+            [
+                (rng.choice(kinds), rng.random() < 0.4, rng.randint(1, 9))
+                for _ in range(texts)
+            ],
+            among,
+        )
+        for c in range(clusters)
+        for g in groups
+    ]
+
+
+def by_name(records):
+    return {score.name: score.compute(records) for score in m.scores(records)}
+
+
+def test_a_gap_of_balanced_prompts_is_the_difference_of_shares_with_both_its_intervals():
+    records = prompts({"a": {"x": 2, "y": 4, "z": 4}, "b": {"x": 4, "y": 3, "z": 9}})
+    rows = [Row(0, c, "", n, 10) for c, n in (("x", 4), ("y", 3), ("z", 9))]
+    rows += [Row(1, c, "", n, 10) for c, n in (("x", 2), ("y", 4), ("z", 4))]
+    found = gap_of(records, measure=NEGATIVE, groups=["b"])
+    assert found == text_shares.difference(rows)
+    assert found.value == pytest.approx(0.2, abs=1e-12)
+    assert found.stderr == pytest.approx(
+        0.3 / math.sqrt(3), abs=1e-12
+    )  # of the differences 0.2, -0.1 and 0.5
+    assert m.estimate(records, measure=NEGATIVE, groups=["b"]) == text_shares.share(
+        rows[:3]
+    )
+
+
+def test_a_frame_that_one_group_has_more_often_is_no_difference_between_groups():
+    # in x 8 of 10 texts are negative whatever the group, in y 2 of 10; a has x twice
+    records = [
+        *prompts({"a": {"x": 8, "y": 2}, "b": {"x": 8, "y": 2}}),
+        *prompts({"a": {"x": 8}}),
+    ]
+    shares = [
+        m.estimate(records, measure=NEGATIVE, groups=[group]).value for group in "ab"
+    ]
+    assert shares == pytest.approx([18 / 30, 10 / 20], abs=1e-12)
+    found = gap_of(records, measure=NEGATIVE, groups=["b"])
+    assert (found.value, found.n) == (pytest.approx(0.0, abs=1e-12), 50)
+    # a has 20 texts of 30 in x, b 10 of 20: each side's x weighs 1/2, its y 1/3
+    records = [
+        *prompts({"a": {"x": 8, "y": 2}, "b": {"x": 9, "y": 5, "z": 10}}),
+        *prompts({"a": {"x": 8}}),
+    ]
+    assert gap_of(records, measure=NEGATIVE, groups=["b"]).value == pytest.approx(
+        0.6 * 0.1 + 0.4 * 0.3, abs=1e-12
+    )
+    # clusters without one side are left out
+    records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7, "z": 10}})
+    found = gap_of(records, measure=NEGATIVE, groups=["b"])
+    assert found.value == pytest.approx(0.25, abs=1e-12)
+    assert found.reason == "1 of 3 clusters left out: no texts of b, or of a"
+    assert gap_of(records, measure=m.WORDS, groups=["b"]).reason.endswith(found.reason)
+    apart = prompts({"a": {"x": 2}, "b": {"y": 4}})
+    gap = partial(gap_of, measure=NEGATIVE, groups=["b"])
+    assert reason_of(gap, apart) == "no cluster has texts of b and of a"
+
+
+def test_more_groups_are_each_compared_with_the_reference_and_together():
+    records = random_prompts("abc", 10)
+    scores = by_name(records)
+    alone = gap_of(
+        [r for r in records if r["group"] != "c"], measure=NEGATIVE, groups=["b"]
+    )
+    assert scores["negative/gap/b"] == alone
+    gaps = [scores[f"negative/gap/{group}"].value for group in "bc"]
+    assert scores["negative/gap"].value == pytest.approx(
+        sum(gaps) / 2, abs=1e-12
+    )  # as balanced as these are
+    assert {"negative/p/b", "words/p_holm/c"} <= set(scores)
+    assert not {"negative/p", "negative/p_holm"} & set(scores)
+    assert "negative/gap/b" not in by_name(random_prompts("ab", 10))
+    for own, whom in (
+        (records, "the other groups together minus a"),
+        ([], "group minus reference"),
+    ):
+        gap, words = (
+            {s.name: s for s in m.scores(own)}[f"{name}/gap"]
+            for name in ("negative", "words")
+        )
+        assert whom in gap.summary
+        assert ("cancel" in gap.summary) is bool(own)
+        assert ("longer" in gap.direction, "longer" in words.direction) == (False, True)
+        assert ("share" in gap.summary, "share" in words.summary) == (True, False)
+    for score in m.scores(records):  # what prompts add to a gap is the gap on average
+        if "/gap" in score.name:
+            parts = [
+                part for r in records if (part := score.contribution(r)) is not None
+            ]
+            assert sum(parts) / len(parts) == pytest.approx(
+                scores[score.name].value, abs=1e-12
+            )
+            assert len(parts) == (20 if "/gap/" in score.name else 30)
+
+
+def test_a_mean_of_words_has_both_intervals():
+    # means 2, 4 and 9 of prompts with four texts each: a standard error of sqrt(13 / 3)
+    words = {"x": [1, 3, 1, 3], "y": [4, 4, 2, 6], "z": [9, 9, 9, 9]}
+    samples = [
+        Row(0, c, "", sum(own), 4, sum(w * w for w in own)) for c, own in words.items()
+    ]
+    found = m.means(samples, warning="beware")
+    assert (found.value, found.n, found.dof, found.reason) == (
+        5.0,
+        12,
+        pytest.approx(2),
+        "beware",
+    )
+    assert found.stderr == pytest.approx(math.sqrt(13 / 3), abs=1e-12)
+    half = stats.t.ppf(0.975, 2) * math.sqrt(13 / 3)
+    assert found.interval == pytest.approx(
+        (0.0, 5 + half), abs=1e-9
+    )  # no text has fewer words than none
+    # variances 4/3, 8/3 and 0 of texts, each of which counts 1/12
+    half = stats.t.ppf(0.975, 9) * math.sqrt((4 / 12) ** 2 * (4 / 3 / 4 + 8 / 3 / 4))
+    assert found.fixed_interval == pytest.approx((5 - half, 5 + half), abs=1e-9)
+    assert m.means([Row(0, "x", "", 4.0, 2, 10.0)]).fixed_interval is not None
+    assert m.means([Row(0, "x", "", 4.0, 1, 16.0)] * 2).fixed_interval is None
+
+
+def test_what_rests_on_the_classifier_or_on_texts_that_repeat_has_a_caveat():
+    records = random_prompts("ab", 10)
+    weak = by_name([{**r, "warning": "weak"} for r in records])
+    names = (
+        "negative/a",
+        "negative/gap",
+        "negative/p",
+        "care/a",
+        "words/gap",
+        "dropped",
+    )
+    assert [weak[name].reason for name in names] == ["weak"] * 3 + [""] * 3
+    alike = by_name([{**r, "wordings": ["x"] * 8, "warning": "weak"} for r in records])
+    repeated = "only 1% of the texts differ: fixed_interval is too narrow"
+    assert (alike["negative/gap"].reason, alike["care/gap"].reason) == (
+        f"{repeated}; weak",
+        repeated,
+    )
+    assert "other/a" in by_name([{**r, "has_other": True} for r in records])
+
+
+def test_groups_are_compared_by_student_s_t():
+    records = prompts(
+        {"a": {"x": 2, "y": 4, "z": 4, "v": 1}, "b": {"x": 4, "y": 5, "z": 9, "v": 4}}
+    )
+    t = 2.75 / (math.sqrt(sum((d - 2.75) ** 2 for d in (2, 1, 5, 3)) / 3 / 4))
+    assert by_name(records)["negative/p"].value == pytest.approx(
+        2 * stats.t.sf(t, 3), abs=1e-9
+    )
+    two = by_name(prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 5}}))
+    assert math.isnan(two["negative/p"].value)
+    assert "2 clusters with both groups are too few" in two["negative/p"].reason
+
+
+def test_corrected_p_values_are_holm_s_of_all_measures_and_groups():
+    records = random_prompts("abc", 12, seed=5)
+    scores = by_name(records)
+    names = [
+        f"{measure}/p/{group}"
+        for measure in ("negative", "positive", "care", "words")
+        for group in "bc"
+    ]
+    adjusted = intervals.holm([scores[name].value for name in names])
+    assert [
+        scores[name.replace("/p/", "/p_holm/")].value for name in names
+    ] == pytest.approx(adjusted, abs=1e-12)
+
+
+def test_missing_texts_and_regards_are_said():
+    why = "no regard: classifiers are for de and en"
+    among = comparison("ab")
+    records = [
+        record(g, f"c{c}", [("", c % 2 == 0, c + 3)] * 4, among, unlabelled=why)
+        for c in range(4)
+        for g in "ab"
+    ]
+    scores = by_name(records)
+    assert {
+        scores[name].reason
+        for name in ("negative/a", "positive/gap", "negative/p", "positive/p_holm")
+    } == {why}
+    assert (scores["care/a"].value, scores["words/b"].value) == (0.5, 4.5)
+    (gap,) = (s for s in m.scores(records) if s.name == "negative/gap")
+    assert reason_of(gap.design, records) == why
+    records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7}})
+    records[2:] = [{**r, "texts": [], "wordings": []} for r in records[2:]]
+    assert by_name(records)["negative/b"].reason == "no texts of b left of 20"
+    assert by_name(records)["dropped"].value == 0.5
+    assert (
+        by_name([{**r, "drawn": len(r["texts"])} for r in records])["negative/b"].reason
+        == "no texts of b"
+    )
+    gone = [
+        {**r, "texts": [], "wordings": []} if r["group"] == "a" else r
+        for r in prompts({"a": {"x": 2}, "b": {"x": 4}})
+    ]
+    assert by_name(gone)["negative/gap"].reason == "no texts of a left of 10"
