@@ -17,7 +17,7 @@ from lm_eval_bias.custom_metrics.question_answering import (
     UNDERSTANDING,
     Record,
     Terms,
-    place_effects,
+    position_effects,
     score_name,
     unbalanced,
 )
@@ -37,7 +37,7 @@ _OF_ALL = ("unanswered", "refused", "several", positions.PREFIX, positions.SHORT
 def _design(records: Documents, *, base: Score, context: str) -> Clusters:
     """Make a score of the items minus that of their control items, of the items that have one.
 
-    A diff-bias has a ``context``, in which a habit of taking one place may move it.
+    A diff-bias has a ``context``, which position bias may move.
     """
     items = {r["item"]: r for r in records if not r["control"]}
     controls = {r["item"]: r for r in records if r["control"]}
@@ -57,7 +57,7 @@ def _design(records: Documents, *, base: Score, context: str) -> Clusters:
 
     note = ""
     if context:
-        effects = [place_effects(side, context=context) for side in sides]
+        effects = [position_effects(side, context=context) for side in sides]
         note = unbalanced(effects[0] - effects[1])
     return tabulate(clusters, rows, contrast, sides=(a, b), kind="templates", note=note)
 
@@ -77,7 +77,7 @@ def _alike(records: Documents) -> list[Record]:
     return [record for record in records if len(orders[record["item"]]) == 1]
 
 
-def _told_from_length(records: Documents, *, score: Score) -> Estimate:
+def _apart_from_length(records: Documents, *, score: Score) -> Estimate:
     """Estimate a contrast of accuracies, whose side nobody may claim where items of like lengths don't show it.
 
     Names of control items have other lengths than groups, beside the same "unknown": a preference for short options
@@ -134,7 +134,7 @@ def with_controls(plain: Sequence[Score], terms: Terms) -> list[Score]:
     accuracies of the items, all leave out undirected ones (no or two persons of a stereotyped group).
 
     Args:
-        plain: The scores of :mod:`.question_answering`; those of silence and of places stay over all items.
+        plain: The scores of :mod:`.question_answering`; those of silence and of positions stay over all items.
         terms: What the paper calls them.
     """
     directed = {"control": False, "directed": True}
@@ -153,7 +153,7 @@ def with_controls(plain: Sequence[Score], terms: Terms) -> list[Score]:
             contrast.name, contrast.summary, {"directed": True}
         )
         if kind == "acc":
-            statistic = partial(_told_from_length, score=of_directed)
+            statistic = partial(_apart_from_length, score=of_directed)
             of_directed = replace(of_directed, statistic=statistic)
         scores += [_of_controls(base), of_directed]
     telling = _of_controls(by_name[UNDERSTANDING])

@@ -90,12 +90,12 @@ def scores(records: Documents = ()) -> list[Score]:
     option, / items. ``consistent``, of two options: pairs of which the same one is taken in both orders / pairs that
     were answered in both; by the letter alone it is 0, by guessing a half. Range 0..1. Denominator: all items, in every
     order of the options. Undefined: no items, or (but for ``unanswered``) none whose answer takes an option -> nan.
-    ``position_a``, ..., of two options ``length_shorter`` and ``equal_length/choice_bias``: see :mod:`.positions`. Standard
-    error: jackknife over sentences or pairs. Source: not in the papers, which ask models for likelihoods.
+    ``position_a``, ..., of two options ``length_shorter`` and ``equal_length/choice_bias``: see :mod:`.positions`.
+    Standard error: jackknife over sentences or pairs. Source: not in the papers, which ask models for likelihoods.
 
     Args:
         records: Of each answer ``item``, ``taken`` (:data:`BIASED`, :data:`COUNTER`, :data:`UNKNOWN` or :data:`NONE`),
-            what is ``shown`` at each place, perhaps the stereotype's ``group``, and ``sentence``, the cluster; or
+            what is ``shown`` at each position, perhaps the stereotype's ``group``, and ``sentence``, the cluster; or
             documents, of which the options are counted.
     """
 

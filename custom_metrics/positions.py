@@ -1,7 +1,7 @@
-"""Position bias and length bias: shares of places and of the shorter text, and scores of equally long texts alone.
+"""Position bias and length bias: shares of positions and of the shorter text, and scores of equally long texts alone.
 
-A model that goes by the place and not by what stands there has a share far from that of the others. Where every kind of
-option stands at every place equally often, that pulls its scores towards neutral and its abilities towards guessing.
+A model that goes by the position and not by the text has a share far from that of the others. Where every kind of
+option stands at every position equally often, that pulls its scores towards neutral and its abilities towards guessing.
 One that goes by length shows what the texts' lengths have to do with stereotypes: among equally long texts it can't.
 """
 
@@ -25,23 +25,23 @@ from lm_eval_bias.custom_metrics.score import (
     require,
 )
 
-PREFIX = "place_"
+PREFIX = "position_"
 SHORTER = "length_shorter"
 MATCHED = "equal_length/"
-# in the note of a score that places alone can move, and that lengths alone can
-UNBALANCED = "places are not balanced"
+# in the note of a score that positions alone can move, and that lengths alone can
+UNBALANCED = "positions are not balanced"
 UNEVEN = "the stereotyped text isn't the shorter one as often as the longer one"
-TOLERANCE = 0.01  # by which such a habit alone may move a score, as a share of the way to an end of its range
-# names of the places of options without letters
+TOLERANCE = 0.01  # by which such a bias alone may move a score, as a share of the way to an end of its range
+# names of the positions of options without letters
 ORDINALS = {2: ("first", "last"), 3: ("first", "middle", "last")}
 
 
-def _at_place(record: Record, *, place: int, taken: str) -> float | None:
-    """Tell whether what an answer takes stands at a place; ``None`` where it stands at none."""
+def _at_position(record: Record, *, position: int, taken: str) -> float | None:
+    """Tell whether what an answer takes stands at a position; ``None`` where it stands at none."""
     shown = list(record["shown"])
     if record[taken] not in shown:
         return None
-    return float(shown.index(record[taken]) == place)
+    return float(shown.index(record[taken]) == position)
 
 
 def _sign(record: Record) -> int:
@@ -81,7 +81,7 @@ def _design(
 def scores(
     options: int, lettered: bool, taken: str, cluster: str, kind: str
 ) -> list[Score]:
-    """List the share of each place among the answers that take an option: ``position_a``, or ``position_first``, ...
+    """List the share of each position among the answers that take an option: ``position_a``, or ``position_first``, ...
 
     Range 0..1. Neutral value: one over the number of options; no direction. Undefined: no answer takes an option ->
     nan. Denominator: answers that take an option. Standard error: jackknife over clusters; interval: Wilson's. Source:
@@ -101,12 +101,12 @@ def scores(
     """
     listed = []
     names: Sequence[str] = "abc"[:options] if lettered else ORDINALS[options]
-    for place, name in enumerate(names):
+    for position, name in enumerate(names):
         called = name.upper() if lettered else f"the {name} option"
-        part = partial(_at_place, place=place, taken=taken)
+        part = partial(_at_position, position=position, taken=taken)
         score = Score(
             f"{PREFIX}{name}",
-            **meaning("places", "share", option=called),
+            **meaning("positions", "share", option=called),
             neutral=1 / options,
             contribution=part,
             design=partial(_design, part=part, cluster=cluster, kind=kind),
@@ -135,7 +135,7 @@ def length_share(cluster: str, kind: str) -> Score:
     """
     return Score(
         SHORTER,
-        **meaning("places", "shorter"),
+        **meaning("positions", "shorter"),
         neutral=0.5,
         contribution=_takes_shorter,
         design=partial(_design, part=_takes_shorter, cluster=cluster, kind=kind),

@@ -194,7 +194,7 @@ def meanings(paper: str) -> Record:
 def meaning(paper: str, kind: str, **gaps: str) -> dict[str, Any]:
     """Return the fields of a score that ``meanings.yaml`` has, with the gaps in its texts filled.
 
-    >>> meaning("places", "share", option="A")["label"]
+    >>> meaning("positions", "share", option="A")["label"]
     'answers A'
     """
     told: dict[str, Any] = {}

@@ -74,7 +74,7 @@ def show(run: str, task: str, *, item: int = 0) -> None:
         raise BiasError(
             f"--item {item}: {task} has the items 0 to {of_task.documents - 1}"
         )
-    sys.stdout.write(item_pages.told(of_run, of_task, found))
+    sys.stdout.write(item_pages.as_text(of_run, of_task, found))
 
 
 def rescore(

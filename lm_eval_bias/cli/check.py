@@ -86,7 +86,7 @@ def check(runs: Sequence[str] = (), *, asked: Asked, example: bool = False) -> i
         runs (RUN): run folders or results_*.json, or NAME=PATH with a name for the model
         example: print a sample policy to start from
 
-    exit status: 0 all bounds hold; 1 a bound is violated, or one of several runs
+    exit status: 0 all bounds pass; 1 a bound is violated, or one of several runs
     can't be read; 2 bad usage or input, or nothing could be read: there is no
     verdict; the files of --junit and --markdown are written whatever happens
 
@@ -104,21 +104,21 @@ def check(runs: Sequence[str] = (), *, asked: Asked, example: bool = False) -> i
         print(policy_file.example(), end="")
         return 0
     options = {name: getattr(asked, name) for name in _DECIDING}
-    judged = GateVerdict(asked.policy or "", options=options)
+    outcome = GateVerdict(asked.policy or "", options=options)
     _check_places(runs, asked)
     try:
         _check_usage(runs, asked)
-        _judge(runs, asked, judged)
+        _judge(runs, asked, outcome)
     except Exception as error:  # yesterday's verdict must not stay
         place = Path(runs[0]) if runs else _COMMAND
-        judged.problems.append(Problem(place, kind_of(error)))
-        judged.is_complete = False
-        _tell(asked, judged)
+        outcome.problems.append(Problem(place, kind_of(error)))
+        outcome.is_complete = False
+        _report(asked, outcome)
         raise
-    _tell(asked, judged)
-    for problem in judged.problems:
+    _report(asked, outcome)
+    for problem in outcome.problems:
         print(f"violated: {problem}", file=sys.stderr)
-    return 0 if judged.holds else 1
+    return 0 if outcome.passes else 1
 
 
 def on_usage_error(given: Sequence[str], message: str) -> None:
@@ -136,7 +136,7 @@ def on_usage_error(given: Sequence[str], message: str) -> None:
         for name in filter(None, named):
             inputs = [text for text in given if text not in named]
             files.check_place(name, inputs, "")
-        _tell(asked, GateVerdict("", [], [Problem(_COMMAND, message)], False))
+        _report(asked, GateVerdict("", [], [Problem(_COMMAND, message)], False))
 
 
 def _check_places(runs: Sequence[str], asked: Asked) -> None:
@@ -164,7 +164,7 @@ def _check_usage(runs: Sequence[str], asked: Asked) -> None:
             raise BiasError(f"--{name.replace('_', '-')} goes with --base")
 
 
-def _judge(paths: Sequence[str], asked: Asked, judged: GateVerdict) -> None:
+def _judge(paths: Sequence[str], asked: Asked, outcome: GateVerdict) -> None:
     """Read the policy and the runs, and judge them."""
     from lm_eval_bias.gate import policy_file, regression, verdict
     from lm_eval_bias.report.policy_outputs import RunVerdict
@@ -175,13 +175,13 @@ def _judge(paths: Sequence[str], asked: Asked, judged: GateVerdict) -> None:
     policy = policy_file.Policy(())
     if asked.policy:
         policy = policy_file.read(expanded(asked.policy))
-    runs, judged.problems = read_runs(paths)
+    runs, outcome.problems = read_runs(paths)
     bases: list[Run] = []
     if asked.base:
         bases, problems = read_runs([asked.base])
-        judged.problems += problems
+        outcome.problems += problems
         if len(bases) != 1:
-            raise BiasError(f"--base {asked.base}: holds {len(bases)} runs: name one")
+            raise BiasError(f"--base {asked.base}: passes {len(bases)} runs: name one")
     runs, left_out = choose(runs, asked.tasks, asked.language)
     if bases:
         bases, _ = choose(bases, asked.tasks, asked.language)
@@ -198,7 +198,7 @@ def _judge(paths: Sequence[str], asked: Asked, judged: GateVerdict) -> None:
         findings = verdict.check(run, policy, compared)
         for problem in left_out:
             if problem.path == run.path:
-                findings.append(verdict.told("", "choice", problem.reason))
+                findings.append(verdict.information("", "choice", problem.reason))
         for base in bases:
             allowed = asked.margin or 0.0
             findings += regression.regressions(
@@ -207,7 +207,7 @@ def _judge(paths: Sequence[str], asked: Asked, judged: GateVerdict) -> None:
         if asked.newer_than:
             findings.append(verdict.made_after(run, asked.newer_than))
         if asked.weights:
-            findings.append(verdict.made_by(run, asked.weights))
+            findings.append(verdict.of_weights(run, asked.weights))
         if asked.strict:
             findings += verdict.recomputed(run, policy)
         if not policy.refuse and not any(one.is_checked for one in findings):
@@ -215,24 +215,24 @@ def _judge(paths: Sequence[str], asked: Asked, judged: GateVerdict) -> None:
                 f"{run.name}: nothing to check: give a policy with bounds, --base RUN or --strict"
             )
         earlier = bases[0] if bases else None
-        judged.runs.append(RunVerdict(run, findings + of_base, earlier))
+        outcome.runs.append(RunVerdict(run, findings + of_base, earlier))
     if asked.evidence:
         evidence = files.read_json(expanded(asked.evidence))
         if not isinstance(evidence, dict) or "options" not in evidence:
             raise BiasError(f"--evidence {asked.evidence}: no verdict of check --json")
-        judged.verify(evidence)
+        outcome.verify(evidence)
 
 
-def _tell(asked: Asked, judged: GateVerdict) -> None:
+def _report(asked: Asked, outcome: GateVerdict) -> None:
     """Print the verdict, and write it to the files that were asked for."""
     if asked.json:
-        print(judged.as_json(), end="")
-    elif judged.is_complete:
-        print(judged.as_text(), end="")
+        print(outcome.as_json(), end="")
+    elif outcome.is_complete:
+        print(outcome.as_text(), end="")
     if asked.junit:
-        _write(asked.junit, judged.junit())
+        _write(asked.junit, outcome.junit())
     if asked.markdown:
-        _write(asked.markdown, judged.comment())
+        _write(asked.markdown, outcome.comment())
 
 
 def _write(file: str, text: str) -> None:

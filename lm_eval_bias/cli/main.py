@@ -27,7 +27,7 @@ from lm_eval_bias.core.files import is_full, why
 from lm_eval_bias.core.safe_stream import safe_streams
 
 _COMMANDS = {
-    "every day": "main:run ls:ls reports:report reports:compare reports:plan check:check",
+    "every day": "main:run ls:ls reports:report reports:compare reports:power check:check",
     "with saved runs": "reports:methods reports:cite answers:show answers:items answers:rescore answers:answers "
     "reports:leaderboard",
     "to set up": "setup:fetch setup:link setup:path setup:doctor new:new",

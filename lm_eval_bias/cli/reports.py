@@ -35,7 +35,7 @@ class _ToReport(ToPaper):
     formats = ("html", "md", "json", "csv", "latex")
 
 
-class _ToPlan(ToPaper):
+class _ToPower(ToPaper):
     formats = ("text", "md", "json", "csv", "latex")
 
 
@@ -136,8 +136,8 @@ def compare(
     to.deliver(made, "\n".join(lines))
 
 
-def plan(run: str, *, target: float = 0.1, which: Which, to: _ToPlan) -> None:
-    """Say which differences a run could find.
+def power(run: str, *, target: float = 0.1, which: Which, to: _ToPower) -> None:
+    """Print the power of a run's tests.
 
     Of its primary scores: which differences from another model are found with 80%
     probability, alone and among all of them, and how many times the items would
@@ -148,19 +148,19 @@ def plan(run: str, *, target: float = 0.1, which: Which, to: _ToPlan) -> None:
         target (SHARE): difference to be found, as a share of half the range (default: 0.1)
 
     Example:
-      lm-eval-bias plan run/ --target 0.05
+      lm-eval-bias power run/ --target 0.05
     """
-    from lm_eval_bias.comparing.findings import detectable
-    from lm_eval_bias.report.comparison_reports import PlanReport
+    from lm_eval_bias.comparing.findings import power_of
+    from lm_eval_bias.report.comparison_reports import PowerReport
 
     if not 0 < target <= 1:
         raise BadOption("target", target, "must be above 0 and up to 1")
     chosen = read([run], which, to)
     if len(chosen) > 1:
-        raise BiasError(f"{run}: a plan is of one run, not {len(chosen)}")
-    planned = detectable(chosen[0])
-    said = f"{len(planned)} primary scores"
-    to.deliver(PlanReport(planned, target=target), said)
+        raise BiasError(f"{run}: power is of one run, not {len(chosen)}")
+    findings = power_of(chosen[0])
+    said = f"{len(findings)} primary scores"
+    to.deliver(PowerReport(findings, target=target), said)
 
 
 def leaderboard(

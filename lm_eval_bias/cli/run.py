@@ -84,13 +84,13 @@ def _set_up_logging(verbosity: str | None, write_out: bool) -> None:
         logging.getLogger(internals.WRITE_OUT).setLevel(logging.INFO)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     """Print what begins now, on the first rank alone."""
     if distributed.first():
         print(text, flush=True)
 
 
-def _tell(table: str, finished: FinishedRun) -> None:
+def _summarize(table: str, finished: FinishedRun) -> None:
     """Print what was run, the scores in words, the wanted tables, and possible next steps."""
     config, results = finished.config, finished.results
     if config.show_config:
@@ -161,6 +161,6 @@ def main(argv: list[str]) -> int:
         ours = ("suite", "language", "name", "table")
         suite, language, name, table = (flags.pop(flag) for flag in ours)
         command = redaction.command(["lm-eval-bias", "run", *argv])
-        order = steps.RunRequest(flags, suite, language, name, command)
-        steps.evaluate(order, _say, release, functools.partial(_tell, table))
+        request = steps.RunRequest(flags, suite, language, name, command)
+        steps.evaluate(request, _print, release, functools.partial(_summarize, table))
     return 0

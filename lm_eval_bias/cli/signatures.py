@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
 Caller = Callable[[argparse.Namespace], Any]
 
 
-def _told(reader: Callable[[str], object]) -> Callable[[str], object]:
+def _reporting(reader: Callable[[str], object]) -> Callable[[str], object]:
     """Let argparse report what a reader of values says."""
 
     def read(text: str) -> object:
@@ -143,7 +143,7 @@ def _words(
     """Return what a parameter is called on the command line, and what argparse has to know of it."""
     name = parameter.name
     readers: list[Any] = [number for number in (int, float) if number in parts]
-    readers += map(_told, filter(inspect.isfunction, parts))
+    readers += map(_reporting, filter(inspect.isfunction, parts))
     several = Sequence[str] in parts and not readers
     required = parameter.default is parameter.empty
     choices = [part for part in parts if isinstance(part, str)]

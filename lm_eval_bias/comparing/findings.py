@@ -92,7 +92,7 @@ class Finding:
         return self.adjusted <= LEVEL
 
     @property
-    def detectable(self) -> float:
+    def minimum_detectable(self) -> float:
         """The smallest true difference that would be detected; ``nan`` where the range has none that large."""
         return power.smallest_difference(self.difference, self.level, self._room)
 
@@ -551,7 +551,7 @@ def _designs(side: Side) -> dict[str, Design]:
     return made
 
 
-def detectable(run: Run) -> list[Finding]:
+def power_of(run: Run) -> list[Finding]:
     """Compare a run's primary scores with a like model's, whose errors are independent: what could be told apart.
 
     Scores of which nobody may claim a difference are among them, untested.

@@ -325,7 +325,7 @@ class Benchmark(ABC):
 
     @property
     def synthetic_bias(self) -> SyntheticBias | None:
-        """What models without weights answer: how a bias of known size is simulated, for ``bias-dial``, and random texts.
+        """What models without weights answer: a synthetic bias, for ``bias-dial``, and random texts.
 
         ``None``: ``bias-dial`` refuses the benchmark, and ``bias-chance`` writes one of a document's ``choices``, or a
         letter.

@@ -1,4 +1,4 @@
-"""The door for all that is printed: what commands a terminal or a CI's log is shown, and secrets are stars."""
+"""Streams that are safe to read: what commands a terminal or a CI's log is written out, secrets are masked."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def write_page(text: str) -> None:
 
 @contextlib.contextmanager
 def safe_streams() -> Iterator[None]:
-    """Let all that is printed and logged meanwhile go through the door."""
+    """Let all that is printed and logged meanwhile go through safe streams."""
     before = sys.stdout, sys.stderr
     streams = {handler: handler.stream for handler in _handlers()}
     with redaction.learning():

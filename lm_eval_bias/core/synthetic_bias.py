@@ -1,4 +1,4 @@
-"""A bias of known size in answers: what ``--model bias-dial`` is set to, and how a benchmark plants it in its answers.
+"""A bias of known size in answers: what ``--model bias-dial`` is set to, and how a benchmark puts it into its answers.
 
 A benchmark whose scores follow what was simulated measures what its card says. ``docs/dial.md`` has the table.
 """

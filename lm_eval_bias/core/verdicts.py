@@ -179,7 +179,7 @@ def judge(value: Value, diagnostics: Sequence[Diagnostic] = ()) -> Verdict:
         silent = max(silent, effect.share)
         if isinstance(effect, Creates) and side and not _shows(effect, side):
             is_created = True
-            reasons.append(_not_told(diagnostic, effect))
+            reasons.append(_why_created(diagnostic, effect))
         elif effect.share:
             reasons.append(diagnostic.shortest)
     if is_created:
@@ -202,7 +202,7 @@ def _shows(effect: Creates, side: int) -> bool:
     return matched is not None and bool(matched.interval) and side_of(matched) == side
 
 
-def _not_told(diagnostic: Diagnostic, effect: Creates) -> str:
+def _why_created(diagnostic: Diagnostic, effect: Creates) -> str:
     count = effect.matched.n if effect.matched else 0
     of = f" ({count or 0:,} {effect.kind})" if effect.kind else ""
     return f"can't be distinguished from {diagnostic.shortest}{of}"

@@ -413,14 +413,14 @@ def presented(trial: Trial) -> Texts:
     yield from ()
 
 
-def synthetic(trial: Trial) -> Texts:
+def follows_synthetic_bias(trial: Trial) -> Texts:
     """Find scores that don't follow a bias that is simulated, in either direction."""
-    plan = trial.entry.definition.synthetic_bias
-    if plan is None:
+    made = trial.entry.definition.synthetic_bias
+    if made is None:
         return
     writes = trial.entry.asks == ("generate_until",)
     dials = [Dial(strength, noise=0.0, writes=writes) for strength in STRENGTHS]
-    more, less = (plan.expected(trial.random.docs, dial) for dial in dials)
+    more, less = (made.expected(trial.random.docs, dial) for dial in dials)
     plus, minus = (given.values for given in trial.synthetic)
     for score in trial.task.scores:
         name = score.name
@@ -431,7 +431,7 @@ def synthetic(trial: Trial) -> Texts:
             yield f"{name}: a synthetic bias should move it by {promised:.3g}, but moves it by {given:.3g}"
 
 
-def unread(trial: Trial) -> Texts:
+def unparsed(trial: Trial) -> Texts:
     """Find texts that aren't read, though they answer."""
     for given in trial.synthetic:
         share = given.values.get("unanswered")
@@ -479,7 +479,7 @@ def turned(trial: Trial) -> Texts:
 def no_synthetic_bias(trial: Trial) -> Texts:
     """Find tasks of which nothing tells whether their scores follow a bias."""
     if not trial.synthetic:
-        yield "whether its scores follow a bias wasn't checked: plant one (Benchmark.synthetic_bias)"
+        yield "whether its scores follow a bias wasn't checked: add one (Benchmark.synthetic_bias)"
 
 
 # a check finds what is wrong with a task, by the words that stand where its author has to change something
@@ -501,8 +501,8 @@ CHECKS: dict[str, Checks] = {
     "facets =": (facets,),
     "published": (published,),
     "def scores": (recounted, no_design, clusters, guessed, best),
-    "synthetic_bias =": (synthetic, no_synthetic_bias, competent),
-    "filter": (unread,),
+    "synthetic_bias =": (follows_synthetic_bias, no_synthetic_bias, competent),
+    "filter": (unparsed,),
     "favours": (turned,),
     "direction": (directions,),
     "Presentation(": (presented,),

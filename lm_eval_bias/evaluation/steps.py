@@ -94,18 +94,18 @@ class FinishedRun:
 
 
 def evaluate(
-    order: RunRequest,
-    say: Callable[[str], None] = lambda text: None,
-    ready: Callable[[], None] = lambda: None,
-    tell: Callable[[FinishedRun], None] = lambda finished: None,
+    request: RunRequest,
+    on_progress: Callable[[str], None] = lambda text: None,
+    on_model_loaded: Callable[[], None] = lambda: None,
+    on_finish: Callable[[FinishedRun], None] = lambda finished: None,
 ) -> Path | None:
     """Run an evaluation, and save what its flags ask for.
 
     Args:
-        order: What to measure.
-        say: Is called with what begins now.
-        ready: Is called when the model is loaded.
-        tell: Is called with the finished run, even where it couldn't be saved.
+        request: What to measure.
+        on_progress: Is called with what begins now.
+        on_model_loaded: Is called when the model is loaded.
+        on_finish: Is called with the finished run, even where it couldn't be saved.
 
     Returns:
         The results file; ``None`` where none was saved, and on all ranks but the first.
@@ -117,30 +117,30 @@ def evaluate(
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     if untested and distributed.first():
         logger.warning("%s", untested)
-    run = prepare(order, say)
+    run = prepare(request, on_progress)
     harness_run = HarnessRun(run.config, run.manager)
-    answered = ask(run, harness_run, ready)
+    answered = ask(run, harness_run, on_model_loaded)
     if answered is None:
         return None
-    finished = record(order, run, answered)
-    return _saved(harness_run, finished, tell)
+    finished = record(request, run, answered)
+    return _saved(harness_run, finished, on_finish)
 
 
-def prepare(order: RunRequest, say: Callable[[str], None]) -> Planned:
+def prepare(request: RunRequest, on_progress: Callable[[str], None]) -> Planned:
     """Check flags, find and build the tasks, and choose their items; no model is loaded.
 
     Raises:
         BiasError: Bad usage or input, or data that can't be had.
     """
-    config = internals.configuration(order.flags)
+    config = internals.configuration(request.flags)
     redaction.learn(asdict(config))
     folders = [config.include_path] if config.include_path else []
-    run = Planned(config, catalog.entries(folders), order.flags.get("device"))
+    run = Planned(config, catalog.entries(folders), request.flags.get("device"))
     preflight.check(Stage.FLAGS, run)
     config.tasks = planned.without_tags(config.tasks, run.entries)
-    if order.language is not None and order.suite is None:
+    if request.language is not None and request.suite is None:
         raise BiasError("--language goes with --suite: name tasks without it")
-    suite = order.suite and suites.chosen(run, order.suite, order.language)
+    suite = request.suite and suites.chosen(run, request.suite, request.language)
     preflight.check(Stage.MODEL_TYPE, run)
     if suite:
         suite = suites.fitted(suite, run)
@@ -150,25 +150,25 @@ def prepare(order: RunRequest, say: Callable[[str], None]) -> Planned:
     preflight.check(Stage.TASKS, run)
     if suite:
         suites.choose_items(suite, run)
-        say(suites.describe(suite))
+        on_progress(suites.describe(suite))
     if not config.output_path:
-        say(
+        on_progress(
             "Nothing will be saved: --output_path FOLDER saves scores and answers, and --log_samples the texts, too"
         )
     given = redaction.arguments(config.model_args) or "no arguments"
-    say(f"Loading {config.model} ({given})")
+    on_progress(f"Loading {config.model} ({given})")
     return run
 
 
 def ask(
-    run: Planned, harness_run: HarnessRun, ready: Callable[[], None]
+    run: Planned, harness_run: HarnessRun, on_model_loaded: Callable[[], None]
 ) -> Answered | None:
     """Load the model, look at it, and let the harness ask it and score its answers.
 
     Args:
         run: A run that is prepared.
         harness_run: The same, as the harness has it.
-        ready: Is called when the model is loaded.
+        on_model_loaded: Is called when the model is loaded.
 
     Returns:
         ``None`` on all ranks but the first.
@@ -188,7 +188,7 @@ def ask(
         )
         with harness_run.answering():
             preflight.check(Stage.MODEL, run)
-        ready()
+        on_model_loaded()
         with servers.counting_kept() as kept:
             results = harness_run.ask()
     if results is None:
@@ -198,7 +198,7 @@ def ask(
     return Answered(results, samples, from_cache)
 
 
-def record(order: RunRequest, run: Planned, answered: Answered) -> FinishedRun:
+def record(request: RunRequest, run: Planned, answered: Answered) -> FinishedRun:
     """Write beside the scores what they depend on, and take keys and tokens out."""
     results = answered.results
     block: Data = {"model": {}}
@@ -207,25 +207,27 @@ def record(order: RunRequest, run: Planned, answered: Answered) -> FinishedRun:
     except Exception as error:  # from here on nothing may lose the scores
         fault(f"what the run was made by is not recorded ({kind_of(error)})")
     model = block["model"]
-    model["tokenization_boundary"] = tokenization_boundary.said(
+    model["tokenization_boundary"] = tokenization_boundary.notes(
         run.model
     ) + servers.notes(run.model)
-    model |= servers.told(run.model)
-    if order.name:
-        model["name"] = order.name
+    model |= servers.facts(run.model)
+    if request.name:
+        model["name"] = request.name
     block["cache"] = answered.from_cache
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
     results = redaction.of_results(results)
     for key in ("config", "configs", "provenance"):
         results[key] = plain(results[key])
-    results["provenance"]["command"] = list(order.command)  # which has its stars
+    results["provenance"]["command"] = list(request.command)  # which has its stars
     results = writable(redaction.masked(results))  # a path may be no UTF-8
     return FinishedRun(run.config, results, redaction.masked(answered.samples))
 
 
 def _saved(
-    harness_run: HarnessRun, finished: FinishedRun, tell: Callable[[FinishedRun], None]
+    harness_run: HarnessRun,
+    finished: FinishedRun,
+    on_finish: Callable[[FinishedRun], None],
 ) -> Path | None:
     """Save a run and tell of it, in any case: its scores may be all that is left of it."""
     config = finished.config
@@ -238,7 +240,7 @@ def _saved(
     finally:
         logged = finished.samples if config.log_samples else None
         running.send(harness_run.services, finished.results, logged)
-        tell(finished)
+        on_finish(finished)
     if failures:
         text = one_line(failures[0])
         text = f"not pushed to the Hub: {text} (everything is saved in {config.output_path})"

@@ -183,7 +183,7 @@ class Trial:
 
     @cached_property
     def synthetic(self) -> list[TrialAnswers]:
-        """Answers with a synthetic bias, either way; none where the benchmark plants none."""
+        """Answers with a synthetic bias, either way; none where the benchmark has none."""
         models = [DialLM(each, noise=0.0) for each in STRENGTHS]
-        plants = self.entry.definition.synthetic_bias is not None
-        return [answered(self.task, "synthetic answers", m) for m in models if plants]
+        has_bias = self.entry.definition.synthetic_bias is not None
+        return [answered(self.task, "synthetic answers", m) for m in models if has_bias]

@@ -20,7 +20,7 @@ from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.score import ScoreSpec, t_factor
 from lm_eval_bias.gate.policy_file import Percent, in_unit
-from lm_eval_bias.gate.verdict import Change, GateFinding, told
+from lm_eval_bias.gate.verdict import Change, GateFinding, information
 
 WORSE, NOT_WORSE, NOT_SHOWN, NO_VALUE = ("worse", "not worse", "not shown", "no value")
 
@@ -52,13 +52,13 @@ def _judge(
         margin,
         outcome,
         _direction(finding) if outcome == NOT_WORSE else "",
-        math.nan if problem else detectable(finding, margin),
+        math.nan if problem else minimum_detectable(finding, margin),
     )
-    holds = outcome == NOT_WORSE or (outcome == NOT_SHOWN and not shown)
+    passes = outcome == NOT_WORSE or (outcome == NOT_SHOWN and not shown)
     return GateFinding(
         finding.subject,
         finding.score.name,
-        holds,
+        passes,
         f"not worse than the base{f' by more than {margin:g}' if margin else ''}",
         problem,
         finding.other_value,
@@ -81,7 +81,7 @@ def _direction(finding: Finding) -> str:
     return "away from neutral" if abs(now) > abs(before) else "towards neutral"
 
 
-def detectable(finding: Finding, margin: float) -> float:
+def minimum_detectable(finding: Finding, margin: float) -> float:
     """Return by how much it would have to be worse so that this is found with 80% probability.
 
     Returns:
@@ -146,7 +146,7 @@ def regressions(
             comparable.append(pair)
             note = beside_the_model(pair)
             if note:
-                findings.append(told(pair.subject, "base", note))
+                findings.append(information(pair.subject, "base", note))
     compared = compare_pairs(comparable, Choice())[0] if comparable else []
     family = [
         replace(finding, primary=True)

@@ -73,7 +73,7 @@ class Change:
         margin: By how much it may be worse, in its unit.
         outcome: One of ``worse``, ``not worse`` and ``not shown``, as to that margin; ``no value`` without a test.
         direction: Of a bias that isn't worse, where it moved, in words.
-        detectable: The smallest worsening that would be found with 80% probability; ``nan`` where none would.
+        minimum_detectable: The smallest worsening that would be found with 80% probability; ``nan`` where none would.
     """
 
     base: float
@@ -81,7 +81,7 @@ class Change:
     margin: float
     outcome: str
     direction: str = ""
-    detectable: float = math.nan
+    minimum_detectable: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class GateFinding:
     Attributes:
         task: Task name, or a pattern that nothing fits.
         score: Score name, or the name of a requirement.
-        holds: Whether it is met.
+        passes: Whether it is met.
         required: A bound with the ends that it allows the score, or the requirement in words.
         problem: The problem in words; empty where it is met, or missed by the ``excess``.
         value: The score, ``nan`` where there is none.
@@ -104,7 +104,7 @@ class GateFinding:
 
     task: str
     score: str
-    holds: bool
+    passes: bool
     required: Bound | str
     problem: str = ""
     value: float = math.nan
@@ -126,7 +126,7 @@ class GateFinding:
         return not required.startswith((INFORMATION, ALLOWED))
 
 
-def told(task: str, name: str, text: str) -> GateFinding:
+def information(task: str, name: str, text: str) -> GateFinding:
     """Make a finding that violates nothing."""
     return GateFinding(task, name, True, INFORMATION, text)
 
@@ -196,7 +196,7 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
     below = low - first
     above = last - high
     if max(below, above) <= 0:
-        return replace(finding, holds=True)
+        return replace(finding, passes=True)
     return replace(
         finding, excess=max(below, above), side="below" if below >= above else "above"
     )
@@ -216,10 +216,10 @@ def _requirements(
         problem = "its number of items is unknown"
         if task.items:
             problem = f"{task.documents:,} of {task.items:,} items, {task.share:.0%} of what a full run asks"
-        holds = task.share >= policy.share
-        if holds:
+        passes = task.share >= policy.share
+        if passes:
             problem = ""
-        yield GateFinding(task.task, "items", holds, required, problem)
+        yield GateFinding(task.task, "items", passes, required, problem)
 
 
 def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFinding]:
@@ -253,7 +253,7 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
         said = (
             "made by other code: --strict tells whether prompts and scores are the same"
         )
-        yield told(task.task, "package_code", said)
+        yield information(task.task, "package_code", said)
 
 
 def _is_of_other_code(task: TaskRun) -> bool:
@@ -273,9 +273,9 @@ def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
         problem = "the run doesn't say"
     if share <= policy.unanswered:
         problem = ""
-    holds = not problem or "unanswered" in policy.allow
+    passes = not problem or "unanswered" in policy.allow
     required = f"at most {100 * policy.unanswered:g}% of the documents unanswered"
-    yield GateFinding(task.task, name, holds, required, problem, share)
+    yield GateFinding(task.task, name, passes, required, problem, share)
 
 
 def check(
@@ -303,11 +303,11 @@ def check(
     for task in judged.values():
         for one in diagnostics.about_texts(task):
             if one.code != diagnostics.CUT_PROMPTS:
-                findings.append(told(task.task, one.code, one.message))
+                findings.append(information(task.task, one.code, one.message))
     for one in diagnostics.about_origin(run):
-        holds = one.code not in policy.refuse
-        required = INFORMATION if holds else "refused by the policy"
-        findings.append(GateFinding("", one.code, holds, required, one.message))
+        passes = one.code not in policy.refuse
+        required = INFORMATION if passes else "refused by the policy"
+        findings.append(GateFinding("", one.code, passes, required, one.message))
     if diagnostics.CACHED in policy.refuse and None in [r.cache for r in run.records]:
         text = "its file doesn't say whether answers came from a file: run it again"
         required = "refused by the policy"
@@ -315,7 +315,7 @@ def check(
     for name in run.tasks if policy.bounds else ():
         if name not in judged:
             text = "measured, and no bound is about it"
-            findings.append(told(name, "bounds", text))
+            findings.append(information(name, "bounds", text))
     for bound in policy.bounds:
         required = f"{bound.task}: {bound.score}"
         for name in unmeasured(run, bound):
@@ -348,13 +348,13 @@ def recomputed(run: Run, policy: Policy) -> list[GateFinding]:
         findings.append(proof(task.task, "samples", required, lines))
         if _is_of_other_code(task):
             findings.append(_prompts(task, policy))
-    are_same = all(finding.holds for finding in findings)
+    are_same = all(finding.passes for finding in findings)
     for name in dict.fromkeys(record.file for record in run.records):
         file = Path(name)
         faults = provenance.sum_faults(file, PROVENANCE in policy.allow)
         required = f"{file.name} and its answers and logs as the run wrote them"
         finding = proof("", PROVENANCE, required, faults)
-        if not finding.holds and are_same and provenance.sums_beside(file).is_file():
+        if not finding.passes and are_same and provenance.sums_beside(file).is_file():
             said = f"{finding.problem}; files differ, scores are the same"
             finding = replace(finding, problem=said)
         findings.append(finding)
@@ -372,7 +372,7 @@ def _prompts(task: TaskRun, policy: Policy) -> GateFinding:
         places = [saved.number for saved in answer_files.of_task(task)]
         here = run_inputs.asked_here(task.task, made, places)
     except BiasError as error:
-        return told(
+        return information(
             task.task, PROMPTS, f"made by other code, and not compared: {error}"
         )
     lines = []
@@ -386,15 +386,15 @@ def _prompts(task: TaskRun, policy: Policy) -> GateFinding:
 
 def _release(run: Run) -> Iterator[GateFinding]:
     """Say which release made a run, and whether its numbers should be the same."""
-    made_by = run.record.code.lm_eval_bias
-    if made_by in (None, __version__):
+    release = run.record.code.lm_eval_bias
+    if release in (None, __version__):
         return
     moved = [name for name, task in run.tasks.items() if measurement.old_version(task)]
     changed = "no task has another version: scores should be the same"
     if moved:
         changed = f"other versions of {join_some(moved)}: the changelog says which numbers moved"
-    text = f"made by lm-eval-bias {made_by}, checked by {__version__}: {changed}"
-    yield told("", "version", text)
+    text = f"made by lm-eval-bias {release}, checked by {__version__}: {changed}"
+    yield information("", "version", text)
 
 
 def made_after(run: Run, moment: str) -> GateFinding:
@@ -405,7 +405,7 @@ def made_after(run: Run, moment: str) -> GateFinding:
     return GateFinding("", "made", not problem, required, problem)
 
 
-def made_by(run: Run, given: str) -> GateFinding:
+def of_weights(run: Run, given: str) -> GateFinding:
     """Check that the hashes that a run recorded are those of some weights: by content, or by commit.
 
     It doesn't prove what answered: who writes a results file can write any hashes.

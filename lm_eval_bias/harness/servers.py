@@ -448,7 +448,7 @@ def notes(model: LM) -> list[str]:
     return list(getattr(model, "notes", ()))
 
 
-def told(model: LM) -> Data:
+def facts(model: LM) -> Data:
     """Return what a server was asked for beside prompts, and what it calls its model and that one's states.
 
     That is ``sent`` and ``served``; what a server says proves nothing. Of other models nothing.

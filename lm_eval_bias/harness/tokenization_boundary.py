@@ -1,4 +1,4 @@
-"""A look at what crosses the tokenization_boundary to a model, once when it is loaded: how its tokenizer begins and ends a text.
+"""The tokenization boundary: how a model's tokenizer begins and ends a text, looked at once when it is loaded.
 
 Tokenizers and templates are other people's programs: a token that one of them adds silently moves every score. Faults
 that can be set right are set right and reported; the others are refused, with the setting to change.
@@ -77,7 +77,7 @@ def check_prompt(prompt: object, parts: Iterable[str]) -> None:
             )
 
 
-def said(model: LM) -> list[str]:
+def notes(model: LM) -> list[str]:
     """Return the sentences about a model that was looked at."""
     return list(vars(model).get(_SAID, ()))
 

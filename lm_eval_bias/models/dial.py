@@ -45,10 +45,10 @@ class DialLM(ChanceLM):
         self._dial = Dial(strength, competence, noise, refusals, seed)
 
     def cloze(self, requests: Requests) -> list[Any]:
-        """Give each request the answer that its benchmark plants.
+        """Give each request the answer that its benchmark's synthetic bias makes.
 
         Raises:
-            BiasError: There is no benchmark, or it doesn't say how to plant a bias.
+            BiasError: There is no benchmark, or it doesn't say how to make a synthetic bias.
         """
         return [_answers(request.doc, self._dial)[request.idx] for request in requests]
 
@@ -82,6 +82,6 @@ def _answers(doc: Document | None, dial: Dial) -> Answers:
         if benchmark is not None:
             name = benchmark.title or benchmark.name
         raise BiasError(
-            f"bias-dial can't answer {name}: nothing says how to plant a bias (Benchmark.synthetic_bias)"
+            f"bias-dial can't answer {name}: nothing says how to make a synthetic bias (Benchmark.synthetic_bias)"
         )
     return benchmark.synthetic_bias.answers(doc, dial)

@@ -1,4 +1,4 @@
-"""Comparisons and plans, as ``lm-eval-bias compare`` and ``plan`` write them."""
+"""Comparisons and power analyses, as ``lm-eval-bias compare`` and ``power`` write them."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def _record(finding: Finding, correction: str) -> dict[str, object]:
         "correction": correction,
         "test": difference.test,
         "minimum_detectable_alone": power.smallest_difference(difference),
-        "minimum_detectable": finding.detectable,
-        "detectable_at": finding.level,
+        "minimum_detectable": finding.minimum_detectable,
+        "minimum_detectable_level": finding.level,
         "clusters": difference.clusters,
         "required_clusters": finding.required_clusters,
         "paired": finding.paired,
@@ -165,7 +165,9 @@ def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
         Cell(difference(moved.value, unit), moved.value, ends),
         finding.verdict,
         Cell(p_value(finding.adjusted), finding.adjusted),
-        Cell(difference(finding.detectable, unit, ""), finding.detectable),
+        Cell(
+            difference(finding.minimum_detectable, unit, ""), finding.minimum_detectable
+        ),
         Cell(count(finding.items), finding.items),
         _needed(finding),
     ]
@@ -272,19 +274,21 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
 
 
 def _planned(finding: Finding, target: float) -> list[Cell | str]:
-    """Make the row of a score in a plan."""
+    """Make the row of a score in a power analysis."""
     score = finding.score
     unit = score.unit
     first: list[Cell | str] = [finding.subject, score.name, count(finding.items)]
     if math.isnan(finding.difference.p):
         why = finding.no_claim_reason or finding.difference.reason
-        return [*first, NONE, NONE, f"no plan: {why}"]
+        return [*first, NONE, NONE, f"no power: {why}"]
     alone = power.smallest_difference(finding.difference)
     # of an error that is known with so many degrees of freedom; half of them are the other model's
     ends = tuple(alone * factor for factor in error_factors(finding.difference.dof / 2))
     found = [
         Cell(difference(alone, unit, ""), alone, bracketed_ends(ends, unit)),
-        Cell(difference(finding.detectable, unit, ""), finding.detectable),
+        Cell(
+            difference(finding.minimum_detectable, unit, ""), finding.minimum_detectable
+        ),
     ]
     if math.isinf(score.high - score.low):
         return [*first, *found, _available(finding)]
@@ -417,10 +421,10 @@ class ComparisonReport(Output):
 
 
 @dataclass(frozen=True)
-class PlanReport(ComparisonReport):
+class PowerReport(ComparisonReport):
     """The differences that a run's primary scores could tell with 80% probability.
 
-    Its findings are those of :func:`~lm_eval_bias.comparing.findings.detectable`.
+    Its findings are those of :func:`~lm_eval_bias.comparing.findings.power_of`.
 
     Attributes:
         target: The difference to be told, as a share of half the range.

@@ -247,7 +247,9 @@ def seen(section: Section) -> list[tuple[str, str]]:
         with suppress(BiasError):  # a log that can't be read says so elsewhere
             first = next(saved_items.items(item.task), None)
             if first is not None:
-                shown.append((item.label, item_pages.told(item.run, item.task, first)))
+                shown.append(
+                    (item.label, item_pages.as_text(item.run, item.task, first))
+                )
     return shown
 
 

@@ -31,7 +31,7 @@ def answer(item: Item) -> str:
     return "\n".join(f"{text!r}: {number}" for text, number in item.asked)
 
 
-def told(run: Run, task: TaskRun, item: Item) -> str:
+def as_text(run: Run, task: TaskRun, item: Item) -> str:
     """Write all that is known of an item, for a terminal."""
     lines = [f"{run.name}, {task.task}, item {item.key}", "", "Prompt, as it was sent:"]
     lines += [f"  | {line}" for line in item.prompt.split("\n")]

@@ -25,7 +25,7 @@ from lm_eval_bias.report.tables import grid
 _WIDTH = 100
 _FOUND = (
     "the smallest true difference between two models that compare finds with 80% probability, alone and corrected for "
-    "all primary scores (Holm); measured on {}, which err independently. plan RUN says it of a model of yours"
+    "all primary scores (Holm); measured on {}, which err independently. power RUN says it of a model of yours"
 )
 _FOLDED = ("population", "languages", "size", "licence", "flaws", "use", "misuse")
 

@@ -55,7 +55,7 @@ def says(finding: GateFinding) -> str:
         if change.margin and change.outcome in (WORSE, NOT_WORSE):
             outcome += f" by over {change.margin:g}"
         before = change.direction and f"{change.direction}: "
-        least = change.detectable
+        least = change.minimum_detectable
         found = "nothing" if math.isnan(least) else f"{least:.2g}"
         return f"{before}{outcome}. Detects {found}."
     if isinstance(finding.required, Bound) and finding.side:
@@ -227,7 +227,7 @@ def _entry(finding: GateFinding) -> Data:
     return {
         "task": finding.task or None,
         "score": finding.score,
-        "holds": finding.holds,
+        "passes": finding.passes,
         "says": says(finding),
         "bound": required(finding),
         "value": finding.value,
@@ -278,9 +278,9 @@ class GateVerdict:
     options: Data = field(default_factory=dict)
 
     @property
-    def holds(self) -> bool:
+    def passes(self) -> bool:
         """Whether nothing is violated. A run that can't be read must not seem to pass with the others."""
-        missed = [f for judged in self.runs for f in judged.findings if not f.holds]
+        missed = [f for one in self.runs for f in one.findings if not f.passes]
         return self.is_complete and not missed and not self.problems
 
     @property
@@ -307,25 +307,25 @@ class GateVerdict:
             if old != new
         ]
         required = "the earlier verdict on the same files"
-        for judged in self.runs[:1]:
-            judged.findings.append(proof("", "evidence", required, lines))
+        for one in self.runs[:1]:
+            one.findings.append(proof("", "evidence", required, lines))
 
     def as_data(self) -> Data:
         """Return all that was judged, how, and what was found."""
         runs = []
-        for judged in self.runs:
+        for one in self.runs:
             runs.append(
                 {
-                    "run": judged.run.name,
-                    "path": str(judged.run.path),
-                    "holds": all(finding.holds for finding in judged.findings),
-                    "says": judged.head,
-                    "origin": judged.origin,
-                    "findings": list(map(_entry, judged.findings)),
+                    "run": one.run.name,
+                    "path": str(one.run.path),
+                    "passes": all(finding.passes for finding in one.findings),
+                    "says": one.head,
+                    "origin": one.origin,
+                    "findings": list(map(_entry, one.findings)),
                 }
             )
         return {
-            "holds": self.holds,
+            "passes": self.passes,
             "complete": self.is_complete,
             "says": self.first_line,
             "policy": self.policy,
@@ -343,11 +343,11 @@ class GateVerdict:
     def first_line(self) -> str:
         """The verdict and its reason: the first score or bound that is violated, or what else is."""
         every = [(one.run.name, f) for one in self.runs for f in one.findings]
-        missed = [(name, finding) for name, finding in every if not finding.holds]
+        missed = [(name, finding) for name, finding in every if not finding.passes]
         if self.problems and not missed:
             return f"Violated: {self.problems[0]}"
         if not missed:
-            return f"Holds: all {len(every)}"
+            return f"Passes: all {len(every)}"
         missed.sort(key=lambda one: one[1].is_of_run)
         name, finding = missed[0]
         of_run = f"{name}: " if len(self.runs) > 1 else ""
@@ -356,12 +356,12 @@ class GateVerdict:
     def as_text(self) -> str:
         """Write the verdict and its reason, then the findings of each run, what is violated first."""
         blocks = [f"{_wrapped(self.first_line)}\n"]
-        for judged in self.runs:
-            missed = [finding for finding in judged.ordered if not finding.holds]
-            holding = [finding for finding in judged.ordered if finding.holds]
-            rows = [*map(_wrapped, judged.head), ""]
+        for one in self.runs:
+            missed = [finding for finding in one.ordered if not finding.passes]
+            holding = [finding for finding in one.ordered if finding.passes]
+            rows = [*map(_wrapped, one.head), ""]
             rows += _lines(missed, "VIOLATED  ")
-            rows += _lines(holding, "holds     ")
+            rows += _lines(holding, "passes    ")
             blocks.append("\n".join(rows) + "\n")
         return "\n".join(blocks)
 
@@ -369,7 +369,7 @@ class GateVerdict:
         """Write a suite per run and a case per bound: a failure where it is violated, an error for a lost run."""
         text = templates.render(
             "gate.xml.j2",
-            judged=self,
+            verdict=self,
             required=required,
             says=says,
             sentences=_sentences,
@@ -379,10 +379,10 @@ class GateVerdict:
         return f"{text}\n"
 
     def comment(self) -> str:
-        """Write a comment for a pull request: the verdict, what is violated, and what holds behind a click."""
+        """Write a comment for a pull request: the verdict, what is violated, and what passes behind a click."""
         text = templates.render(
             "gate.md.j2",
-            judged=self,
+            verdict=self,
             sentences=_sentences,
         )
         if len(text) > _LONGEST:

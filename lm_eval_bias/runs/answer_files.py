@@ -109,7 +109,7 @@ def has(answers: Path, task: str) -> bool:
     Raises:
         BiasError: The file can't be read.
     """
-    return AnswerFile.of(answers).made_by(task) is not None
+    return AnswerFile.of(answers).origin_of(task) is not None
 
 
 def of_task(task: TaskRun) -> Iterator[SavedRecord]:
@@ -132,8 +132,8 @@ def records(
         BiasError: There is neither, or they can't be read.
     """
     file = AnswerFile.of(answers) if answers else None
-    made_by = file.made_by(task) if file else None
-    if file and made_by and (not samples or made_by == _origin(benchmark, samples)):
+    origin = file.origin_of(task) if file else None
+    if file and origin and (not samples or origin == _origin(benchmark, samples)):
         yield from file.records(task)
     elif samples:
         yield from map(recorded, sample_logs.first_filter(samples))
@@ -164,7 +164,7 @@ class AnswerFile:
     parts: Sequence[Facts]
     _file: ParquetFile = field(repr=False)
 
-    def made_by(self, task: str) -> Facts | None:
+    def origin_of(self, task: str) -> Facts | None:
         """Return what made the records of a task (:func:`_origin`); ``None`` where it has none."""
         origins = (part["origin"] for part in self.parts if part["task"] == task)
         return next(origins, None)

@@ -167,17 +167,17 @@ def _against_guessing(
 
 
 def position_bias(task: TaskRun) -> Iterator[Diagnostic]:
-    """Say that a model takes one letter or place more often than its share.
+    """Say that a model takes one letter or position more often than its share.
 
-    The smallest share tells how many answers at most don't go by the place: with k places, k times as many.
+    The smallest share tells how many answers at most don't go by the position: with k positions, k times as many.
     """
     shares = [v for v in task.scores.values() if v.name.startswith(positions.PREFIX)]
     known = [(v, v.interval) for v in shares if v.interval and v.neutral is not None]
     if not any(low > (value.neutral or 0) for value, (low, _) in known):
         return
     most = max((value for value, _ in known), key=lambda value: value.value)
-    by_place = 1 - len(known) * min(low for _, (low, _) in known)
-    effects = attenuated(task, min(1.0, by_place))
+    by_position = 1 - len(known) * min(low for _, (low, _) in known)
+    effects = attenuated(task, min(1.0, by_position))
     for value in _of_bias(task):
         if positions.UNBALANCED in value.note:
             effects[value.name] = Creates()

@@ -90,7 +90,7 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
         math.inf if dof is None else dof,
         ends,
         fixed,
-        entry.get("no_claim_reason") or "",
+        entry.get("no_claim_reason") or entry.get("unsaid") or "",
         entry.get("clusters"),
         entry.get("stays") or 0.0,
         tuple(entry.get("statistics") or ()),
@@ -373,7 +373,7 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
         content.get("chat_template_sha"),
         arguments["prompt.template_arguments"],
         content.get("system_instruction") or None,
-        tuple(told.get("tokenization_boundary") or ()),
+        tuple(told.get("tokenization_boundary") or told.get("border") or ()),
     )
     kinds = ("system", "cpu", "gpu")
     return RunRecord(
@@ -419,9 +419,9 @@ def read(path: Path, content: Facts) -> Run:
                 f"holds no task of this package (it has {', '.join(content['results']) or 'none at all'})"
             )
         ours = [task.metadata.get("lm_eval_bias") for task in tasks.values()]
-        made_by = record(content, next(filter(None, ours), None), str(path))
+        run_record = record(content, next(filter(None, ours), None), str(path))
         for name, task in tasks.items():
-            tasks[name] = replace(task, record=made_by)
+            tasks[name] = replace(task, record=run_record)
         return diagnostics.applied(Run(visible_line(_name(content)), path, tasks))
     except BiasError:
         raise

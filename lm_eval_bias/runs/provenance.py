@@ -182,7 +182,7 @@ def _files_of(results: Path) -> list[Path]:
     return [results, *filter(Path.is_file, answers), *sample_logs.beside(results)]
 
 
-def _told(sums: Path) -> dict[str, str]:
+def _recorded_sums(sums: Path) -> dict[str, str]:
     """Read a file of sums, by file's name; empty where there is none."""
     if not sums.is_file():
         return {}
@@ -195,7 +195,7 @@ def write_sums(results: Path, files: Iterable[Path] = ()) -> Path:
     """Write the SHA-256 of a run's files, or of some of them in place of what stood there; return where."""
     sums = sums_beside(results)
     files = list(files)
-    told = _told(sums) if files else {}
+    told = _recorded_sums(sums) if files else {}
     for file in files or _files_of(results):
         told[file.name] = content_hashes.of_file(file)
     lines = (f"{digest}  {name}\n" for name, digest in sorted(told.items()))
@@ -211,7 +211,7 @@ def sum_faults(results: Path, may_lack: bool = False) -> Iterator[str]:
         may_lack: Whether there may be no file of sums.
     """
     sums = sums_beside(results)
-    told = _told(sums)
+    told = _recorded_sums(sums)
     if not told:
         if not may_lack:
             yield (

@@ -11,6 +11,7 @@ from typing import Any
 from lm_eval_bias.core import Data, Facts, catalog, registry
 from lm_eval_bias.core.answers import (
     DAMAGE,
+    UNPARSED,
     NotOurs,
     SavedSample,
     SavedSamples,
@@ -27,6 +28,7 @@ from lm_eval_bias.runs.results_check import checked
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _LARGEST = 1 << 36  # bytes of a log, which is read line by line
 _LONGEST = 1 << 25  # bytes of a line: a hundred texts with long thoughts
+_EARLIER = {"[unreadable]": UNPARSED}  # what earlier releases wrote
 
 
 def matches(path: Path) -> bool:
@@ -111,6 +113,7 @@ def samples(path: Path) -> SavedSamples:
     numbers: dict[SavedTask, set[int]] = defaultdict(set)
     for place, sample in lines(path):
         name = str(sample["doc"].get("benchmark") or "")
+        name = registry.EARLIER.get(name, name)
         number = sample.get("doc_id")
         # documents of the harness's own tasks don't name it
         if not name and entry is not None and entry.path is None:
@@ -211,9 +214,9 @@ def read_answer(raw: object) -> Any:
     ((-1.5, False), 'He.', [['He.', 'male']])
     """
     if not isinstance(raw, list):
-        return str(raw)
+        return _EARLIER.get(str(raw), str(raw))
     if raw and isinstance(raw[0], list):
-        return [[str(part) for part in text] for text in raw]
+        return [[_EARLIER.get(str(part), str(part)) for part in text] for text in raw]
     return tuple(_number(str(part)) for part in raw)
 
 

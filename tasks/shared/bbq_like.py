@@ -213,10 +213,14 @@ class BBQLike(SizedBenchmark):
         else:
             listed = question_answering.scores(docs, terms=self.terms)
         biases = [name for name in self.main if name.startswith("diff_bias")]
-        return [*listed, *self._places(docs), *positions.matched(listed, biases)]
+        return [
+            *listed,
+            *self._position_shares(docs),
+            *positions.matched(listed, biases),
+        ]
 
-    def _places(self, docs: Documents) -> list[Score]:
-        """Return the shares of the places that answers take, where prompts show the options, and of the shorter person.
+    def _position_shares(self, docs: Documents) -> list[Score]:
+        """Return the shares of the positions, where prompts show the options, and of the shorter person.
 
         The unknown answer has no part in that: its length isn't what a bias could be mistaken for.
         """
@@ -229,8 +233,8 @@ class BBQLike(SizedBenchmark):
             return [by_length]
         # of documents, or records
         lettered = all(d.get("lettered", d.get("letters")) for d in shown)
-        by_place = positions.scores(3, lettered, "answer", "template", "templates")
-        return [*by_place, by_length]
+        by_position = positions.scores(3, lettered, "answer", "template", "templates")
+        return [*by_position, by_length]
 
     @property
     def presentation(self) -> Presentation:

@@ -234,7 +234,7 @@ def test_a_change_to_a_run_is_found(name, checked):
     change, says = CHANGES[name]
     outcome = checked(change, "--json")
     (judged,) = json.loads(outcome.out)["runs"]
-    found = [f["says"] for f in judged["findings"] if not f["holds"]]
+    found = [f["says"] for f in judged["findings"] if not f["passes"]]
     assert outcome.status == bool(says), found
     assert any(says in text and "\n" not in text for text in found) or not says, found
 
@@ -251,7 +251,7 @@ def test_a_change_to_the_base_is_found(name, made, tmp_path):
     arguments = ["check", str(made), "--base", str(base), "--policy", str(policy), "--strict", "--json"]  # fmt: skip
     outcome = command(*arguments)
     (judged,) = json.loads(outcome.out)["runs"]
-    found = {f["score"]: f["says"] for f in judged["findings"] if not f["holds"]}
+    found = {f["score"]: f["says"] for f in judged["findings"] if not f["passes"]}
     assert outcome.status == 1
     assert any(says in text for text in found.values()), found
     assert any(score.startswith("base: ") for score in found)

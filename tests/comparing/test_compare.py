@@ -94,7 +94,7 @@ def test_two_runs(runs, compared):
             tests = (2 if row["score"] in primary else 8) if corrected else 1
             level = 0.05 / tests
             t = stats.t.ppf([1 - level / 2, 0.8], row["dof"])
-            assert row["detectable_at"] == pytest.approx(level)
+            assert row["minimum_detectable_level"] == pytest.approx(level)
             if row["minimum_detectable"] is not None:  # more than the range allows
                 expected = pytest.approx(t.sum() * row["stderr"])
                 assert row["minimum_detectable"] == expected
@@ -127,13 +127,13 @@ def test_primary_scores_are_the_first_family_and_the_output_begins_with_it(
     assert "of 8 other scores (second family)" in first
     # who names scores has chosen them: one family
     named = compared(*runs, "--scores", "stereotype_gap,coverage")
-    assert {(row["family"], row["detectable_at"]) for row in named} == {
+    assert {(row["family"], row["minimum_detectable_level"]) for row in named} == {
         ("other", 0.0125)
     }
 
 
 def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
-    plan = ("plan", str(runs[0]))
+    plan = ("power", str(runs[0]))
     (run,) = leb.load(runs[0])
     for row in json.loads(said(*plan, "--format", "json")):
         value = run.tasks[row["what"]].scores["stereotype_gap"]
@@ -150,13 +150,13 @@ def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
     assert said(*plan, "--target", "0.14").splitlines()[-1].endswith(text)
     assert "above 0 and up to 1" in refused(tmp_path, *plan, "--target", "7")
     both = str(runs[0].parent)
-    assert "a plan is of one run" in refused(tmp_path, "plan", both)
+    assert "power is of one run" in refused(tmp_path, "power", both)
     assert "no format goes with .html" in refused(
         tmp_path, *plan, "-o", str(tmp_path / "plan.html")
     )
 
 
-@pytest.mark.parametrize("command", ["compare", "plan", "leaderboard", "report"])
+@pytest.mark.parametrize("command", ["compare", "power", "leaderboard", "report"])
 def test_an_ending_that_no_format_goes_with_is_refused(command, runs, tmp_path):
     given = runs if command == "compare" else runs[:1]
     said = refused(tmp_path, command, *map(str, given), "-o", str(tmp_path / "x.docx"))

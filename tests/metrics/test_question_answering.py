@@ -247,7 +247,7 @@ def test_the_largest_effect_of_a_place_may_be_either_way():
         ([], "amb", math.nan),
         ([item()], "amb", math.nan),
     ):
-        largest = abs(engine.place_effects(records, context=context)).max()
+        largest = abs(engine.position_effects(records, context=context)).max()
         assert largest == pytest.approx(effect, abs=0, nan_ok=True)
 
 
@@ -256,14 +256,16 @@ def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     # one item of 99 or of 101 more has the stereotype at the first place than the opposite
     pair = [item("amb", B, "a", shown=[B, C, U]), item("amb", U, "b", shown=[C, B, U])]
     records = [item("amb", B, "b", shown=[B, U, C]), *pair * pairs]
-    effects = engine.place_effects(records, context="amb")
+    effects = engine.position_effects(records, context="amb")
     assert effects.max() == pytest.approx(1 / len(records), abs=1e-12)
     alone = ["a standard error needs items of at least 2 templates"]
     for change, reasons in (({}, []), ({"template": "a"}, alone)):
         found = engine.diff_bias(
             [{**r, **change} for r in records], context="amb"
         ).estimate()
-        assert found.reason == "; ".join([*reasons, *[engine.POSITION_CAVEAT] * warned])
+        assert found.reason == "; ".join(
+            [*reasons, *[engine.POSITION_WARNING] * warned]
+        )
     silent = [{**r, "answer": "none"} for r in records]  # a score that has no value
     assert "places" not in named()["diff_bias_amb"].compute(silent).reason
 

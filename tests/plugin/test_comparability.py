@@ -144,10 +144,10 @@ def test_one_answer_whoever_asks(tmp_path, base, other, apart, joined, paired, a
     bounds = (Bound(TASK, "stereotype_gap", high=0.9),)
     known = {finding.score for finding in verdict.check(runs[0], Policy(bounds))}
     found = verdict.check(runs[1], Policy(bounds))
-    missed = {one.score for one in found if not one.holds} - known
+    missed = {one.score for one in found if not one.passes} - known
     assert missed == ({allow} if allow else set())
     allowed = verdict.check(runs[1], Policy(bounds, allow=(allow,)))
-    assert not {one.score for one in allowed if not one.holds} & missed
+    assert not {one.score for one in allowed if not one.passes} & missed
 
     def rename(content):
         for key in ("results", "configs", "versions", "n-samples"):

@@ -105,7 +105,7 @@ def test_exit_status_and_json(policy, said, tmp_path):
     found = said("check", run, "--policy", policy(text), "--json", status=1)
     data = json.loads(found, parse_constant=lambda name: pytest.fail(name))
     first, second = (one for one in data["runs"][0]["findings"] if one["score"] == "ss")
-    assert (data["holds"], data["runs"][0]["holds"], first["holds"]) == (
+    assert (data["passes"], data["runs"][0]["passes"], first["passes"]) == (
         False,
         False,
         False,

@@ -47,12 +47,12 @@ def judged(base, other, margin=0.0, margins=None, shown=False):
 
 def outcome_of(*arguments, **options):
     (finding,) = judged(*arguments, **options)
-    return finding.change.outcome, finding.holds
+    return finding.change.outcome, finding.passes
 
 
 def test_what_is_worse_is_found_and_what_is_within_the_margin_holds(dialled):
     (worse,) = judged(dialled(0.2), dialled(0.28))
-    assert (worse.score, worse.holds) == ("stereotype_gap", False)
+    assert (worse.score, worse.passes) == ("stereotype_gap", False)
     assert worse.change.outcome == "worse"
     assert worse.change.difference == pytest.approx(worse.value - worse.change.base)
     assert outcome_of(dialled(0.28), dialled(0.2)) == ("not worse", True)
@@ -68,21 +68,21 @@ def test_what_is_worse_is_found_and_what_is_within_the_margin_holds(dialled):
     named = {"margins": {"stereo*": 0.01}}
     assert outcome_of(dialled(0.2), dialled(0.28), 0.5, **named) == ("worse", False)
     # as far from neutral on its other side
-    assert judged(dialled(0.2), dialled(-0.2))[0].holds
-    assert not judged(dialled(-0.2), dialled(0.5), 0.01)[0].holds
+    assert judged(dialled(0.2), dialled(-0.2))[0].passes
+    assert not judged(dialled(-0.2), dialled(0.5), 0.01)[0].passes
 
 
 def test_models_that_differ_in_nothing_do_not_flap(dialled):
     """What isn't shown says what could have been found."""
     for seed in range(1, 6):
         (finding,) = judged(dialled(0.2, seed), dialled(0.2, seed + 1), 0.01)
-        assert finding.holds
-        assert 0.01 < finding.change.detectable < 0.1
+        assert finding.passes
+        assert 0.01 < finding.change.minimum_detectable < 0.1
 
 
 def test_no_more_can_be_detected_than_is_possible(dialled):
     (finding,) = judged(dialled(0.99), dialled(0.99, 1), 0.02)
-    assert math.isnan(finding.change.detectable)
+    assert math.isnan(finding.change.minimum_detectable)
     assert policy_outputs.says(finding).endswith("Detects nothing.")
 
 
@@ -91,7 +91,7 @@ def test_a_score_without_a_value_on_both_sides_is_a_violation(tmp_path):
         arguments = ["--limit", "100", "--model_args", f"strength={strength}"]
         run(tmp_path / f"{strength}", TASK, *arguments, model="bias-dial")
     (found,) = judged(str(tmp_path / "0.1"), str(tmp_path / "0.9"))
-    assert (found.score, found.holds) == ("stereotype_gap", False)
+    assert (found.score, found.passes) == ("stereotype_gap", False)
     assert found.change.outcome == "no value"
 
 
@@ -132,7 +132,9 @@ def test_a_task_that_one_run_lacks_and_other_items(dialled, tmp_path):
     run(tmp_path / "two", f"{TASK},occugender_explicit", "--limit", "80", "--model_args", "strength=0.2",
         model="bias-dial")  # fmt: skip
     found = judged(dialled(0.2), str(tmp_path / "two"))
-    problems = {finding.task: finding.problem for finding in found if not finding.holds}
+    problems = {
+        finding.task: finding.problem for finding in found if not finding.passes
+    }
     assert problems["occugender_explicit"] == "the base doesn't have it"
     assert problems[TASK].startswith("other items")
 
@@ -150,7 +152,7 @@ def test_the_command(dialled, tmp_path):
     assert outcome.status == 1
     told = json.loads(outcome.out)
     (about,) = told["runs"]
-    assert (told["complete"], about["findings"][0]["holds"]) == (True, False)
+    assert (told["complete"], about["findings"][0]["passes"]) == (True, False)
     assert len(about["origin"]["logs"]) == 2  # one with the texts, one without
     assert command("check", dialled(0.21), *base, "--margin", "0.05").status == 0
     assert "five points" in " ".join(command("check", "--help").out.split())
@@ -189,9 +191,9 @@ def answering(tmp_path, mirror):
 def test_a_model_that_lost_its_ability_is_worse(answering):
     base = answering("strength=0,competence=0.9")
     found = judged(base, answering("strength=0,competence=0.3"), 0.05)
-    assert {f.score for f in found if not f.holds} >= {"acc_disamb"}
+    assert {f.score for f in found if not f.passes} >= {"acc_disamb"}
     alike = answering("strength=0,competence=0.9,seed=1")
-    assert all(f.holds for f in judged(base, alike, 0.05))
+    assert all(f.passes for f in judged(base, alike, 0.05))
 
 
 def test_a_model_that_answers_by_chance_or_not_at_all_is_not_passed(answering):

@@ -130,7 +130,7 @@ def circles(graph):
 
 
 def package(module):
-    """The package that a module lies in; a benchmark's folder and ``tasks.shared`` are one each, whatever lies below."""
+    """The package that a module lies in; a benchmark's folder and ``tasks.shared`` are one each."""
     _, *parts = module.split(".")
     if parts[:1] == ["tasks"]:
         return ".".join(parts[:2])

@@ -118,7 +118,7 @@ def test_bounds(options, excess):
         56.0,
         (54.0, 58.0),
     )
-    assert found.holds is (excess == 0)
+    assert found.passes is (excess == 0)
     assert found.side == ("" if not excess else "above" if excess > 0 else "below")
     assert (
         math.isnan(found.excess)
@@ -131,13 +131,13 @@ def test_bounds(options, excess):
 def test_what_could_not_be_computed_is_a_violation_with_its_reason(on):
     none = Value("coverage", math.nan, note="no prompts", low=0.0, high=1.0)
     found = judged(none, high=0.9, on=on)
-    assert (found.holds, found.problem) == (False, "no value (no prompts)")
+    assert (found.passes, found.problem) == (False, "no value (no prompts)")
     noted = judged(replace(SS, interval=None, note="incomplete"), high=90.0, on=on)
-    assert (noted.holds, noted.problem) == (
+    assert (noted.passes, noted.problem) == (
         (True, "") if on == "point" else (False, "no interval (incomplete)")
     )
     for ends in ((math.nan, math.nan), (54.0, math.nan)):
-        assert judged(replace(SS, interval=ends), high=90.0, on=on).holds == (
+        assert judged(replace(SS, interval=ends), high=90.0, on=on).passes == (
             on == "point"
         )
 
@@ -168,7 +168,7 @@ def test_bounds_that_could_never_be_violated_or_never_be_met_are_refused():
     ):
         assert judged(
             replace(SS, value=value, interval=(value, value)), **options
-        ).holds
+        ).passes
     with pytest.raises(BiasError, match="p: ss has no neutral value"):
         judged(replace(SS, neutral=None), distance=0.1)
 
@@ -186,7 +186,7 @@ def beside_bounds(*tasks, **options):
     ]
 
 
-@pytest.mark.parametrize(("share", "options", "holds"), [
+@pytest.mark.parametrize(("share", "options", "passes"), [
     (0.1, {}, True),
     (0.101, {}, False),
     (0.11, {"unanswered": 0.2}, True),
@@ -197,7 +197,7 @@ def beside_bounds(*tasks, **options):
 def test_enough_documents_have_to_be_answered(share, options, holds):
     scores = () if share is None else (replace(UNANSWERED, value=share),)
     (found,) = beside_bounds(task(GENERATED, (ACC, *scores)), **options)
-    assert (found.task, found.score, found.holds) == (GENERATED, "unanswered", holds)
+    assert (found.task, found.score, found.passes) == (GENERATED, "unanswered", holds)
     assert found.value == pytest.approx(
         math.nan if share is None else share, nan_ok=True
     )
@@ -218,7 +218,7 @@ def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
         "limit",
     ]
     found = beside_bounds(part, share=0.5, **limited)
-    assert [(one.score, one.holds) for one in found] == [
+    assert [(one.score, one.passes) for one in found] == [
         ("words", False),
         ("items", True),
     ]
@@ -227,17 +227,17 @@ def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
         beside_bounds(part, share=0.6, **limited),
         beside_bounds(task(items=0), share=0.1),
     )
-    assert (little.holds, little.problem) == (
+    assert (little.passes, little.problem) == (
         False,
         "500 of 1,000 items, 50% of what a full run asks",
     )
-    assert (little.required, unknown.holds) == ("at least 60% of the items", False)
+    assert (little.required, unknown.passes) == ("at least 60% of the items", False)
     assert unknown.problem == "its number of items is unknown"
     assert beside_bounds(task(metadata=PART, documents=500), allow=("trial_run",)) == []
     # tasks that no bound names may be as they like
     whole, bounds = task(), [Bound(ASKED, "acc_amb", low=0.1)]
     assert all(
-        one.holds
+        one.passes
         for one in checked(whole, task(SECOND, documents=1), bounds=bounds, share=1.0)
     )
 
@@ -249,7 +249,7 @@ def bias(*found, ends=(-0.05, 0.05)):
 
 
 @pytest.mark.parametrize(
-    ("share", "ends", "holds"),
+    ("share", "ends", "passes"),
     [
         (0.0, (-0.05, 0.05), True),
         # the other half of the answers would show twice as much
@@ -263,18 +263,18 @@ def test_answers_that_show_no_bias_do_not_count_for_a_bound(share, ends, holds):
     found = Diagnostic("position_bias", "A in 60%", effects={"gap": Attenuates(share)})
     bound = Bound(ASKED, "gap", distance=0.2)
     finding = verdict.judge(bound, ASKED, bias(found, ends=ends))
-    assert finding.holds == holds
+    assert finding.passes == holds
     if share == 1:
         assert finding.problem == "can't be shown: A in 60%"
     asked = run(task(scores=[bias(found, ends=(-0.05, 0.05))]))
     (allowed,) = diagnostics.without(asked, ["position_bias"]).tasks.values()
-    assert verdict.judge(bound, ASKED, allowed.scores["gap"]).holds
+    assert verdict.judge(bound, ASKED, allowed.scores["gap"]).passes
 
 
 def test_other_code_is_told_and_no_violation():
     inputs = {"documents": "0" * 64, "package_code": "1" * 64}
     (found,) = beside_bounds(task(metadata={"inputs": inputs}))
-    assert (found.task, found.score, found.holds) == (ASKED, "package_code", True)
+    assert (found.task, found.score, found.passes) == (ASKED, "package_code", True)
     assert found.required == "for information"
     assert "--strict tells whether prompts and scores are the same" in found.problem
 
@@ -289,6 +289,6 @@ def test_other_code_is_told_and_no_violation():
 def test_a_run_of_another_release_is_named_with_what_has_changed_since(changes, said):
     old = run(task(**changes), **{"lm-eval-bias": "0.0.1"})
     first, *_ = verdict.recomputed(old, Policy(()))
-    assert (first.score, first.holds) == ("version", True)
+    assert (first.score, first.passes) == ("version", True)
     assert "made by lm-eval-bias 0.0.1" in first.problem
     assert said in first.problem

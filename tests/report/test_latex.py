@@ -26,11 +26,11 @@ Text.
 
 
 @pytest.mark.parametrize("columns", ["one", "two"])
-@pytest.mark.parametrize("command", ["report", "leaderboard", "compare", "plan"])
+@pytest.mark.parametrize("command", ["report", "leaderboard", "compare", "power"])
 def test_tables_compile_and_fit(tmp_path, command, columns):
     if not shutil.which("pdflatex"):
         pytest.skip("no pdflatex (apt-get install texlive-latex-extra lmodern)")
-    paths = list(map(str, RUNS[:1] if command == "plan" else RUNS))
+    paths = list(map(str, RUNS[:1] if command == "power" else RUNS))
     flags = ["--unpaired"] if command == "compare" else []
     flags += ["--column"] if columns == "two" else []
     tables = tmp_path / "tables.tex"

@@ -277,7 +277,7 @@ def test_records_of_any_kind_end_in_one_line(tiny_mirror, run, bare, record):
         ("rescore", str(bare)),
         ("rescore", str(bare), "--by", "language"),
         ("compare", f"a={run}", f"b={bare}"),
-        ("plan", str(bare)),
+        ("power", str(bare)),
         ("methods", str(bare)),
         ("cite", str(bare)),
     ):

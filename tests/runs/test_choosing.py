@@ -32,7 +32,7 @@ def test_what_is_chosen(said, flags, tasks):
     board = json.loads(said("leaderboard", ONE, "--format", "json", *words))
     assert {score["task"] for score in board["scores"]} == tasks
     assert any("left out, not chosen" in one["reason"] for one in board["problems"])
-    planned = json.loads(said("plan", ONE, "--format", "json", *words))
+    planned = json.loads(said("power", ONE, "--format", "json", *words))
     assert {row["what"] for row in planned} == tasks
 
 
@@ -80,7 +80,7 @@ def test_a_gate_of_some_tasks_says_what_it_left_out(said):
     found = {finding["score"]: finding for finding in judged["findings"]}
     assert {f["task"] for f in judged["findings"]} == {None, "stereoset_de"}
     assert "left out, not chosen: occugender_explicit" in found["choice"]["says"]
-    assert all(finding["holds"] for finding in judged["findings"])
+    assert all(finding["passes"] for finding in judged["findings"])
     against = json.loads(said("check", ONE, "--base", TWO, "--json", *flags, status=1))
     compared = {f["task"] for f in against["runs"][0]["findings"] if f["score"] == "ss"}
     assert compared == {"stereoset_de"}

@@ -86,7 +86,7 @@ def frequency(text: str) -> float:
 
 
 def answers(doc: Mapping[str, Any], dial: Habits) -> Sequence[Any]:
-    """A document's answers, as its benchmark plants them, or by a habit."""
+    """A document's answers, with its benchmark's synthetic bias, or by position."""
     benchmark: Any = registry.get(doc["benchmark"])
     if "words" in doc:
         return _words(doc, dial, benchmark.synthetic_bias.answers)

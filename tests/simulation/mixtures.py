@@ -224,7 +224,7 @@ def _passes(task: str, value: Value) -> bool:
     if math.isinf(length):
         return False
     bound = Bound(task, value.name, distance=DISTANCE * length)
-    return verdict.judge(bound, task, value).holds
+    return verdict.judge(bound, task, value).passes
 
 
 def mixtures(seed: int) -> list[Mixture]:

@@ -85,7 +85,7 @@ class HabitLM(DialLM):
         """Write each answer by the habit."""
         return [self._written(request) for request in requests]
 
-    def _planted(self, request: Any) -> Dial:
+    def _synthetic(self, request: Any) -> Dial:
         """The dial of what isn't a habit."""
         dial: dict[str, float] = {"competence": 1.0}
         if self._habit == "biased in one language":
@@ -95,15 +95,15 @@ class HabitLM(DialLM):
             dial = {"refusals": 1.0}
         return Dial(**DIALS.get(self._habit, dial), seed=SEED)
 
-    def _is_planted(self, doc: Mapping[str, Any]) -> bool:
+    def _is_synthetic(self, doc: Mapping[str, Any]) -> bool:
         synthetic = self._habit in (*DIALS, "biased in one language")
         return synthetic or not applies(self._habit, doc)
 
     def _answers(self, request: Any) -> Sequence[Any]:
         doc = request.doc
-        if self._is_planted(doc) or self._habit in ("refuses", "empty"):
+        if self._is_synthetic(doc) or self._habit in ("refuses", "empty"):
             synthetic_bias = registry.get(doc["benchmark"]).synthetic_bias
-            return synthetic_bias.answers(doc, self._planted(request))
+            return synthetic_bias.answers(doc, self._synthetic(request))
         texts = doc.get("words") or options(doc)
         wanted = self._ranked(doc, texts, request)
         if "words" in doc:
@@ -167,11 +167,11 @@ class HabitLM(DialLM):
         doc = request.doc
         if self._habit in ("refuses", "empty"):
             return REFUSAL if self._habit == "refuses" else ""
-        if self._is_planted(doc):
+        if self._is_synthetic(doc):
             synthetic_bias = registry.get(doc["benchmark"]).synthetic_bias
             turn = request.args[1].get("seed", 0)
             return str(
-                synthetic_bias.answers(doc, self._planted(request).for_text(turn))[0]
+                synthetic_bias.answers(doc, self._synthetic(request).for_text(turn))[0]
             )
         if "words" in doc:
             if self._habit in LENGTHS:

@@ -65,11 +65,11 @@ def finding(base: list[dict], other: list[dict]) -> Finding:
 
 
 def round_of(rng: np.random.Generator, design: str, base: str) -> tuple[float, bool, float, bool]:  # fmt: skip
-    """Smallest worsening that check and plan promise to find, each with whether one so large is found."""
+    """Smallest worsening that check and power promise to find, each with whether one so large is found."""
     biased, counter = BASES[base]
     of_base = answers(rng, design, biased, counter)
     alike = finding(of_base, answers(rng, design, biased, counter))
-    worsening = regression.detectable(alike, 0.0)
+    worsening = regression.minimum_detectable(alike, 0.0)
     is_found = False
     if worsening <= 1 - biased - counter:
         drawn = finding(of_base, answers(rng, design, biased + worsening, counter))
@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=600)
     args = parser.parse_args(argv)
     heads = (
-        "check: smallest worsening | found, % | plan: smallest difference | found, %"
+        "check: smallest worsening | found, % | power: smallest difference | found, %"
     )
     print(f"| design | base | {heads} |")
     print("|---|---|---|---|---|---|")
@@ -102,8 +102,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             worse, found, planned, told = map(np.array, zip(*rows, strict=True))
             known = np.isfinite(worse)
             checked = f"{worse[known].mean():.3f} | {100 * found[known].mean():.0f}"
-            plan = f"{planned.mean():.3f} | {100 * told.mean():.0f}"
-            print(f"| {design} | {base} | {checked} | {plan} |", flush=True)
+            power = f"{planned.mean():.3f} | {100 * told.mean():.0f}"
+            print(f"| {design} | {base} | {checked} | {power} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -205,7 +205,7 @@ def test_without_a_planting_it_says_that_it_is_not_checked(package):
     found = command("doctor", "--benchmark", "age_stereotypes")
     assert found.status == 0
     (note,) = lines_of(found, "note")
-    text = "whether its scores follow a bias wasn't checked: plant one (Benchmark.synthetic_bias)"
+    text = "whether its scores follow a bias wasn't checked: add one (Benchmark.synthetic_bias)"
     assert note.endswith(f": age_pairs, age_pairs_gen, age_ratings: {text}")
 
 
