@@ -23,7 +23,7 @@ from lm_eval_bias.custom_metrics.score import (
 
 
 def _of_one_cluster(design: Design) -> Design | None:
-    """Let items vary where clusters can't: all are of one, or of one row or column of a matrix; else ``None``."""
+    """Fall back to item-level variance if there is a single cluster, row or column; else ``None``."""
     if isinstance(design, Clusters) and len(design.names) == 1 < len(design.places):
         return tabulate(
             range(len(design.places)),

@@ -134,8 +134,8 @@ def rescore(
 def answers(paths: Sequence[str], *, again: bool = False) -> None:
     """Write a run's answers without its texts, to pass them on.
 
-    They stand beside its results, and are made from its sample logs: likelihoods,
-    readings, keys and hashes. Runs that have them are passed over.
+    Made from the sample logs and saved beside the results: likelihoods,
+    readings, keys and hashes. Runs that have such a file are skipped.
 
     Args:
         paths (RUN): run folders or results_*.json

@@ -38,24 +38,23 @@ def _moment(text: str) -> str:
 
 @dataclass(kw_only=True)
 class Asked(Which):
-    """What runs are held against, and where the verdict goes.
+    """What runs are compared with, and where the verdict goes.
 
     Attributes:
         policy (FILE): YAML file with the bounds
-        base (RUN): an earlier run: a primary score or an ability that is shown to be worse than there is a violation
-            (the paired test of compare, corrected for the number of scores), and so is a task that only one of the
-            runs has
+        base (RUN): an earlier run: fail if a primary score or an ability is shown to be worse than in it (the paired
+            test of compare, corrected for the number of scores), or if only one of the runs has a task
         margin (SHARE): with --base: by how much a score may be worse (default 0; 0.05 or 5% is five points of a score
-            in percent); the policy's margins go before
-        require_shown: with --base: a score that isn't shown to be within its margin is a violation, too
-        weights (MODEL): a run whose recorded hashes aren't those of these weights is a violation: a checkpoint's folder
+            in percent); margins in the policy take precedence
+        require_shown: with --base: fail also if a score isn't shown to be within its margin
+        weights (MODEL): fail if the run used other weights, by its recorded hashes: a checkpoint's folder
             or file, by content, or a model of the Hub in the cache, by commit; or --model_args that name them:
             pretrained=NAME,revision=REVISION,peft=FOLDER
-        newer_than (TIME): a run that was begun earlier is a violation: a time in UTC, such as 2026-11-27T23:59
-        strict: recompute every score from the saved answers that are compared, and check the SHA-256 of its files; what
-            differs is a violation
-        evidence (FILE): an earlier verdict (--json): other runs, files, base, policy, flags or findings than there are
-            a violation
+        newer_than (TIME): fail if the run was started earlier: a time in UTC, such as 2026-11-27T23:59
+        strict: recompute every score from the saved answers and check the SHA-256 of the files; fail where
+            anything differs
+        evidence (FILE): an earlier verdict (--json): fail if runs, files, base, policy, flags or findings
+            differ from it
         json: print the findings as JSON
         junit (FILE): also write the findings to FILE as JUnit XML
         markdown (FILE): also write the findings to FILE as Markdown, such as for $GITHUB_STEP_SUMMARY

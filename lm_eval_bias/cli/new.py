@@ -31,9 +31,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def new(name: str) -> None:
-    """Write a package with a benchmark of one's own.
+    """Write a package for your own benchmark.
 
-    It stands in a folder of its name, and what each file is for is said.
+    The package is a folder with the benchmark's name; what each file is for is printed.
 
     Args:
         name (NAME): the benchmark's: small letters, digits and underscores, such as left_handed

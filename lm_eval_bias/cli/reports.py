@@ -61,7 +61,7 @@ def report(
             name for the model
         scores (A,B): scores in tables and pictures (default: each benchmark's main scores); tasks without them are left
             out
-        facets: let the page have the main scores by what the items differ in, which takes seconds
+        facets: add tables of the main scores by the items' properties (takes some seconds)
     """
     is_wanted = to.output or to.format or not to.figures
     is_printed = is_wanted and to.output is None
@@ -139,9 +139,8 @@ def compare(
 def power(run: str, *, target: float = 0.1, which: Which, to: _ToPower) -> None:
     """Print the power of a run's tests.
 
-    Of its primary scores: which differences from another model are found with 80%
-    probability, alone and among all of them, and how many times the items would
-    find a smaller one.
+    For each primary score: the minimum detectable effect (80% power), alone and
+    corrected for all of them, and the required sample size for a smaller effect.
 
     Args:
         run (RUN): run folder or results_*.json, or NAME=PATH with a name for the model
@@ -210,10 +209,10 @@ def methods(runs: Sequence[str], *, which: Which, to: _ToMethods) -> None:
 
 
 def cite(runs: Sequence[str], *, which: Which, to: ToFile) -> None:
-    """Write BibTeX of what runs rest on.
+    """Write BibTeX for the sources of runs.
 
-    The benchmarks that were run, those that they go back to, the harness and this
-    package, with licences as comments.
+    Benchmarks, the works that they build on, the harness and this package, with
+    licences as comments.
 
     Args:
         runs (RUN): run folders or results_*.json, or names of benchmarks and tasks

@@ -1,4 +1,4 @@
-"""What a run was made by, as types. Which of these facts count for what stands beside it, in ``comparability.yaml``.
+"""Typed metadata of a run. ``comparability.yaml`` says which of these facts count for what.
 
 ``runs/harness_results.py`` makes a record of any result file; ``report/origins.py`` turns one into words.
 """

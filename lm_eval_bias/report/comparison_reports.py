@@ -50,9 +50,9 @@ NOT_TO_CLAIM = (
     "That a model nearer to neutral is fair: one that understands less is often nearer. Look at the abilities.",
 )
 PLAN = (
-    "The true difference from a like model that is found with 80% probability, where the two models' errors are "
-    "independent; on the same items models rather err together, so that smaller ones are found. In brackets how far "
-    "that figure itself is known (95%)"
+    "The minimum detectable difference from a similar model: found with 80% probability if the two models' errors are "
+    "independent. On the same items the errors are correlated, so the paired test can detect smaller differences. In "
+    "brackets the 95% interval of this figure"
 )
 FAMILIES = {
     True: "primary scores (first family, chosen before looking)",
@@ -397,7 +397,7 @@ class ComparisonReport(Output):
             "bases": list(dict.fromkeys(finding.base for finding in listed)),
             "others": list(dict.fromkeys(finding.other for finding in listed)),
             "trial": diagnostics.trials(tasks),
-            "diagnostics": self._warnings(),
+            "task_diagnostics": self._task_diagnostics(),
             "serious": serious,
             "sentences": _sentences(primary or others),
             "first": _table(primary or others, correction),
@@ -410,7 +410,7 @@ class ComparisonReport(Output):
             "origins": board_reports.origins(self.runs),
         }
 
-    def _warnings(self) -> dict[str, str]:
+    def _task_diagnostics(self) -> dict[str, str]:
         """Return the tasks that each warning is of."""
         located = []
         for run in self.runs:

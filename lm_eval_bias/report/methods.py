@@ -195,7 +195,7 @@ def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
     known = citing.known_statistics()["statistics"]
     for name, scores in citing.statistics_of(runs).items():
         if name == citing.UNTOLD:
-            yield f"No file says by what the intervals of {join_some(scores, _MOST)} were made."
+            yield f"The interval method of {join_some(scores, _MOST)} was not recorded."
             continue
         method = known[name]
         before, _, after = method["says"].partition("{scores}")

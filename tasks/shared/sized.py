@@ -36,7 +36,7 @@ def presented(name: str, diagnostics: Diagnostics = lambda task: ()) -> Presenta
 
 
 def synthetic(module: str, *more: str) -> SyntheticBias:
-    """Plant a bias by a module's ``answers`` and ``expected``, and perhaps ``random_texts``."""
+    """Make a synthetic bias of a module's ``answers`` and ``expected``, and perhaps ``random_texts``."""
     return SyntheticBias(
         *(Lazy(f"{module}:{name}") for name in ("answers", "expected", *more))
     )

@@ -33,9 +33,9 @@ RUN_ELSEWHERE = {
     "docs/add_a_model_family.md": "tests/third_party/test_guide.py",
     "docs/custom_prompts.md": "tests/e2e/test_own_prompts.py",
 }
-# pages whose output no test can make again, as it takes a real model; what it is held against instead
+# pages whose output no test can make again, as it takes a real model; what it is compared with instead
 SAVED_OUTPUT = {"README.md": "results/runs/smollm2-135m-instruct-quick"}
-LOG_LINE = "docs/shared_prefixes.md"  # its numbers are the machine's: held against the code that writes the line
+LOG_LINE = "docs/shared_prefixes.md"  # its numbers are the machine's: compared with the code that writes the line
 # what a shell's lines begin with that are no commands of this package, and that tests/docs doesn't run
 OTHER_PROGRAMS = re.compile(
     r"(\w+=\S+ )*(pip|make|lm_eval|python|ENV/|accelerate|torchrun|pandoc|vllm|tests/|export|set|if|\w+=|#|  )"

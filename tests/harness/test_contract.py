@@ -1,4 +1,4 @@
-"""What this package uses of the harness beyond its documented interface, held against the installed release.
+"""What this package uses of the harness beyond its documented interface, compared with the installed release.
 
 A failure says what changed and which module has to follow.
 """

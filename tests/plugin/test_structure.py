@@ -208,7 +208,7 @@ PARSING = {"partition", "rpartition", "split", "rsplit", "splitlines", "startswi
 
 
 def parsed(node):
-    """What a call takes apart: the object of a method, or the text that a regular expression is held against."""
+    """What a call takes apart: the object of a method, or the text that a regular expression is compared with."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     if (

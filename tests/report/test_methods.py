@@ -112,7 +112,7 @@ def test_what_a_file_does_not_say_is_not_told(tmp_path):
     runs = leb.load(write(tmp_path / "run.json", run_of(tasks=["stereoset_en"])))
     text = runs.methods().markdown()
     assert (
-        "No file says by what the intervals of Multilingual StereoSet (lms, ss, icat)"
+        "The interval method of Multilingual StereoSet (lms, ss, icat)"
         in text
     )
     assert not set(KNOWN["references"]) & set(KEY.findall(runs.cite()))
@@ -236,4 +236,4 @@ def test_older_files_are_asked_by_their_logs(out, tmp_path):
     assert older == whole
     for saved in [*folder.rglob("samples_*.jsonl"), *folder.rglob("answers_*")]:
         saved.unlink()
-    assert "No file says by what the intervals" in leb.load(folder).methods().markdown()
+    assert "The interval method" in leb.load(folder).methods().markdown()

@@ -107,7 +107,7 @@ def test_texts_are_encoded_once_and_forgotten(tokenizer, monkeypatch):
     assert len(asked) == len(set(asked)) == 4
     for pair in PAIRS[:3]:
         encode_pair(model, *pair)
-    assert model.encoded == [" The"]  # the sample that each batch is held against
+    assert model.encoded == [" The"]  # the sample that each batch is compared with
     model.forget()
     encode_pair(model, *PAIRS[0])
     assert len(model.encoded) == 3

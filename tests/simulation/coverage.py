@@ -4,7 +4,7 @@
 
 Two models of the same known true scores answer every item of a design (``simulated_models.py``). Each round draws all
 effects anew, asks the package's own functions for the scores' intervals, for the models' difference with its p-value
-and for their ranks, and holds them against the truth.
+and for their ranks, and compares them with the truth.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scores of result files and of their rescored logs, held against each other."""
+"""Scores of result files and of their rescored logs, compared with each other."""
 
 from __future__ import annotations
 
