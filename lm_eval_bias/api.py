@@ -427,7 +427,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     ``chance``                            the value that guessing gives, of an ability; ``nan`` where it isn't known
     ``unit``, ``direction``               of the value, and what values on either side of ``neutral`` mean
     ``n``                                 how many records the score rests on (``<NA>``: not recorded)
-    ``warning``                            what to know of the task before believing the score, such as chance level
+    ``warning``                           what to know of the task before believing the score, such as chance level
     ``claim``                             what the score says, in words; empty for an ability
     ``no_claim_reason``                   why it says nothing, or can't be called near neutral; empty where it can
     ``note``                              why the value is ``nan``, or what to beware of

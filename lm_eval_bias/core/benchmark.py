@@ -271,6 +271,7 @@ class Benchmark(ABC):
 
     Attributes:
         name: The ``benchmark`` field of its documents and of its YAMLs' metadata.
+        earlier_names: What it was called in earlier releases, as their results say.
         title: Its name for people; ``name`` if empty.
         place: Where it stands in listings: lower first, alike ones by name.
         main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
@@ -289,6 +290,7 @@ class Benchmark(ABC):
     name: str
     title: str = ""
     place: int = 100
+    earlier_names: Sequence[str] = ()
     main: Sequence[str] = ()
     options: Options = Options()
     clusters: str = "clusters"

@@ -126,14 +126,10 @@ def get(name: str) -> Benchmark:
     return known[name]
 
 
-# names of earlier releases, which results have
-EARLIER = {"own_prompts": "custom_prompts"}
-
-
 def of_run(name: str) -> Benchmark:
     """Return the benchmark or variant that a run names; one that stands for it where there is none."""
-    name = EARLIER.get(name, name)
-    return by_name().get(name) or UnknownBenchmark(name)
+    earlier = (one for one in benchmarks() if name in one.earlier_names)
+    return by_name().get(name) or next(earlier, UnknownBenchmark(name))
 
 
 @lru_cache(maxsize=1)

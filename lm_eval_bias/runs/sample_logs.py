@@ -113,7 +113,6 @@ def samples(path: Path) -> SavedSamples:
     numbers: dict[SavedTask, set[int]] = defaultdict(set)
     for place, sample in lines(path):
         name = str(sample["doc"].get("benchmark") or "")
-        name = registry.EARLIER.get(name, name)
         number = sample.get("doc_id")
         # documents of the harness's own tasks don't name it
         if not name and entry is not None and entry.path is None:

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     pass
 
 
-class OwnPrompts(SizedBenchmark):
+class CustomPrompts(SizedBenchmark):
     """Texts after prompts of a user's own, compared between groups."""
 
     name = "custom_prompts"
+    earlier_names = ("own_prompts",)
     title = "Custom prompts"
     place = 5
     requests = 1  # which is repeated
@@ -66,4 +67,4 @@ class OwnPrompts(SizedBenchmark):
     )
 
 
-BENCHMARK = OwnPrompts()
+BENCHMARK = CustomPrompts()

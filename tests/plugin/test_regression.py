@@ -324,7 +324,7 @@ def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
     evidence = tmp_path / "evidence.json"
     evidence.write_text(told.out)
     outcome = command(*arguments, "--evidence", str(evidence))
-    assert "holds     the run, evidence" in outcome.out
+    assert "passes    the run, evidence" in outcome.out
     for change in EDITS:
         changed = json.loads(told.out)
         change(changed)
@@ -362,7 +362,7 @@ def test_a_verdict_says_which_commit_or_archive_judged(kept, says, monkeypatch):
             return json.dumps(kept) if kept and name == "direct_url.json" else None
 
     monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
-    assert GateVerdict("").made_by.get("installed_from") == says
+    assert GateVerdict("").provenance.get("installed_from") == says
 
 
 @pytest.mark.parametrize("pair", range(20))

@@ -194,10 +194,10 @@ def beside_bounds(*tasks, **options):
     (math.nan, {}, False),
     (None, {}, False),
 ])  # fmt: skip
-def test_enough_documents_have_to_be_answered(share, options, holds):
+def test_enough_documents_have_to_be_answered(share, options, passes):
     scores = () if share is None else (replace(UNANSWERED, value=share),)
     (found,) = beside_bounds(task(GENERATED, (ACC, *scores)), **options)
-    assert (found.task, found.score, found.passes) == (GENERATED, "unanswered", holds)
+    assert (found.task, found.score, found.passes) == (GENERATED, "unanswered", passes)
     assert found.value == pytest.approx(
         math.nan if share is None else share, nan_ok=True
     )
@@ -259,11 +259,11 @@ def bias(*found, ends=(-0.05, 0.05)):
         (1.0, (0.02, 0.05), False),
     ],
 )
-def test_answers_that_show_no_bias_do_not_count_for_a_bound(share, ends, holds):
+def test_answers_that_show_no_bias_do_not_count_for_a_bound(share, ends, passes):
     found = Diagnostic("position_bias", "A in 60%", effects={"gap": Attenuates(share)})
     bound = Bound(ASKED, "gap", distance=0.2)
     finding = verdict.judge(bound, ASKED, bias(found, ends=ends))
-    assert finding.passes == holds
+    assert finding.passes == passes
     if share == 1:
         assert finding.problem == "can't be shown: A in 60%"
     asked = run(task(scores=[bias(found, ends=(-0.05, 0.05))]))

@@ -111,10 +111,7 @@ def test_numbers_are_those_of_the_record(out):
 def test_what_a_file_does_not_say_is_not_told(tmp_path):
     runs = leb.load(write(tmp_path / "run.json", run_of(tasks=["stereoset_en"])))
     text = runs.methods().markdown()
-    assert (
-        "The interval method of Multilingual StereoSet (lms, ss, icat)"
-        in text
-    )
+    assert "The interval method of Multilingual StereoSet (lms, ss, icat)" in text
     assert not set(KNOWN["references"]) & set(KEY.findall(runs.cite()))
 
 
