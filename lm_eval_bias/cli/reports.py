@@ -27,8 +27,8 @@ class _ToReport(ToPaper):
     """Where a report goes, and its figures.
 
     Attributes:
-        figures (DIR): folder to write the benchmarks' figures into, as SVG and PDF, 6.9 inches wide (3.3 with
-            --column); without -o and --format nothing else is written
+        figures (DIR): folder to write figures into, as SVG and PDF, 6.7 inches wide (3.3 with --column): the primary
+            scores, with --facets also by what the items differ in; without -o and --format nothing else is written
     """
 
     figures: str | None = None
@@ -61,7 +61,7 @@ def report(
             name for the model
         scores (A,B): scores in tables and pictures (default: each benchmark's main scores); tasks without them are left
             out
-        facets: let the page have the main scores by what the items differ in, which takes seconds
+        facets: let page and figures have the scores by what the items differ in, too, which takes seconds
     """
     is_wanted = to.output or to.format or not to.figures
     is_printed = is_wanted and to.output is None
@@ -72,7 +72,7 @@ def report(
     chosen = read(runs, which, to)
     made = chosen.report(scores, facets=facets)
     if to.figures:
-        written = chosen.figures(to.figures, scores, column=to.column)
+        written = chosen.figures(to.figures, scores, column=to.column, facets=facets)
         stream = sys.stderr if is_printed else sys.stdout
         print(f"{to.figures}: {', '.join(written)}", file=stream)
     if is_wanted:

@@ -25,7 +25,6 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean, fault, kind_of
 from lm_eval_bias.core.files import parse_yaml
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.planting import BiasPlan
     from lm_eval_bias.core.questions import Question
     from lm_eval_bias.core.run_data import Published, TaskRun
@@ -233,7 +232,7 @@ class Presentation(NamedTuple):
             ``Diagnostic("low_coverage", text)`` says that the scores describe too little of what the model would
             answer: nothing is called near neutral then. Chance level and unanswered documents are found without it.
         withheld: Why a task's scores must not be shown; empty if they may.
-        figures: Figures and tables of its section in a page.
+        shares: Scores that one figure shows as stacked shares: their names, by what each row is called.
         beside_main: Further scores for tables of the main ones, and for comparisons by a condition.
         by_language: Groups of scores of which its paper has tables of models by language.
         published: The scores that papers print, by task and model.
@@ -242,7 +241,7 @@ class Presentation(NamedTuple):
 
     cautions: Callable[[TaskRun], Iterable[str | Diagnostic]] = lambda task: ()
     withheld: Callable[[TaskRun], str] = lambda task: ""
-    figures: Callable[[Sequence[ReportTask]], Sequence[Part]] = lambda tasks: ()
+    shares: Callable[[], Mapping[str, Sequence[str]]] = dict
     published: Callable[[], Iterable[Published]] = lambda: ()
     by_language: Sequence[Sequence[str]] = ()
     beside_main: Sequence[str] = ()

@@ -31,7 +31,7 @@ from lm_eval_bias.core.numbers import (
 )
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import badges, overview
+from lm_eval_bias.report import badges, pictures
 from lm_eval_bias.runs import measurement
 
 NOT_RUN = "not run"
@@ -114,7 +114,7 @@ class PageColumn:
     def limit(self) -> float:
         """The largest distance from neutral that the bars have to show."""
         runs = [row for row in self.board.rows if row.kind == RUN]
-        return overview.reaching(row.cells[self.score.name] for row in runs)
+        return pictures.reaching(row.cells[self.score.name] for row in runs)
 
     @cached_property
     def groups(self) -> list[tuple[str, ...]]:
@@ -304,9 +304,9 @@ def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
     if row.task is not None and math.isnan(cell.value):
         return PageCell(", ".join(filter(None, said)))
     bar = None
-    if cell.interval and overview.in_picture(cell):
+    if cell.interval and pictures.in_picture(cell):
         low, at, high = (
-            round(overview.percent(cell, end, column.limit), 1)
+            round(pictures.percent(cell, end, column.limit), 1)
             for end in (cell.interval[0], cell.value, cell.interval[1])
         )
         bar = low, at, high

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import heapq
 from collections.abc import Iterator, Sequence
-from functools import partial
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
-from lm_eval_bias.core import Data, numbers, registry
+from lm_eval_bias.core import Data, catalog, numbers, registry
 from lm_eval_bias.core.answers import DAMAGE, requests_of
 from lm_eval_bias.core.benchmark import Benchmark, facets_of
 from lm_eval_bias.core.errors import BiasError
@@ -26,24 +26,24 @@ from lm_eval_bias.core.page_parts import (
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import score_cell, short, value_cell
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import breakdown_tables
+from lm_eval_bias.report import breakdown_tables, pictures
 from lm_eval_bias.report.listings import caveat_label
-from lm_eval_bias.runs import answer_files, breakdowns, sample_logs
+from lm_eval_bias.report.pictures import Panel
+from lm_eval_bias.runs import breakdowns, sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows
 MAIN = 12  # scores a task in pictures and columns, where a benchmark names no main ones
 LISTED = 20  # items a task, values of a facet
+FIGURED = 10  # values of a facet in a figure
 
 
 def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     """List all tasks of all runs, labelled so that they can be told apart."""
     tasks = []
     for series, run in enumerate(runs):
-        for number, (name, task) in enumerate(run.tasks.items(), start=1):
+        for name, task in run.tasks.items():
             label = f"{run.name}: {name}" if len(runs) > 1 else name
-            read = partial(answer_files.of_task, task) if task.is_saved else None
-            ident = f"r{series + 1}t{number}"
-            tasks.append(ReportTask(run, task, label, series, ident, records=read))
+            tasks.append(ReportTask(run, task, label, series))
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     names = [item.task.task for item in tasks]
     tasks.sort(key=lambda item: names.index(item.task.task))
@@ -190,6 +190,81 @@ def by_facet(tasks: ReportTasks) -> list[Table]:
                 for computed in breakdowns.of_task(item.task, item.label):
                     tables.append(breakdown_tables.table(computed, LISTED))
     return tables
+
+
+def primary(task: TaskRun) -> Value | None:
+    """Return the score that a glance at a task shows: its first primary one, else its first main one."""
+    names = catalog.primary(task.task, task.definition)
+    listed = [task.scores[name] for name in names if name in task.scores]
+    return next(iter([*listed, *task.main()]), None)
+
+
+def pictured(task: TaskRun) -> list[Value]:
+    """Return the chosen scores, else the primary one."""
+    value = primary(task)
+    return task.shown() if task.chosen else [value] if value else []
+
+
+def panels(tasks: ReportTasks, footnotes: Footnotes) -> list[Panel]:
+    """Show the primary scores of tasks, or the chosen ones: a panel a benchmark and score, a row a task."""
+    placed = []
+    for item in tasks:
+        for value in pictured(item.task):
+            cell = scored_cell(item.task, value.name, footnotes)
+            beware = item.task.caveat(value.name) or value.verdict.reason
+            place = item.task.definition.family, value.name
+            placed.append((place, _entry(item, item.task.task, value, cell, beware)))
+    made = []
+    for (family, _), entries in numbers.grouped(placed).items():
+        title = f"{family.title or family.name}: {entries[0].value.title}"
+        made.append(pictures.panel(title, entries))
+    return [one for one in made if one]
+
+
+def _entry(
+    item: ReportTask, row: str, value: Value, cell: Cell, beware: str = ""
+) -> pictures.Entry:
+    return pictures.Entry(row, item.run.name, item.series, value, cell, beware)
+
+
+def facet_panels(tasks: ReportTasks) -> Iterator[tuple[str, str, list[Panel]]]:
+    """Yield pictures of the pictured scores by facet: name, title, and a panel a task, a row a value of the facet."""
+    placed = []
+    for item in progress(tasks, "Breakdowns of tasks"):
+        if not item.task.is_saved:
+            continue
+        wanted = [value.name for value in pictured(item.task)]
+        with contextlib.suppress(BiasError):
+            for computed in breakdowns.of_task(item.task, item.label):
+                by_score = {one.score.name: one for one in computed}
+                # a primary score can be one that compares the facet's values
+                names = [name for name in wanted if name in by_score]
+                for name in names or list(by_score)[:1]:
+                    place = item.task.definition.family, name, computed[0].by[0]
+                    placed.append((place, (item, by_score[name])))
+    for (family, score, facet), members in numbers.grouped(placed).items():
+        title = f"{family.title or family.name}: {members[0][1].score.title} by {facet}"
+        by_task = numbers.grouped((m[0].task.task, m) for m in members)
+        shown = [_facet_panel(task, some) for task, some in by_task.items()]
+        name = pictures.file_name(family.name, score, "by", facet)
+        yield name, title, [one for one in shown if one]
+
+
+def _facet_panel(
+    task: str, members: Sequence[tuple[ReportTask, breakdowns.Breakdown]]
+) -> Panel | None:
+    """Show a score's furthest values of a facet, the same ones of each run."""
+    first = members[0][1].cells[:FIGURED]
+    kept: dict[tuple[str, ...], list[pictures.Entry]] = {
+        cell.values: [] for cell in first
+    }
+    for item, of_score in members:
+        for cell in of_score.cells:
+            if cell.values in kept:
+                value = Value.of(of_score.score, cell.estimate)
+                (row,) = cell.values
+                kept[cell.values].append(_entry(item, row, value, value_cell(value)))
+    return pictures.panel(task, chain.from_iterable(kept.values()))
 
 
 def every_score(tasks: ReportTasks) -> Table:

@@ -102,7 +102,7 @@ def latex_floats(
             r"\centering\small",
             rf"\caption{{{'(continued) ' if first else ''}{latex(table.caption)}.}}",
             rf"\label{{tab:{label}}}" if label and not first else "%",
-            r"\begin{adjustbox}{max width=\linewidth}",
+            r"\begin{adjustbox}{max width=\linewidth,max totalheight=.72\textheight}",
             body,
             r"\end{adjustbox}",
             *(rf"\par\footnotesize {breakable(latex(note))}" for note in below),

@@ -105,7 +105,6 @@ class OccuGender(SizedBenchmark):
     presentation = presented(
         "occugender", Lazy("lm_eval_bias.tasks.occugender.cautions:cautions")
     )._replace(
-        figures=Lazy("lm_eval_bias.tasks.occugender.figures:parts"),
         # neutral words, into which debiasing instructions turn words of gender
         beside_main=(
             "female_dominated_M",

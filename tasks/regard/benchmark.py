@@ -86,7 +86,7 @@ class Regard(SizedBenchmark):
         "regard", Lazy("lm_eval_bias.tasks.regard.cautions:cautions")
     )._replace(
         withheld=Lazy("lm_eval_bias.tasks.regard.cautions:withheld"),
-        figures=Lazy("lm_eval_bias.tasks.regard.figures:parts"),
+        shares=Lazy("lm_eval_bias.tasks.regard.figures:shares"),
         beside_main=("all/chi2", "all/p_holm"),  # the paper's test
     )
 
