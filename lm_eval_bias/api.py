@@ -233,9 +233,9 @@ class Runs(Sequence[Run]):
         Raises:
             BiasError: There is no run.
         """
-        from lm_eval_bias.report import citing, run_reports
+        from lm_eval_bias.report import citing
 
-        return run_reports.bibtex(citing.of_runs(_several(self))) + "\n"
+        return citing.bibtex(citing.of_runs(_several(self))) + "\n"
 
 
 def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:

@@ -219,7 +219,7 @@ def cite(runs: Sequence[str], *, which: Which, to: ToFile) -> None:
         runs (RUN): run folders or results_*.json, or names of benchmarks and tasks
     """
     from lm_eval_bias.core import catalog, registry
-    from lm_eval_bias.report import citing, listings, run_reports
+    from lm_eval_bias.report import citing, listings
 
     known = {*registry.by_name(), *catalog.entries()}
     paths = [one for one in runs if one not in known or os.path.exists(one)]
@@ -227,5 +227,5 @@ def cite(runs: Sequence[str], *, which: Which, to: ToFile) -> None:
     cited = citing.of_benchmarks(map(listings.family_of, names))
     if paths:
         chosen = read(paths, which, to)
-        cited += [one for one in citing.of_runs(chosen) if one not in cited]
-    to.write(run_reports.bibtex(cited) + "\n")
+        cited |= citing.of_runs(chosen)
+    to.write(citing.bibtex(cited) + "\n")

@@ -66,8 +66,6 @@ class Card(NamedTuple):
         differs: Where this implementation departs from the paper.
         paper: Citation.
         link: Where the paper is; empty where it has no stable address.
-        citation: The paper's fields in BibTeX; empty where it has none.
-        origin: The same of the benchmark that it goes back to; empty where it goes back to none.
         population: Whom the items are about, and where they come from.
         languages: Of the items, and how they came into them.
         size: How many items there are, and of what.
@@ -83,8 +81,6 @@ class Card(NamedTuple):
     differs: str
     paper: str
     link: str = ""
-    citation: Mapping[str, str] = MappingProxyType({})
-    origin: Mapping[str, str] = MappingProxyType({})
     population: str = ""
     languages: str = ""
     size: str = ""

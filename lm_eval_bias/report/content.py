@@ -33,6 +33,7 @@ from lm_eval_bias.core.verdicts import NO_DIRECTION
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import (
     badges,
+    citing,
     item_pages,
     made_by,
     parts,
@@ -312,9 +313,8 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
         footnotes = Footnotes()
         scores, values = parts.side_by_side([item.task for item in scored], footnotes)
         caption = f"{section.title}: main scores with 95% intervals"
-        if section.card and section.card.citation:
-            key = benchmark.family.name.replace("_", "-")
-            caption = Markup(rf"{latex(caption)} \cite{{{key}}}")
+        if cited := list(citing.of_benchmarks([benchmark.family])):
+            caption = Markup(rf"{latex(caption)} \cite{{{cited[0]}}}")
         cells: dict[tuple[str, str], dict[str, Cell]] = {}
         for item, of_task in zip(scored, values, strict=True):
             for score, cell in zip(scores, of_task, strict=True):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.files import packaged_text
@@ -326,7 +326,11 @@ def share_files(
                 axis.barh(place, share, 0.7, end, facecolor=colour, hatch=hatches.get(kind), edgecolor=known["ink"],
                           linewidth=0.5, label="" if place else kind)  # fmt: skip
                 ink = known.get(f"on-{kind}", known["ink"])
-                written = {"va": "center", "fontsize": 5.5, "color": ink}
+                written: dict[str, Any] = {
+                    "va": "center",
+                    "fontsize": 5.5,
+                    "color": ink,
+                }
                 if kind not in hatches:
                     axis.text(share + 2, place, numbers.cell(value), **written)
                 elif share >= _WRITTEN:

@@ -31,12 +31,6 @@ COLUMNS = (
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
     "fixed_interval_low", "fixed_interval_high", "n", "caveat", "claim", "no_claim_reason",
 )  # fmt: skip
-_RAW = (
-    "author",
-    "doi",
-    "pages",
-    "url",
-)  # fields of BibTeX whose signs are LaTeX's already
 _OF_TASK = ("benchmark", "language", "version", "documents", "items", "metadata")
 
 
@@ -118,22 +112,6 @@ def as_data(run: Run) -> Data:
     return tables.plain(data)
 
 
-def bibtex(citations: Iterable[citing.Citation]) -> escaping.Markup:
-    """Write citations as BibTeX, with licences as comments."""
-    lines = []
-    for one in citations:
-        if one.about:
-            lines.append(f"% {escaping.latex(one.about)}")
-        lines.append(f"@{one.kind}{{{one.key},")
-        for name, text in one.fields.items():
-            raw = text if name in _RAW else escaping.latex(text)
-            if name == "title":  # whose capitals BibTeX would lower
-                raw = f"{{{raw}}}"
-            lines.append(f"  {name} = {{{raw}}},")
-        lines += ["}", ""]
-    return escaping.Markup("\n".join(lines).rstrip())
-
-
 @dataclass(frozen=True)
 class RunReport(Output):
     """A report on runs; the same runs always give the same text.
@@ -158,7 +136,7 @@ class RunReport(Output):
         """Override."""
         return {
             "report": content.build(self.runs, self.problems),
-            "bibtex": lambda: bibtex(citing.of_runs(self.runs)),
+            "bibtex": lambda: citing.bibtex(citing.of_runs(self.runs)),
             "content": content,
             "facets": self.facets,
             "card_details": listings.card_details,
