@@ -272,7 +272,8 @@ def breakdowns(section: Section, facets: bool) -> list[Part]:
         )
         title = "Main scores by what the items differ in"
         contents.append(Part(title, where, folded=by_facet))
-    return [*contents, Part("Every score", folded=[parts.every_score(section.tasks)])]
+    every = parts.every_score((item.label, item.task) for item in section.tasks)
+    return [*contents, Part("Every score", folded=[every])]
 
 
 def language_tables(section: Section) -> list[Table]:
@@ -309,24 +310,19 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
     tables = []
     groups = numbers.grouped((item.task.definition, item) for item in section.tasks)
     for benchmark, members in groups.items():
-        scored = [item for item in members if item.task.scores]
         footnotes = Footnotes()
-        scores, values = parts.side_by_side([item.task for item in scored], footnotes)
+        pairs = ((item.run.name, item.task) for item in members)
+        found = parts.score_rows(pairs, footnotes)
         caption = f"{section.title}: main scores with 95% intervals"
         if cited := list(citing.of_benchmarks([benchmark.family])):
             caption = Markup(rf"{latex(caption)} \cite{{{cited[0]}}}")
-        cells: dict[tuple[str, str], dict[str, Cell]] = {}
-        for item, of_task in zip(scored, values, strict=True):
-            for score, cell in zip(scores, of_task, strict=True):
-                row = cells.setdefault((item.task.task, score.title), {})
-                row[item.run.name] = cell
-        runs = list(dict.fromkeys(item.run.name for item in scored))
+        runs = list(dict.fromkeys(item.run.name for item in members))
         for first in range(0, len(runs), _BESIDE):
             beside = runs[first : first + _BESIDE]
-            rows: list[Row] = [
-                [*names, *(row.get(run, Cell(numbers.NONE)) for run in beside)]
-                for names, row in cells.items()
-            ]
+            rows: list[Row] = []
+            for task, value, cells in found:
+                shown = [cells.get(run, Cell(numbers.NONE)) for run in beside]
+                rows.append([task, value.title, *shown])
             columns = ["Task", "Score", *numeric(*beside)]
             name = f"{benchmark.name}-{first}" if first else benchmark.name
             tables.append((name, Table(caption, columns, rows, footnotes.lines)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -52,31 +52,35 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     return tasks
 
 
+def score_rows(
+    tasks: Iterable[tuple[str, TaskRun]], footnotes: Footnotes
+) -> list[tuple[str, Value, dict[str, Cell]]]:
+    """List what every table of the main scores has a row of: task, score, and the cells by run.
+
+    Args:
+        tasks: Each with its run's name.
+        footnotes: Get the caveats.
+    """
+    found: dict[tuple[str, str], tuple[str, Value, dict[str, Cell]]] = {}
+    for run, task in tasks:
+        for value in task.shown():
+            row = task.task, value, dict[str, Cell]()
+            *_, cells = found.setdefault((task.task, value.name), row)
+            cells[run] = scored_cell(task, value.name, footnotes)
+    by_task = numbers.grouped((row[0], row) for row in found.values())
+    return list(chain.from_iterable(by_task.values()))
+
+
 def main_table(tasks: ReportTasks) -> Table:
     """Make a table of the main scores, a row per task and score, runs side by side."""
     runs = list(dict.fromkeys(item.run.name for item in tasks))
-    groups = numbers.grouped((item.task.task, item) for item in tasks)
-    rows: list[Row] = []
     footnotes = Footnotes()
-    for name, members in groups.items():
-        by_run = {item.run.name: item.task for item in members}
-        scores = {v.name: v for item in members for v in item.task.shown()}
-        for score, value in scores.items():
-            cells = []
-            for run in runs:
-                task = by_run.get(run)
-                cells.append(
-                    scored_cell(task, score, footnotes) if task else Cell(numbers.NONE)
-                )
-            rows.append(
-                [
-                    name,
-                    score_cell(value),
-                    *cells,
-                    Cell(numbers.target_text(value), value.neutral),
-                    numbers.reads_as(value),
-                ]
-            )
+    rows: list[Row] = []
+    pairs = ((item.run.name, item.task) for item in tasks)
+    for name, value, cells in score_rows(pairs, footnotes):
+        goal = Cell(numbers.target_text(value), value.neutral)
+        beside = [cells.get(run, Cell(numbers.NONE)) for run in runs]
+        rows.append([name, score_cell(value), *beside, goal, numbers.reads_as(value)])
     heads = numeric(*(runs if len(runs) > 1 else ["Value"]))
     columns = ["Task", "Score", *heads, "Neutral or best", "Reads as"]
     what = "Scores" if any(item.task.chosen for item in tasks) else "Main scores"
@@ -92,15 +96,6 @@ def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
         labels = list(map(caveat_label, task.caveats_of(score)))
         caveat = joined(*labels, value.verdict.reason if not labels else "")
     return value_cell(value, footnotes.mark(caveat))
-
-
-def side_by_side(
-    tasks: Sequence[TaskRun], footnotes: Footnotes
-) -> tuple[list[Value], list[list[Cell]]]:
-    """Return the main scores of one benchmark's tasks, each once, and a row of values per task."""
-    scores = {value.name: value for task in tasks for value in task.shown()[:MAIN]}
-    rows = [[scored_cell(task, name, footnotes) for name in scores] for task in tasks]
-    return list(scores.values()), rows
 
 
 def _listed_score(task: TaskRun) -> Value | None:
@@ -267,8 +262,8 @@ def _facet_panel(
     return pictures.panel(task, chain.from_iterable(kept.values()))
 
 
-def every_score(tasks: ReportTasks) -> Table:
-    """Make a table of all scores of a section, one row each."""
+def every_score(tasks: Iterable[tuple[str, TaskRun]]) -> Table:
+    """Make a table of all scores of tasks, each with what it is called, one row a score."""
     columns = [
         "Score",
         "Task",
@@ -280,7 +275,7 @@ def every_score(tasks: ReportTasks) -> Table:
     rows: list[Row] = [
         [
             score_cell(value, value.note),
-            item.label,
+            label,
             Cell(numbers.shown(value), value.value),
             Cell(
                 numbers.bracketed(value) or numbers.NONE,
@@ -292,8 +287,8 @@ def every_score(tasks: ReportTasks) -> Table:
             Cell(numbers.target_text(value), value.neutral),
             value.summary,
         ]
-        for item in tasks
-        for value in item.task.scores.values()
+        for label, task in tasks
+        for value in task.scores.values()
     ]
     caption = "The one score" if len(rows) == 1 else f"All {len(rows):,} scores"
     return Table(caption, columns, rows)
