@@ -325,9 +325,9 @@ def _summary(family: Sequence[PageColumn], kind: str, model: str) -> PageCell:
     columns = {}
     for column in family:
         row = column.rows.get((kind, model))
-        cell = row and row.cells[column.score.name]
-        if row is None or cell is None or math.isnan(cell.value):
+        if row is None or math.isnan(row.cells[column.score.name].value):
             continue
+        cell = row.cells[column.score.name]
         found.append((badge(row, cell), cell))
         columns[id(cell)] = column
     if not found:
