@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-import textwrap
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from lm_eval_bias.boards.models import models
-from lm_eval_bias.core import content_hashes, pen
+from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.comparability import shown
-from lm_eval_bias.core.page_parts import BEWARE, Drawing
+from lm_eval_bias.core.page_parts import Footnotes
 from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.report import board_reports, content, overview, svg, tables
-from lm_eval_bias.report.overview import TaskStrips
+from lm_eval_bias.report import board_reports, content, parts, pictures, tables
 from lm_eval_bias.runs.run_discovery import read
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "results" / "runs"
 PICTURE = "images/results.svg"
-HEAD = 16.0  # of a task's name in the picture, in points
 # what fits into one picture that is looked at
 PICTURED = ("occugender_explicit", "occugender_implicit", "gg_bbq_names", "stereoset_en", "stereoset_de",
             "eurogest_en", "eurogest_de")  # fmt: skip
@@ -96,12 +89,10 @@ def page() -> str:
         *table_of(quick),
         READING,
     ]
-    for group in content.build(quick, ()).groups:
-        for verdict in group.verdicts:
-            told = [f"{text} {where}".strip() for text, where in verdict.statements]
-            warning = f" ({verdict.warning})" if verdict.warning else ""
-            said = "; ".join(told)
-            lines.append(f"- {group.title}, {verdict.model}{warning}: {said}.")
+    for section in content.build(quick, ()).sections:
+        for line in section.said:
+            told = line.badge + (line.sentence and f": {line.sentence}")
+            lines.append(f"- {section.title}, {line.model}: {told}.")
     lines += [
         "",
         LIMITS,
@@ -165,68 +156,11 @@ def picture() -> bytes:
     """Draw the picture of both models' bias."""
     chosen = []
     for run in runs_of(QUICK):
-        parts = {name: task for name, task in run.tasks.items() if name in PICTURED}
-        chosen.append(replace(run, tasks=parts))
-    report = content.build(chosen, ())
-    verdicts = [verdict for group in report.groups for verdict in group.verdicts]
-    series = {verdict.model: verdict.series for verdict in verdicts}
-    warnings = [
-        f"{group.title}, {verdict.model}: {verdict.warning}"
-        for group in report.groups
-        for verdict in group.verdicts
-        if verdict.warning
-    ]
-    note = f"{BEWARE} {'; '.join(warnings)}" if warnings else ""
-    tasks = [task for group in report.groups for task in group.bias]
-    heights = [strip.height for task in tasks for strip in task.strips]
-    height = 0.6 + (HEAD * len(tasks) + sum(heights)) / 72
-    height += 0.12 * len(textwrap.wrap(note, 150))
-    draw = partial(_draw, tasks, series)
-    said = f"Shown: {overview.axis_limit(report.tasks):.0%} of the way"
-    drawing = Drawing("overview-bias", "Bias", said, said, height, draw, note)
-    return svg.files(drawing)["svg"]
-
-
-def _draw(
-    tasks: Sequence[TaskStrips],
-    models: Mapping[str, int],
-    figure: Figure,
-) -> None:
-    """Draw rows of marks with their intervals, task by task, as the first screen of a report has them."""
-    axis = figure.subplots()
-    ends = ("below neutral", "above neutral")
-    y = 0.0
-    heads = []
-    labels = []
-    for task in tasks:
-        heads.append((y + 10.0, f"{task.task}, {task.items}"))
-        y += HEAD
-        for strip in task.strips:
-            labels.append((y + strip.height / 2, strip.label))
-            if strip.line is not None:
-                end = y + strip.height
-                axis.vlines(strip.line, y, end, pen.COLOUR["ink"], "dashed", lw=1)
-            for point in strip.points:
-                colour = pen.COLOUR[point.colour]
-                at = y + point.y
-                if point.bar:
-                    axis.hlines(at, *point.bar, colors=colour, lw=1.5)
-                marker = pen.MARKERS[point.shape]
-                axis.plot(point.at, at, marker, color=colour, ms=5, mew=0)
-                axis.text(102, at, point.value, va="center", fontsize=7)
-            y += strip.height
-    for at, text in heads:
-        axis.text(0, at, text, va="center", fontsize=8, weight="bold")
-    axis.set(xlim=(0, 100), ylim=(y, 0), xticks=(0, 100), xticklabels=ends)
-    axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
-    axis.tick_params(length=0)
-    if len(models) > 1:
-        for model, number in models.items():
-            role, shape = pen.series(number)
-            marker = pen.MARKERS[shape]
-            colour = pen.COLOUR[role]
-            axis.plot([], [], marker, color=colour, mew=0, label=model)
-        figure.legend(loc="outside upper center", ncols=4)
+        tasks = {name: task for name, task in run.tasks.items() if name in PICTURED}
+        chosen.append(replace(run, tasks=tasks))
+    footnotes = Footnotes()
+    panels = parts.panels(parts.report_tasks(chosen), footnotes)
+    return pictures.files(panels, footnotes.lines)["svg"]
 
 
 def main(folder: Path) -> None:

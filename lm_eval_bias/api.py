@@ -191,13 +191,15 @@ class Runs(Sequence[Run]):
         scores: str | Sequence[str] = (),
         *,
         column: bool = False,
+        facets: bool = False,
     ) -> list[str]:
-        """Write the benchmarks' figures as SVG and PDF into a folder, as ``report --figures`` does.
+        """Write figures as SVG and PDF into a folder, as ``report --figures`` does.
 
         Args:
             folder: The folder.
             scores: Names of scores; each benchmark's main ones by default.
-            column: Whether they stand in one of two columns, 3.3 inches wide, and not 6.9.
+            column: Whether they stand in one of two columns, 3.3 inches wide, and not 6.7.
+            facets: Whether also of the scores by what the items differ in, which takes seconds.
 
         Returns:
             The names of the files.
@@ -208,7 +210,7 @@ class Runs(Sequence[Run]):
         from lm_eval_bias.report import run_reports
 
         shown = self._with_scores(scores)
-        return run_reports.write_figures(shown, os.fspath(folder), column)
+        return run_reports.write_figures(shown, os.fspath(folder), column, facets)
 
     @_public
     def methods(self) -> Methods:
@@ -231,9 +233,9 @@ class Runs(Sequence[Run]):
         Raises:
             BiasError: There is no run.
         """
-        from lm_eval_bias.report import citing, run_reports
+        from lm_eval_bias.report import citing
 
-        return run_reports.bibtex(citing.of_runs(_several(self))) + "\n"
+        return citing.bibtex(citing.of_runs(_several(self))) + "\n"
 
 
 def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:

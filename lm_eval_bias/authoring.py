@@ -24,7 +24,6 @@ from lm_eval_bias.core.benchmark import (
     Size,
 )  # fmt: skip
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.page_parts import Cell, Column, Part, Table
 from lm_eval_bias.core.questions import Cloze, Contrast, NextSentence
 from lm_eval_bias.core.run_data import Published, PublishedCell
 from lm_eval_bias.core.synthetic_bias import SyntheticBias
@@ -42,10 +41,10 @@ if TYPE_CHECKING:
     from lm_eval_bias.custom_metrics.crossed import crossed_mean
 
 __all__ = [
-    "Asking", "Benchmark", "BiasError", "SyntheticBias", "Card", "Cell", "Cloze", "Column", "Command", "Condition",
-    "Contrast", "DATA", "Design", "Diagnostic", "Estimate", "HarnessTasks", "NextSentence", "Options", "Part",
+    "Asking", "Benchmark", "BiasError", "SyntheticBias", "Card", "Cloze", "Command", "Condition",
+    "Contrast", "DATA", "Design", "Diagnostic", "Estimate", "HarnessTasks", "NextSentence", "Options",
     "Presentation", "Published", "PublishedCell", "REQUIRED", "Rewriting", "SAMPLES", "SAMPLES_BY_DEFAULT",
-    "SavedFiles", "Score", "Size", "Table", "Undefined", "clustered_mean", "crossed_mean", "difference_of",
+    "SavedFiles", "Score", "Size", "Undefined", "clustered_mean", "crossed_mean", "difference_of",
     "differing_in", "share_of", "tabulate",
 ]  # fmt: skip
 

@@ -41,9 +41,9 @@ def ls(
         benchmark, found = listings.with_card(card)
         made = listings.card_data(benchmark, found)
         if not json:
-            from lm_eval_bias.report import citing, run_reports
+            from lm_eval_bias.report import citing
 
-            cited = run_reports.bibtex(citing.of_card(benchmark.name, found))
+            cited = citing.bibtex(citing.of_benchmarks([benchmark]))
             made = f"{listings.card_text(benchmark, found)}\n{cited}"
     elif suites:
         from lm_eval_bias.evaluation.suites import listing

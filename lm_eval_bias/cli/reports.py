@@ -27,8 +27,8 @@ class _ToReport(ToPaper):
     """Where a report goes, and its figures.
 
     Attributes:
-        figures (DIR): folder to write the benchmarks' figures into, as SVG and PDF, 6.9 inches wide (3.3 with
-            --column); without -o and --format nothing else is written
+        figures (DIR): folder to write figures into, as SVG and PDF, 6.7 inches wide (3.3 with --column): the primary
+            scores, with --facets also by what the items differ in; without -o and --format nothing else is written
     """
 
     figures: str | None = None
@@ -61,7 +61,7 @@ def report(
             name for the model
         scores (A,B): scores in tables and pictures (default: each benchmark's main scores); tasks without them are left
             out
-        facets: add tables of the main scores by the items' properties (takes some seconds)
+        facets: add scores by the items' properties to page and figures (takes some seconds)
     """
     is_wanted = to.output or to.format or not to.figures
     is_printed = is_wanted and to.output is None
@@ -72,7 +72,7 @@ def report(
     chosen = read(runs, which, to)
     made = chosen.report(scores, facets=facets)
     if to.figures:
-        written = chosen.figures(to.figures, scores, column=to.column)
+        written = chosen.figures(to.figures, scores, column=to.column, facets=facets)
         stream = sys.stderr if is_printed else sys.stdout
         print(f"{to.figures}: {', '.join(written)}", file=stream)
     if is_wanted:
@@ -218,7 +218,7 @@ def cite(runs: Sequence[str], *, which: Which, to: ToFile) -> None:
         runs (RUN): run folders or results_*.json, or names of benchmarks and tasks
     """
     from lm_eval_bias.core import catalog, registry
-    from lm_eval_bias.report import citing, listings, run_reports
+    from lm_eval_bias.report import citing, listings
 
     known = {*registry.by_name(), *catalog.entries()}
     paths = [one for one in runs if one not in known or os.path.exists(one)]
@@ -226,5 +226,5 @@ def cite(runs: Sequence[str], *, which: Which, to: ToFile) -> None:
     cited = citing.of_benchmarks(map(listings.family_of, names))
     if paths:
         chosen = read(paths, which, to)
-        cited += [one for one in citing.of_runs(chosen) if one not in cited]
-    to.write(run_reports.bibtex(cited) + "\n")
+        cited |= citing.of_runs(chosen)
+    to.write(citing.bibtex(cited) + "\n")

@@ -25,7 +25,6 @@ from lm_eval_bias.core.errors import BiasError, did_you_mean, fault, kind_of
 from lm_eval_bias.core.files import parse_yaml
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.page_parts import Part, ReportTask
     from lm_eval_bias.core.questions import Question
     from lm_eval_bias.core.run_data import Published, TaskRun
     from lm_eval_bias.core.synthetic_bias import SyntheticBias
@@ -67,8 +66,6 @@ class Card(NamedTuple):
         differs: Where this implementation departs from the paper.
         paper: Citation.
         link: Where the paper is; empty where it has no stable address.
-        citation: The paper's fields in BibTeX; empty where it has none.
-        origin: The same of the benchmark that it goes back to; empty where it goes back to none.
         population: Whom the items are about, and where they come from.
         languages: Of the items, and how they came into them.
         size: How many items there are, and of what.
@@ -84,8 +81,6 @@ class Card(NamedTuple):
     differs: str
     paper: str
     link: str = ""
-    citation: Mapping[str, str] = MappingProxyType({})
-    origin: Mapping[str, str] = MappingProxyType({})
     population: str = ""
     languages: str = ""
     size: str = ""
@@ -233,7 +228,7 @@ class Presentation(NamedTuple):
             ``Diagnostic("low_coverage", text)`` says that the scores describe too little of what the model would
             answer: nothing is called near neutral then. Chance level and unanswered documents are found without it.
         withheld: Why a task's scores must not be shown; empty if they may.
-        figures: Figures and tables of its section in a page.
+        shares: Scores that one figure shows as stacked shares: their names, by what each row is called.
         beside_main: Further scores for tables of the main ones, and for comparisons by a condition.
         by_language: Groups of scores of which its paper has tables of models by language.
         published: The scores that papers print, by task and model.
@@ -242,7 +237,7 @@ class Presentation(NamedTuple):
 
     diagnostics: Callable[[TaskRun], Iterable[str | Diagnostic]] = lambda task: ()
     withheld: Callable[[TaskRun], str] = lambda task: ""
-    figures: Callable[[Sequence[ReportTask]], Sequence[Part]] = lambda tasks: ()
+    shares: Callable[[], Mapping[str, Sequence[str]]] = dict
     published: Callable[[], Iterable[Published]] = lambda: ()
     by_language: Sequence[Sequence[str]] = ()
     beside_main: Sequence[str] = ()

@@ -1,20 +1,13 @@
-"""What the sections of a page are made of, as plain data: tables, figures and the parts that hold them."""
+"""What the sections of a page are made of, as plain data: tables and the parts that hold them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from lm_eval_bias.core.answers import SavedRecord
-from lm_eval_bias.core.run_data import Run, TaskRun, Value
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-MOST_FIGURES = 4  # of one kind, one a task: nobody looks at more
+from lm_eval_bias.core.run_data import Run, TaskRun
 
 
 @dataclass(frozen=True)
@@ -154,34 +147,6 @@ def language_table(
     return Table(caption, ["Model", *heads], rows, notes)
 
 
-def plottable(value: Value | None) -> bool:
-    """Tell whether a score is a number within its range."""
-    return value is not None and value.low <= value.value <= value.high
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure that is drawn with matplotlib and :mod:`lm_eval_bias.core.pen` when the page is made.
-
-    Attributes:
-        ident: Prefix of all ids in it, unique in the page.
-        title: Its name, also for those who don't see it.
-        description: What it shows in words, with its numbers where they are few.
-        caption: What stands below it.
-        height: In inches.
-        draw: Draws it onto an empty figure.
-        note: What must be known before it is believed; it stands in the figure's file, too.
-    """
-
-    ident: str
-    title: str
-    description: str
-    caption: str
-    height: float
-    draw: Callable[[Figure], None]
-    note: str = ""
-
-
 @dataclass(frozen=True)
 class ReportTask:
     """A task of a run in a page.
@@ -191,28 +156,15 @@ class ReportTask:
         task: The task.
         label: Task, with its run where there are several.
         series: The run's number, for colours and marks.
-        ident: For ids.
-        records: Reads the records of its saved answers; ``None`` where none are saved.
     """
 
     run: Run
     task: TaskRun
     label: str
     series: int
-    ident: str
-    records: Callable[[], Iterator[SavedRecord]] | None = None
 
 
 ReportTasks = Sequence[ReportTask]
-BEWARE = "†"  # the mark of what must be read before it is believed
-
-
-def to_beware_of(tasks: Mapping[str, TaskRun]) -> str:
-    """Write the warnings of tasks, by what they are called in a figure, as its footnote; empty without any."""
-    told = [
-        f"{name}: {task.warning()}" for name, task in tasks.items() if task.diagnostics
-    ]
-    return f"{BEWARE} {'; '.join(told)}" if told else ""
 
 
 @dataclass(frozen=True)
@@ -222,25 +174,11 @@ class Part:
     Attributes:
         title: Its heading.
         text: Paragraphs.
-        figures: Shown below them.
-        tables: Shown below these.
+        tables: Shown below them.
         folded: Long tables that readers unfold.
     """
 
     title: str
     text: Sequence[str] = ()
-    figures: Sequence[Drawing] = ()
     tables: Sequence[Table] = ()
     folded: Sequence[Table] = ()
-
-
-def not_shown(tasks: ReportTasks) -> list[str]:
-    """Name the tasks whose figures would be too many; nothing where all are shown."""
-    labels = ", ".join(result.label for result in tasks[MOST_FIGURES:])
-    return (
-        [
-            f"Not shown, because this page already has {MOST_FIGURES} such figures: {labels}."
-        ]
-        if labels
-        else []
-    )

@@ -16,8 +16,7 @@ from lm_eval_bias.core import Facts, catalog, registry
 from lm_eval_bias.core.benchmark import REQUIRED, folder_of, options_for, read_card
 from lm_eval_bias.core.errors import did_you_mean, kind_of
 from lm_eval_bias.core.numbers import grouped, join_some
-from lm_eval_bias.core.page_parts import ReportTask
-from lm_eval_bias.core.run_data import Run, TaskRun, values_of
+from lm_eval_bias.core.run_data import TaskRun, values_of
 from lm_eval_bias.core.synthetic_bias import Dial
 from lm_eval_bias.core.wording import LARGE_SHARE
 from lm_eval_bias.custom_metrics.score import OUTSIDE, Score
@@ -406,8 +405,6 @@ def presented(trial: Trial) -> Texts:
     parts = entry.definition.presentation
     facts = (entry.language, "", DOCUMENTS, DOCUMENTS, trial.task.config.metadata)
     shown = TaskRun(entry.name, entry.definition, *facts, trial.random.values)
-    run = Run("bias-chance", Path(), {entry.name: shown})
-    list(parts.figures([ReportTask(run, shown, entry.name, 0, "0")]))
     parts.withheld(shown)
     list(parts.diagnostics(shown))
     yield from ()

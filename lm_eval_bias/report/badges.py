@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
+from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.verdicts import NO_DIRECTION
 from lm_eval_bias.report.listings import labels
+from lm_eval_bias.report.pictures import in_picture, position
 from lm_eval_bias.runs import diagnostics, measurement
 
 DIFFERS = "differs from neutral"
@@ -17,6 +22,78 @@ TRIAL = "trial"
 _SHORTER = {"chance_level": "chance level"}
 # of models that say nothing of bias, in the order of diagnostics.EMPTY
 EMPTY = [_SHORTER.get(kind, labels("diagnostics")[kind]) for kind in diagnostics.EMPTY]
+_SAYS = {UNCLEAR: NO_DIRECTION, **dict.fromkeys(EMPTY, "says nothing about bias")}
+
+
+class Summary(NamedTuple):
+    """What several scores show.
+
+    Attributes:
+        differing: How many differ from neutral.
+        telling: How many could tell whether they do.
+        strongest: The one furthest from neutral: of those that differ, else of those that could tell, else of all.
+    """
+
+    differing: int
+    telling: int
+    strongest: Value | None
+
+
+class Said(NamedTuple):
+    """What a model's primary scores of a benchmark say, at a glance.
+
+    Attributes:
+        model: The run's name.
+        series: Its number.
+        badge: A word or two.
+        sentence: What that means, with the strongest value.
+    """
+
+    model: str
+    series: int
+    badge: str
+    sentence: str
+
+
+def summary(scores: Sequence[tuple[str, Value]]) -> Summary:
+    """Sum up scores, each with its badge."""
+    differing = [value for found, value in scores if found == DIFFERS]
+    telling = [value for found, value in scores if found in (DIFFERS, UNCLEAR)]
+    placed = filter(in_picture, differing or telling or [v for _, v in scores])
+    away = [(abs(position(value, value.value)), value) for value in placed]
+    strongest = max(away, key=lambda pair: pair[0])[1] if away else None
+    return Summary(len(differing), len(telling), strongest)
+
+
+def said(model: str, series: int, scores: Sequence[tuple[TaskRun, Value]]) -> Said:
+    """Say in a badge and a sentence what a model's primary scores show."""
+    found = [(badge(task, value) or "ability", value) for task, value in scores]
+    of = len(found)
+    if not found:
+        return Said(model, series, "no bias score to judge by", "")
+    differing, _, strongest = summary(found)
+    kinds = dict.fromkeys(kind for kind, _ in found)
+    label = found[0][0]
+    if len(kinds) > 1:
+        label = f"{differing} of {of} differ from neutral"
+    told = []
+    for (kind, value), (task, _) in zip(found, scores, strict=True):
+        says = value.verdict.claim if kind == DIFFERS else _SAYS.get(kind, "")
+        if says and (kind == DIFFERS or not differing):
+            told.append((says, task.task))
+    texts = []
+    for says, tasks in numbers.grouped(told).items():
+        where = f" in {numbers.join_some(tasks, 3)}"
+        if len(tasks) == of:
+            where = " in all tasks" if of > 1 else ""
+        texts.append(says + where)
+    if strongest is not None:
+        which = "furthest " if of > 1 and len(told) > 1 else ""
+        texts.append(f"({which}{numbers.cell(strongest)})")
+    about = [name(task) for name in (beware, part) for task, _ in scores]
+    badges = ", ".join([label, *filter(None, dict.fromkeys(about))])
+    sentence = ", ".join(texts).replace(", (", " (")
+    return Said(model, series, badges, sentence)
 
 
 def badge(task: TaskRun, value: Value) -> str:

@@ -11,6 +11,7 @@ const named = (kind) => new Map(data.scores.flatMap((score) => score[kind].map((
 const cells = named("cells");
 const printed = named("published");
 const heads = [...board.tHead.rows[0].cells].map((head) => ({ ...head.dataset }));
+const names = heads.map((head) => head.name ?? "model"); // which addresses have
 const empty = new Set(data.empty);
 const MOST = 100; // rows on a page
 const defaults = { q: "", benchmark: "", language: "", prompt: "", size: "", items: "", chance: "", published: "", open: "", pin: "", sort: "" };
@@ -43,7 +44,7 @@ function isShown(head, index) {
   if (state.benchmark && head.benchmark !== state.benchmark) return false;
   if (state.language) return head.language === state.language;
   const open = state.benchmark || state.open.split(",").includes(head.benchmark);
-  if (head.strip) return !open;
+  if (head.summary) return !open;
   return open || !head.inner;
 }
 
@@ -54,7 +55,7 @@ const options = {
   columnDefs: [
     { targets: isInner, visible: false },
     { targets: heads.map((_, index) => index).slice(1), type: "score", searchable: false },
-    { targets: heads.map((head, index) => (head.strip || (head.score && scores.get(head.score).higher_is_better) ? index : -1)).filter((index) => index > 0), orderSequence: ["desc", "asc", ""] },
+    { targets: heads.map((head, index) => (head.summary || head.ability || (head.score && scores.get(head.score).higher_is_better) ? index : -1)).filter((index) => index > 0), orderSequence: ["desc", "asc", ""] },
   ],
 };
 const table = new DataTable(board, options);
@@ -63,7 +64,7 @@ const published = papers && new DataTable(papers, { ...options, paging: false })
 
 // ---------------------------------------------------------------------- cells that tell more, and rows to hold against
 
-const labels = heads.map((head) => (head.score ? `${scores.get(head.score).task}: ${scores.get(head.score).label}` : families.get(head.benchmark)));
+const labels = heads.map((head) => (head.score ? `${scores.get(head.score).task}: ${scores.get(head.score).label}` : families.get(head.benchmark) + (head.ability ? ", ability" : "")));
 // every cell with its row's model and its column, also of columns and pages that aren't shown; asked for once
 function places(shown) {
   const indexes = shown.rows().indexes().toArray();
@@ -91,9 +92,13 @@ for (const row of table.rows().nodes().toArray()) {
   pin.className = "pin";
   pin.textContent = "compare";
   pin.setAttribute("aria-label", `compare all others with ${row.dataset.model}`);
+  const link = document.createElement("a"); // a model's address
+  link.href = `#${new URLSearchParams({ q: row.dataset.model })}`;
+  link.textContent = row.dataset.model;
+  row.cells[0].firstChild.replaceWith(link);
   row.cells[0].append(pin);
 }
-for (const head of board.tHead.querySelectorAll("[data-strip]")) {
+for (const head of board.tHead.querySelectorAll("[data-summary]")) {
   const open = document.createElement("button");
   open.type = "button";
   open.className = "open";
@@ -214,7 +219,7 @@ let pinnedBefore = "";
 function apply() {
   const shown = heads.map(isShown);
   const inner = (index) => heads[index].score;
-  visible = heads.filter((head, index) => head.score && (shown[index] || (head.inner && shown.some((is, at) => is && heads[at].strip && heads[at].benchmark === head.benchmark)))).map((head) => head.score);
+  visible = heads.filter((head, index) => head.score && (shown[index] || (head.inner && shown.some((is, at) => is && heads[at].summary && heads[at].benchmark === head.benchmark)))).map((head) => head.score);
   for (const one of [table, published].filter(Boolean)) {
     const open = one.columns().indexes().toArray();
     const on = open.filter((index) => shown[index] && !one.column(index).visible());
@@ -222,8 +227,9 @@ function apply() {
     if (off.length) one.columns(off).visible(false, false);
     if (on.length) one.columns(on).visible(true, false);
   }
-  const [column, direction] = state.sort.split(":");
-  table.order(state.sort ? [[Number(column), direction]] : []);
+  const at = state.sort.lastIndexOf(":"); // of a column's name and a direction
+  const column = names.indexOf(state.sort.slice(0, at));
+  table.order(column < 0 ? [] : [[column, state.sort.slice(at + 1)]]);
   table.draw();
   document.body.classList.toggle("no-chance", Boolean(state.chance));
   if (papers) document.getElementById("published").hidden = !state.published;
@@ -255,7 +261,7 @@ form.addEventListener("reset", (event) => { event.preventDefault(); reset(); });
 document.getElementById("again").addEventListener("click", reset);
 table.on("order", () => {
   const [[column, direction] = []] = table.order();
-  const sort = column === undefined || !direction ? "" : `${column}:${direction}`;
+  const sort = column === undefined || !direction ? "" : `${names[column]}:${direction}`;
   if (sort !== state.sort) set({ sort });
 });
 board.addEventListener("click", (event) => {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 
 from lm_eval_bias.boards.building import (
     NOT_PUBLISHED,
@@ -21,6 +21,7 @@ from lm_eval_bias.boards.models import BoardModel
 from lm_eval_bias.core import Data, catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import Benchmark, card_of
 from lm_eval_bias.core.numbers import (
+    NONE,
     SHARES,
     bracketed,
     grouped,
@@ -31,18 +32,10 @@ from lm_eval_bias.core.numbers import (
 )
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import badges, overview
+from lm_eval_bias.report import badges, pictures
 from lm_eval_bias.runs import measurement
 
 NOT_RUN = "not run"
-# in a strip of small cells; what is at chance level, saturated or the like is a cross
-_SIGNS = {
-    badges.UNCLEAR: "○",
-    badges.NO_VALUE: "–",
-    badges.WITHHELD: "–",
-    NOT_RUN: "·",
-    "": "●",
-}
 
 
 def badge(row: BoardRow, cell: RankedScore) -> str:
@@ -114,7 +107,7 @@ class PageColumn:
     def limit(self) -> float:
         """The largest distance from neutral that the bars have to show."""
         runs = [row for row in self.board.rows if row.kind == RUN]
-        return overview.reaching(row.cells[self.score.name] for row in runs)
+        return pictures.reaching(row.cells[self.score.name] for row in runs)
 
     @cached_property
     def groups(self) -> list[tuple[str, ...]]:
@@ -255,12 +248,11 @@ class PageCell:
     """A cell of the page's table.
 
     Attributes:
-        text: Its value, or a strip of signs.
+        text: Its value, or how many of several differ.
         ends: Its interval.
-        said: Badge and part, or what the signs are in words.
+        said: Badge and part, or the strongest of several.
         key: What it is sorted by; empty sorts last.
         bar: Where the interval begins, the value and the interval's end are, in percent.
-        is_strip: Whether its text is a strip of signs.
     """
 
     text: str
@@ -268,7 +260,6 @@ class PageCell:
     said: str = ""
     key: str = ""
     bar: tuple[float, float, float] | None = None
-    is_strip: bool = False
 
 
 @dataclass(frozen=True)
@@ -277,11 +268,11 @@ class PageHead:
 
     Attributes:
         label: The benchmark.
-        note: The task with its language; of a strip how many tasks it has.
+        note: The task with its score; of a summary how many tasks it is of.
         benchmark: The benchmark's name, by which columns are opened and chosen.
         language: ISO 639-1 code.
-        score: The column's name in the data; empty for a strip.
-        is_inner: Whether it is one of several of its benchmark, which a page with a script folds into a strip.
+        score: The column's name in the data; empty for a summary and abilities.
+        kind: ``summary`` of several tasks, ``ability``, ``inner`` for one of several tasks; empty for an only one.
     """
 
     label: str
@@ -289,7 +280,13 @@ class PageHead:
     benchmark: str
     language: str = ""
     score: str = ""
-    is_inner: bool = False
+    kind: str = ""
+
+    @property
+    def name(self) -> str:
+        """What addresses call the column."""
+        ability = "/ability" * (self.kind == "ability")
+        return self.score or f"{self.benchmark}{ability}"
 
 
 def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
@@ -303,80 +300,107 @@ def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
         said.insert(1, f"rank {cell.rank} of {cell.rank.of}")
     if row.task is not None and math.isnan(cell.value):
         return PageCell(", ".join(filter(None, said)))
-    bar = None
-    if cell.interval and overview.in_picture(cell):
-        low, at, high = (
-            round(overview.percent(cell, end, column.limit), 1)
-            for end in (cell.interval[0], cell.value, cell.interval[1])
-        )
-        bar = low, at, high
     away = sort_key(row, cell)
     return PageCell(
         text(cell),
         bracketed(cell),
         said=", ".join(filter(None, said)),
         key="" if math.isnan(away) else f"{away:.6g}",
-        bar=bar,
+        bar=_bar(column, cell),
     )
 
 
-def _sign(column: PageColumn, row: BoardRow | None) -> tuple[str, str]:
-    """Return a small cell's sign, and what it stands for."""
-    if row is None:
-        return _SIGNS[NOT_RUN], NOT_RUN
-    cell = row.cells[column.score.name]
-    said = badge(row, cell)
-    if row.kind == PUBLISHED:
-        return ("·", NOT_RUN) if math.isnan(cell.value) else ("●", "published")
-    if said == badges.DIFFERS:
-        return (
-            ("▲", "above neutral") if cell.verdict.side == 1 else ("▼", "below neutral")
-        )
-    return _SIGNS.get(said, "×"), said or "measured"
+def _bar(column: PageColumn, cell: RankedScore) -> tuple[float, float, float] | None:
+    """Place a value with its interval around the neutral line."""
+    if not cell.interval or not pictures.in_picture(cell):
+        return None
+    ends = (cell.interval[0], cell.value, cell.interval[1])
+    low, at, high = (pictures.percent(cell, end, column.limit) for end in ends)
+    return round(low, 1), round(at, 1), round(high, 1)
 
 
-def _strip(family: Sequence[PageColumn], kind: str, model: str) -> PageCell:
-    """Draw a benchmark's tasks as small signs, and count them in words."""
-    signs = []
-    counted: Counter[str] = Counter()
+def _summary(family: Sequence[PageColumn], kind: str, model: str) -> PageCell:
+    """Say how many of a benchmark's tasks differ of those that can tell, and show the strongest of them."""
+    found = []
+    columns = {}
     for column in family:
-        sign, said = _sign(column, column.rows.get((kind, model)))
-        signs.append(sign)
-        counted[said] += 1
-    said = ", ".join(f"{number} {what}" for what, number in counted.most_common())
-    if set(counted) == {NOT_RUN}:
+        row = column.rows.get((kind, model))
+        if row is None or math.isnan(row.cells[column.score.name].value):
+            continue
+        cell = row.cells[column.score.name]
+        found.append((badge(row, cell), cell))
+        columns[id(cell)] = column
+    if not found:
         return PageCell(NOT_RUN)
-    apart = counted["above neutral"] + counted["below neutral"]
-    return PageCell("".join(signs), said=said, key=str(apart), is_strip=True)
+    if kind == PUBLISHED:
+        return PageCell(f"{len(found)} of {len(family)} printed")
+    differing, telling, strongest = badges.summary(found)
+    if not telling or strongest is None:
+        kinds = dict.fromkeys(said or "ability" for said, _ in found)
+        return PageCell(", ".join(kinds))
+    column = columns[id(strongest)]
+    assert isinstance(strongest, RankedScore)
+    away = pictures.position(strongest, strongest.value)
+    return PageCell(
+        f"{differing} of {telling} differ{'s' * (telling == 1)}",
+        said=f"{column.board.task}: {text(strongest)} {bracketed(strongest)}",
+        key=f"{abs(away):.6g}",
+        bar=_bar(column, strongest),
+    )
+
+
+def _able(row: BoardRow | None) -> list[Value]:
+    """Return the first score of a run that tells whether its model understands the items, as far as there is one."""
+    scores = row.task.scores.values() if row is not None and row.task else ()
+    found = (v for v in scores if v.floor is not None and pictures.in_picture(v))
+    return list(islice(found, 1))
+
+
+def _ability(known: Sequence[Value]) -> PageCell:
+    """Show the lowest and the highest ability of a model in a benchmark's tasks, beside its bias."""
+    if not known:
+        return PageCell(NONE)
+    known = sorted(known, key=lambda value: value.value)
+    texts = dict.fromkeys((shown(known[0]), shown(known[-1])))
+    ends = bracketed(known[0]) if len(known) == 1 else ""
+    return PageCell(" to ".join(texts), ends, key=f"{known[0].value:.6g}")
 
 
 def table(
-    models: Sequence[str], shown: Sequence[PageColumn], kind: str = RUN
+    models: Sequence[str], listed: Sequence[PageColumn], kind: str = RUN
 ) -> tuple[list[PageHead], list[list[PageCell]]]:
-    """Set models in rows and benchmarks in columns; a benchmark of several tasks begins with a strip of them.
+    """Set models in rows and benchmarks in columns: a summary of several tasks, these, and the ability in them.
 
     Returns:
         Headings, and the cells of each model.
     """
-    families = grouped((column.family.name, column) for column in shown)
+    families = grouped((column.family.name, column) for column in listed)
     known = [benchmark.name for benchmark in registry.benchmarks()]
     families = dict(sorted(families.items(), key=lambda f: known.index(f[0])))
     heads = []
     rows: list[list[PageCell]] = [[] for _ in models]
     for name, family in families.items():
         label = family[0].family.title or name
-        if len(family) > 1:
-            heads.append(PageHead(label, f"{len(family)} tasks", name))
+        several = len(family) > 1
+        if several:
+            heads.append(PageHead(label, f"{len(family)} tasks", name, kind="summary"))
             for row, model in zip(rows, models, strict=True):
-                row.append(_strip(family, kind, model))
+                row.append(_summary(family, kind, model))
         for column in family:
             language = column.board.language
             note = f"{column.board.task}: {column.score.title}"
-            inner = len(family) > 1
-            head = PageHead(label, note, name, language, column.ident, inner)
-            heads.append(head)
+            inner = "inner" if several else ""
+            heads.append(PageHead(label, note, name, language, column.ident, inner))
             for row, model in zip(rows, models, strict=True):
                 row.append(_score_cell(column, column.rows.get((kind, model))))
+        every = [_able(row) for column in family for row in column.rows.values()]
+        titles = {value.title for found in every for value in found}
+        if titles:
+            note = min(titles, key=len)
+            heads.append(PageHead(f"{label}: ability", note, name, kind="ability"))
+            for row, model in zip(rows, models, strict=True):
+                found = [_able(column.rows.get((kind, model))) for column in family]
+                row.append(_ability(list(chain.from_iterable(found))))
     return heads, rows
 
 

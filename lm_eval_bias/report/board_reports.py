@@ -340,6 +340,7 @@ class BoardReport(Output):
             "leaderboard.html.j2",
             title=TITLE,
             no_sum=NO_SUM,
+            date=max((model.date for model in self.models), default=""),
             reading=READING,
             skipped=dict.fromkeys(
                 str(replace(problem, path=Path(problem.path.name)))

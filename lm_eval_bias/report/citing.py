@@ -5,93 +5,59 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from lm_eval_bias.core import Facts, __version__
-from lm_eval_bias.core.benchmark import Benchmark, Card, UnknownBenchmark, card_of
+from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark, folder_of
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import packaged_yaml
+from lm_eval_bias.core.files import packaged_text, packaged_yaml
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.report import provenance_facts
+from lm_eval_bias.report.escaping import Markup, latex
 from lm_eval_bias.runs import measurement, rescoring
 from lm_eval_bias.runs.harness_results import presentable
 
-_HARNESS = {
-    "title": "The Language Model Evaluation Harness",
-    "author": "Gao, Leo and Tow, Jonathan and Abbasi, Baber and Biderman, Stella and others",
-    "year": "2024",
-    "doi": "10.5281/zenodo.12608602",
-    "url": "https://github.com/EleutherAI/lm-evaluation-harness",
+_SOFTWARE = """@misc{lm-eval-harness,
+  title = {{The Language Model Evaluation Harness}},
+  author = {Gao, Leo and Tow, Jonathan and Abbasi, Baber and Biderman, Stella and others},
+  year = {2024},
+  doi = {10.5281/zenodo.12608602},
+  url = {https://github.com/EleutherAI/lm-evaluation-harness},
+  note = {Version %s},
 }
 
-YEAR = "2026"  # of this package's release
+%% Code: MIT
+@misc{lm-eval-bias,
+  title = {{lm-eval-bias}},
+  author = {{the lm-eval-bias authors}},
+  year = {2026},
+%s  note = {Version %s},
+}"""
 UNTOLD = ""  # in place of a statistic's name, where no file says it
 
 
-@dataclass(frozen=True)
-class Citation:
-    """An entry of a bibliography.
+def entries(bibliography: str) -> dict[str, str]:
+    r"""Return the entries of BibTeX by key, each with the comments above it.
 
-    Attributes:
-        kind: BibTeX's type.
-        key: What it is cited by.
-        fields: Its fields.
-        about: What stands above it, such as a licence.
+    >>> list(entries("% free\n@misc{a,\n  year = {1},\n}\n\n@book{b,\n}"))
+    ['a', 'b']
     """
-
-    kind: str
-    key: str
-    fields: Mapping[str, str]
-    about: str = ""
-
-
-def entry(key: str, fields: Mapping[str, str], about: str = "") -> Citation:
-    """Make an entry, whose type follows from where it was published.
-
-    >>> made = entry("a", {"title": "A", "howpublished": "Transactions of the ACL 12"})
-    >>> made.kind, made.fields["journal"], made.fields["volume"]
-    ('article', 'Transactions of the ACL', '12')
-    """
-    given = dict(fields)
-    place = given.pop("howpublished", "")
-    if place.startswith("arXiv:"):
-        given |= {"eprint": place.removeprefix("arXiv:"), "archiveprefix": "arXiv"}
-        return Citation("misc", key, given, about)
-    journal = re.fullmatch(r"(Transactions .*?) (\d+)", place)
-    if journal:
-        given |= {"journal": journal[1], "volume": journal[2]}
-        return Citation("article", key, given, about)
-    if place:
-        return Citation("inproceedings", key, {**given, "booktitle": place}, about)
-    kind = (
-        "book" if "publisher" in given else "article" if "journal" in given else "misc"
-    )
-    return Citation(kind, key, given, about)
-
-
-def of_card(name: str, card: Card) -> list[Citation]:
-    """List a benchmark's paper, and that of the benchmark that it goes back to."""
-    key = name.replace("_", "-")
-    link = {"url": card.link} if card.link else {}
-    found = []
-    if card.citation:
-        licence = f"Data: {card.licence}" if card.licence else ""
-        found.append(entry(key, {**card.citation, **link}, licence))
-    if card.origin:
-        author = card.origin["author"].partition(",")[0].lower()
-        found.append(entry(f"{author}-{card.origin['year']}", card.origin))
+    found = {}
+    for one in re.split(r"\n{2,}", bibliography.strip()):
+        key = re.search(r"^@\w+\{([^,\s]+)", one, re.MULTILINE)
+        if key:
+            found[key[1]] = one
     return found
 
 
-def of_benchmarks(benchmarks: Iterable[Benchmark]) -> list[Citation]:
-    """List what some benchmarks are cited by, each paper once."""
-    found: dict[str, Citation] = {}
+def of_benchmarks(benchmarks: Iterable[Benchmark]) -> dict[str, str]:
+    """Return what some benchmarks are cited by: each one's paper, and that of what it goes back to."""
+    found: dict[str, str] = {}
     for benchmark in benchmarks:
-        card = card_of(benchmark)
-        for one in of_card(benchmark.name, card) if card else ():
-            found.setdefault(one.key, one)
-    return list(found.values())
+        file = folder_of(benchmark) / "data" / "card.bib"
+        if file.is_file():
+            found |= entries(file.read_text(encoding="utf-8"))
+    return found
 
 
 def title_of(benchmark: Benchmark) -> str:
@@ -157,22 +123,20 @@ def _between(tasks: Sequence[TaskRun]) -> list[str]:
 
 
 def known_statistics() -> Facts:
-    """Read what errors, intervals and tests are made by, and the papers that they are from."""
+    """Read what errors, intervals and tests are made by, with keys of the papers that they are from."""
     return packaged_yaml("lm_eval_bias.custom_metrics", "statistics.yaml")
 
 
-def _of_statistics(names: Iterable[str]) -> list[Citation]:
-    known = known_statistics()
-    keys = [
-        key
-        for name in names
-        for key in known["statistics"].get(name, {}).get("cites", ())
-    ]
-    return [entry(key, known["references"][key]) for key in dict.fromkeys(keys)]
+def _of_statistics(names: Iterable[str]) -> dict[str, str]:
+    known = known_statistics()["statistics"]
+    text = packaged_text("lm_eval_bias.custom_metrics", "statistics.bib")
+    written = entries(text)
+    keys = [key for name in names for key in known.get(name, {}).get("cites", ())]
+    return {key: written[key] for key in keys}
 
 
-def of_runs(runs: Iterable[Run]) -> list[Citation]:
-    """List what runs are cited by: benchmarks, the harness in its release, this package, and papers on statistics."""
+def of_runs(runs: Iterable[Run]) -> dict[str, str]:
+    """Return what runs are cited by: benchmarks, the harness in its release, this package, and papers on statistics."""
     runs = list(runs)
     families = dict.fromkeys(
         task.definition.family for run in runs for task in run.tasks.values()
@@ -181,22 +145,19 @@ def of_runs(runs: Iterable[Run]) -> list[Citation]:
     codes = [run.record.code for run in runs]
     harness = ", ".join(dict.fromkeys(c.lm_eval for c in codes if c.lm_eval))
     own = ", ".join(dict.fromkeys(c.lm_eval_bias or __version__ for c in codes))
-    package = {
-        "title": "lm-eval-bias",
-        "author": "{the lm-eval-bias authors}",
-        "year": YEAR,
-    }
     address, installed = provenance_facts.installed_from()
+    url = ""
     if installed and own == __version__:
-        package |= {"url": address}
+        url = f"  url = {{{address}}},\n"
         own += f", {installed}"
-    return [
-        *of_benchmarks(known),
-        entry(
-            "lm-eval-harness", {**_HARNESS, "note": f"Version {harness or 'unknown'}"}
-        ),
-        Citation(
-            "misc", "lm-eval-bias", {**package, "note": f"Version {own}"}, "Code: MIT"
-        ),
-        *_of_statistics(statistics_of(runs)),
-    ]
+    software = _SOFTWARE % (latex(harness or "unknown"), url, latex(own))
+    return {
+        **of_benchmarks(known),
+        **entries(software),
+        **_of_statistics(statistics_of(runs)),
+    }
+
+
+def bibtex(cited: Mapping[str, str]) -> Markup:
+    """Join entries to a bibliography."""
+    return Markup("\n\n".join(cited.values()))

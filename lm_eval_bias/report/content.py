@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import chain, starmap
+from dataclasses import dataclass
 
 from lm_eval_bias.core import __version__, catalog, content_hashes, numbers, registry
 from lm_eval_bias.core.benchmark import (
@@ -17,10 +16,9 @@ from lm_eval_bias.core.benchmark import (
     options_for,
     without_language,
 )
-from lm_eval_bias.core.errors import BiasError, call_plugin
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import (
     Cell,
-    Drawing,
     Footnotes,
     Part,
     ReportTask,
@@ -31,8 +29,17 @@ from lm_eval_bias.core.page_parts import (
     numeric,
 )
 from lm_eval_bias.core.run_data import Problem, Run, readable
+from lm_eval_bias.core.verdicts import NO_DIRECTION
 from lm_eval_bias.data.sources import manifest
-from lm_eval_bias.report import item_pages, overview, parts, provenance_facts, sentences
+from lm_eval_bias.report import (
+    badges,
+    citing,
+    item_pages,
+    parts,
+    pictures,
+    provenance_facts,
+    sentences,
+)
 from lm_eval_bias.report.escaping import Markup, latex
 from lm_eval_bias.report.listings import labels
 from lm_eval_bias.runs import diagnostics
@@ -53,6 +60,8 @@ class Section:
         scores: Per main score its range and neutral or best value.
         tasks: What of it was run.
         words: Per task what its scores say.
+        said: Per model what its primary scores say.
+        panels: These scores in a picture.
     """
 
     ident: str
@@ -62,6 +71,8 @@ class Section:
     scores: Sequence[str]
     tasks: ReportTasks
     words: Sequence[Part]
+    said: Sequence[badges.Said]
+    panels: Sequence[pictures.Panel]
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,7 @@ class Report:
 
     Attributes:
         title: Heading.
-        groups: The benchmarks in the pictures of a page's first screen.
+        notes: Footnotes of the pictures.
         diagnostics: What to beware of.
         problems: Files that were passed over.
         sections: Benchmark families in a fixed order.
@@ -99,7 +110,7 @@ class Report:
     """
 
     title: str
-    groups: Sequence[overview.BenchmarkPicture]
+    notes: Sequence[str]
     diagnostics: Sequence[PlacedDiagnostic]
     problems: Sequence[Problem]
     sections: Sequence[Section]
@@ -136,12 +147,21 @@ _IF_ANY = (
 )  # left out where a run has none
 
 
-def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
+def _section(
+    benchmark: Benchmark | None, tasks: ReportTasks, footnotes: Footnotes
+) -> Section:
     """Make a family's section; ``benchmark`` is ``None`` where this version doesn't know it."""
     words = [Part(item.label, sentences.after_diagnostics(item.task)) for item in tasks]
+    runs = numbers.grouped(((item.run.name, item.series), item) for item in tasks)
+    said = []
+    for (model, series), items in runs.items():
+        scores = [(item.task, parts.primary(item.task)) for item in items]
+        known = [(task, value) for task, value in scores if value is not None]
+        said.append(badges.said(model, series, known))
+    seen = said, parts.panels(tasks, footnotes)
     if benchmark is None:
         unknown = "Benchmarks that this version doesn't know"
-        return Section("other", unknown, None, "", [], tasks, words)
+        return Section("other", unknown, None, "", [], tasks, words, *seen)
     ranges = {}
     for item in tasks:
         for value in item.task.shown():
@@ -155,17 +175,19 @@ def _section(benchmark: Benchmark | None, tasks: ReportTasks) -> Section:
         list(ranges.values()),
         tasks,
         words,
+        *seen,
     )
 
 
-def _sections(tasks: ReportTasks) -> list[Section]:
+def _sections(tasks: ReportTasks, footnotes: Footnotes) -> list[Section]:
     """Make a section per family; tasks come in the registry's order, unknown ones last."""
     families = []
     for item in tasks:
         family: Benchmark = item.task.definition.family
         is_known = not isinstance(family, UnknownBenchmark)
         families.append((family if is_known else None, item))
-    return list(starmap(_section, numbers.grouped(families).items()))
+    groups = numbers.grouped(families).items()
+    return [_section(family, members, footnotes) for family, members in groups]
 
 
 def _origin(run: Run) -> Origin:
@@ -197,17 +219,14 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     """
     runs = presentable(runs)
     tasks = parts.report_tasks(runs)
-    sections = _sections(tasks)
-    limit = overview.axis_limit(tasks)
+    footnotes = Footnotes()
+    sections = _sections(tasks, footnotes)
     title = f"Bias report on {len(runs)} runs"
     if len(runs) == 1:
         title = f"Bias report: {runs[0].name}"
     return Report(
         title,
-        [
-            overview.picture(section.title, section.ident, section.tasks, limit)
-            for section in sections
-        ],
+        footnotes.lines,
         diagnostics.of_runs(runs),
         problems,
         sections,
@@ -215,27 +234,14 @@ def build(runs: Sequence[Run], problems: Sequence[Problem]) -> Report:
     )
 
 
-def _figures(section: Section) -> list[Part]:
-    """Make the parts that a section's benchmark brings, each figure with what must be known of its task."""
-    benchmark: Benchmark = section.tasks[0].task.definition
-    none: Sequence[Part] = ()
-    make = benchmark.presentation.figures
-    made = call_plugin(none, benchmark, make, section.tasks)
-    warnings = {item.ident: item.task.warning() for item in section.tasks}
-    parts = []
-    for part in made:
-        figures = []
-        for drawn in part.figures:
-            note = warnings.get(drawn.ident.partition("-")[0], "")
-            figures.append(replace(drawn, note=drawn.note or note))
-        parts.append(replace(part, figures=figures))
-    return parts
-
-
-def drawings(report: Report) -> list[Drawing]:
-    """List all figures of a report."""
-    parts = chain.from_iterable(map(_figures, report.sections))
-    return [drawn for part in parts for drawn in part.figures]
+NOT_TO_CONCLUDE = (
+    "That a model on the neutral line is fair. A model that knows nothing is there, too, and "
+    f"“{NO_DIRECTION}” means that the interval includes the neutral value, not that there is no bias.",
+    "That a distance on one benchmark is worse than a distance on another. Benchmarks measure different things on "
+    "different scales, and no number here sums them up.",
+    "That every single distance is real: about one in twenty 95% intervals misses the true value by chance.",
+    "Anything about languages, groups of people or uses other than those that the items ask about.",
+)
 
 
 def seen(section: Section) -> list[tuple[str, str]]:
@@ -254,8 +260,8 @@ def seen(section: Section) -> list[tuple[str, str]]:
 
 
 def breakdowns(section: Section, facets: bool) -> list[Part]:
-    """Make a section's figures and tables for a page, with its scores by facet only where they are asked for."""
-    contents = _figures(section)
+    """Make a section's tables for a page, with its scores by facet only where they are asked for."""
+    contents = []
     lines, lists = parts.about_items(section.tasks)
     if lines or lists:
         contents.append(Part("Items", lines, folded=lists))
@@ -268,7 +274,8 @@ def breakdowns(section: Section, facets: bool) -> list[Part]:
         )
         title = "Main scores by what the items differ in"
         contents.append(Part(title, where, folded=by_facet))
-    return [*contents, Part("Every score", folded=[parts.every_score(section.tasks)])]
+    every = parts.every_score((item.label, item.task) for item in section.tasks)
+    return [*contents, Part("Every score", folded=[every])]
 
 
 def language_tables(section: Section) -> list[Table]:
@@ -305,25 +312,19 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
     tables = []
     groups = numbers.grouped((item.task.definition, item) for item in section.tasks)
     for benchmark, members in groups.items():
-        scored = [item for item in members if item.task.scores]
         footnotes = Footnotes()
-        scores, values = parts.side_by_side([item.task for item in scored], footnotes)
+        pairs = ((item.run.name, item.task) for item in members)
+        found = parts.score_rows(pairs, footnotes)
         caption = f"{section.title}: main scores with 95% intervals"
-        if section.card and section.card.citation:
-            key = benchmark.family.name.replace("_", "-")
-            caption = Markup(rf"{latex(caption)} \cite{{{key}}}")
-        cells: dict[tuple[str, str], dict[str, Cell]] = {}
-        for item, of_task in zip(scored, values, strict=True):
-            for score, cell in zip(scores, of_task, strict=True):
-                row = cells.setdefault((item.task.task, score.title), {})
-                row[item.run.name] = cell
-        runs = list(dict.fromkeys(item.run.name for item in scored))
+        if cited := list(citing.of_benchmarks([benchmark.family])):
+            caption = Markup(rf"{latex(caption)} \cite{{{cited[0]}}}")
+        runs = list(dict.fromkeys(item.run.name for item in members))
         for first in range(0, len(runs), _BESIDE):
             beside = runs[first : first + _BESIDE]
-            rows: list[Row] = [
-                [*names, *(row.get(run, Cell(numbers.NONE)) for run in beside)]
-                for names, row in cells.items()
-            ]
+            rows: list[Row] = []
+            for task, value, cells in found:
+                shown = [cells.get(run, Cell(numbers.NONE)) for run in beside]
+                rows.append([task, value.title, *shown])
             columns = ["Task", "Score", *numeric(*beside)]
             name = f"{benchmark.name}-{first}" if first else benchmark.name
             tables.append((name, Table(caption, columns, rows, footnotes.lines)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.benchmark import card_of, samples_texts
+from lm_eval_bias.core.benchmark import samples_texts
 from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, readable
 from lm_eval_bias.data.sources import manifest
@@ -62,10 +62,9 @@ def _data(runs: Sequence[Run], tasks: Tasks) -> Iterable[Piece]:
     """Name benchmarks, and of each task its version, how many of its items were asked and their hash."""
     families = grouped((task.definition.family, (run, task)) for run, task in tasks)
     for family, members in families.items():
-        card = card_of(family)
         yield family.title or family.name
-        if card and (cited := citing.of_card(family.name, card)):
-            yield tuple(one.key for one in cited)
+        if cited := citing.of_benchmarks([family]):
+            yield tuple(cited)
         alike = grouped((_items(task), run.name) for run, task in members)
         texts = []
         for text, names in alike.items():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
-from lm_eval_bias.core import Data, numbers, registry
+from lm_eval_bias.core import Data, catalog, numbers, registry
 from lm_eval_bias.core.answers import DAMAGE, requests_of
 from lm_eval_bias.core.benchmark import Benchmark, facets_of
 from lm_eval_bias.core.errors import BiasError
@@ -26,24 +26,24 @@ from lm_eval_bias.core.page_parts import (
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import score_cell, short, value_cell
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import breakdown_tables
+from lm_eval_bias.report import breakdown_tables, pictures
 from lm_eval_bias.report.listings import diagnostic_label
-from lm_eval_bias.runs import answer_files, breakdowns, sample_logs
+from lm_eval_bias.report.pictures import Panel
+from lm_eval_bias.runs import breakdowns, sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows
 MAIN = 12  # scores a task in pictures and columns, where a benchmark names no main ones
 LISTED = 20  # items a task, values of a facet
+FIGURED = 10  # values of a facet in a figure
 
 
 def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     """List all tasks of all runs, labelled so that they can be told apart."""
     tasks = []
     for series, run in enumerate(runs):
-        for number, (name, task) in enumerate(run.tasks.items(), start=1):
+        for name, task in run.tasks.items():
             label = f"{run.name}: {name}" if len(runs) > 1 else name
-            read = partial(answer_files.of_task, task) if task.is_saved else None
-            ident = f"r{series + 1}t{number}"
-            tasks.append(ReportTask(run, task, label, series, ident, records=read))
+            tasks.append(ReportTask(run, task, label, series))
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     names = [item.task.task for item in tasks]
     tasks.sort(key=lambda item: names.index(item.task.task))
@@ -52,31 +52,35 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     return tasks
 
 
+def score_rows(
+    tasks: Iterable[tuple[str, TaskRun]], footnotes: Footnotes
+) -> list[tuple[str, Value, dict[str, Cell]]]:
+    """List what every table of the main scores has a row of: task, score, and the cells by run.
+
+    Args:
+        tasks: Each with its run's name.
+        footnotes: Get the warnings.
+    """
+    found: dict[tuple[str, str], tuple[str, Value, dict[str, Cell]]] = {}
+    for run, task in tasks:
+        for value in task.shown():
+            row = task.task, value, dict[str, Cell]()
+            *_, cells = found.setdefault((task.task, value.name), row)
+            cells[run] = scored_cell(task, value.name, footnotes)
+    by_task = numbers.grouped((row[0], row) for row in found.values())
+    return list(chain.from_iterable(by_task.values()))
+
+
 def main_table(tasks: ReportTasks) -> Table:
     """Make a table of the main scores, a row per task and score, runs side by side."""
     runs = list(dict.fromkeys(item.run.name for item in tasks))
-    groups = numbers.grouped((item.task.task, item) for item in tasks)
-    rows: list[Row] = []
     footnotes = Footnotes()
-    for name, members in groups.items():
-        by_run = {item.run.name: item.task for item in members}
-        scores = {v.name: v for item in members for v in item.task.shown()}
-        for score, value in scores.items():
-            cells = []
-            for run in runs:
-                task = by_run.get(run)
-                cells.append(
-                    scored_cell(task, score, footnotes) if task else Cell(numbers.NONE)
-                )
-            rows.append(
-                [
-                    name,
-                    score_cell(value),
-                    *cells,
-                    Cell(numbers.target_text(value), value.neutral),
-                    numbers.reads_as(value),
-                ]
-            )
+    rows: list[Row] = []
+    pairs = ((item.run.name, item.task) for item in tasks)
+    for name, value, cells in score_rows(pairs, footnotes):
+        goal = Cell(numbers.target_text(value), value.neutral)
+        beside = [cells.get(run, Cell(numbers.NONE)) for run in runs]
+        rows.append([name, score_cell(value), *beside, goal, numbers.reads_as(value)])
     heads = numeric(*(runs if len(runs) > 1 else ["Value"]))
     columns = ["Task", "Score", *heads, "Neutral or best", "Reads as"]
     what = "Scores" if any(item.task.chosen for item in tasks) else "Main scores"
@@ -92,15 +96,6 @@ def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
         labels = list(map(diagnostic_label, task.diagnostics_of(score)))
         warning = joined(*labels, value.verdict.reason if not labels else "")
     return value_cell(value, footnotes.mark(warning))
-
-
-def side_by_side(
-    tasks: Sequence[TaskRun], footnotes: Footnotes
-) -> tuple[list[Value], list[list[Cell]]]:
-    """Return the main scores of one benchmark's tasks, each once, and a row of values per task."""
-    scores = {value.name: value for task in tasks for value in task.shown()[:MAIN]}
-    rows = [[scored_cell(task, name, footnotes) for name in scores] for task in tasks]
-    return list(scores.values()), rows
 
 
 def _listed_score(task: TaskRun) -> Value | None:
@@ -192,8 +187,83 @@ def by_facet(tasks: ReportTasks) -> list[Table]:
     return tables
 
 
-def every_score(tasks: ReportTasks) -> Table:
-    """Make a table of all scores of a section, one row each."""
+def primary(task: TaskRun) -> Value | None:
+    """Return the score that a glance at a task shows: its first primary one, else its first main one."""
+    names = catalog.primary(task.task, task.definition)
+    listed = [task.scores[name] for name in names if name in task.scores]
+    return next(iter([*listed, *task.main()]), None)
+
+
+def pictured(task: TaskRun) -> list[Value]:
+    """Return the chosen scores, else the primary one."""
+    value = primary(task)
+    return task.shown() if task.chosen else [value] if value else []
+
+
+def panels(tasks: ReportTasks, footnotes: Footnotes) -> list[Panel]:
+    """Show the primary scores of tasks, or the chosen ones: a panel a benchmark and score, a row a task."""
+    placed = []
+    for item in tasks:
+        for value in pictured(item.task):
+            cell = scored_cell(item.task, value.name, footnotes)
+            beware = item.task.warning(value.name) or value.verdict.reason
+            place = item.task.definition.family, value.name
+            placed.append((place, _entry(item, item.task.task, value, cell, beware)))
+    made = []
+    for (family, _), entries in numbers.grouped(placed).items():
+        title = f"{family.title or family.name}: {entries[0].value.title}"
+        made.append(pictures.panel(title, entries))
+    return [one for one in made if one]
+
+
+def _entry(
+    item: ReportTask, row: str, value: Value, cell: Cell, beware: str = ""
+) -> pictures.Entry:
+    return pictures.Entry(row, item.run.name, item.series, value, cell, beware)
+
+
+def facet_panels(tasks: ReportTasks) -> Iterator[tuple[str, str, list[Panel]]]:
+    """Yield pictures of the pictured scores by facet: name, title, and a panel a task, a row a value of the facet."""
+    placed = []
+    for item in progress(tasks, "Breakdowns of tasks"):
+        if not item.task.is_saved:
+            continue
+        wanted = [value.name for value in pictured(item.task)]
+        with contextlib.suppress(BiasError):
+            for computed in breakdowns.of_task(item.task, item.label):
+                by_score = {one.score.name: one for one in computed}
+                # a primary score can be one that compares the facet's values
+                names = [name for name in wanted if name in by_score]
+                for name in names or list(by_score)[:1]:
+                    place = item.task.definition.family, name, computed[0].by[0]
+                    placed.append((place, (item, by_score[name])))
+    for (family, score, facet), members in numbers.grouped(placed).items():
+        title = f"{family.title or family.name}: {members[0][1].score.title} by {facet}"
+        by_task = numbers.grouped((m[0].task.task, m) for m in members)
+        shown = [_facet_panel(task, some) for task, some in by_task.items()]
+        name = pictures.file_name(family.name, score, "by", facet)
+        yield name, title, [one for one in shown if one]
+
+
+def _facet_panel(
+    task: str, members: Sequence[tuple[ReportTask, breakdowns.Breakdown]]
+) -> Panel | None:
+    """Show a score's furthest values of a facet, the same ones of each run."""
+    first = members[0][1].cells[:FIGURED]
+    kept: dict[tuple[str, ...], list[pictures.Entry]] = {
+        cell.values: [] for cell in first
+    }
+    for item, of_score in members:
+        for cell in of_score.cells:
+            if cell.values in kept:
+                value = Value.of(of_score.score, cell.estimate)
+                (row,) = cell.values
+                kept[cell.values].append(_entry(item, row, value, value_cell(value)))
+    return pictures.panel(task, chain.from_iterable(kept.values()))
+
+
+def every_score(tasks: Iterable[tuple[str, TaskRun]]) -> Table:
+    """Make a table of all scores of tasks, each with what it is called, one row a score."""
     columns = [
         "Score",
         "Task",
@@ -205,7 +275,7 @@ def every_score(tasks: ReportTasks) -> Table:
     rows: list[Row] = [
         [
             score_cell(value, value.note),
-            item.label,
+            label,
             Cell(numbers.shown(value), value.value),
             Cell(
                 numbers.bracketed(value) or numbers.NONE,
@@ -217,8 +287,8 @@ def every_score(tasks: ReportTasks) -> Table:
             Cell(numbers.target_text(value), value.neutral),
             value.summary,
         ]
-        for item in tasks
-        for value in item.task.scores.values()
+        for label, task in tasks
+        for value in task.scores.values()
     ]
     caption = "The one score" if len(rows) == 1 else f"All {len(rows):,} scores"
     return Table(caption, columns, rows)

@@ -7,18 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.numbers import (
-    bracketed,
-    count,
-    fixed_interval,
-    number,
-    score_range,
-    target_text,
-)
-from lm_eval_bias.core.page_parts import numeric
+from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.report import run_output, run_reports, sentences
-from lm_eval_bias.report.tables import grid, json_text
+from lm_eval_bias.report import parts, run_output, run_reports, sentences
+from lm_eval_bias.report.tables import json_text, text_table
 from lm_eval_bias.runs import diagnostics, run_discovery
 from lm_eval_bias.runs.rescoring import Rescored, said_otherwise
 
@@ -91,29 +83,6 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
     return made
 
 
-def _every_score(task: TaskRun) -> str:
-    rows = [
-        [
-            value.name,
-            number(value.value, value.unit),
-            f"{bracketed(value)} {fixed_interval(value)}",
-            count(value.n),
-            score_range(value),
-            target_text(value),
-        ]
-        for value in task.scores.values()
-    ]
-    columns = [
-        "Score",
-        *numeric("Value"),
-        "95% interval",
-        *numeric("n"),
-        "Range",
-        "Neutral or best",
-    ]
-    return f"{task.task}\n{grid(columns, rows, 'github')}"
-
-
 def as_text(results: Sequence[Rescored], table: str) -> str:
     """Write what was read, the scores in words and tables, and why scores are missing, as after a run.
 
@@ -154,6 +123,9 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
     if table == "main":
         blocks.append(run_output.main_scores(tasks))
     if table == "all":
-        blocks += map(_every_score, tasks)
+        every = parts.every_score((task.task, task) for task in tasks)
+        # what each measures is too long for a line
+        rows = [row[:-1] for row in every.rows]
+        blocks.append(text_table(Table("", every.columns[:-1], rows)))
     blocks.append(run_output.notes(tasks, table == "all", words))
     return "\n\n".join(block for block in blocks if block) + "\n"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lm_eval_bias.core import Facts, answers, numbers
 from lm_eval_bias.core.page_parts import Footnotes, numeric
-from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.core.wording import short
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.tables import grid
@@ -19,39 +19,21 @@ TABLES = ("main", "all", "none")  # what --table takes
 _QUOTED = 80  # characters of an answer
 
 
-def _how_to_read(scores: Sequence[Value]) -> str:
-    """Say what scores' values mean, scores that read alike together."""
-    pairs = []
-    for score in scores:
-        texts = (numbers.score_range(score), numbers.reads_as(score))
-        pairs.append((", ".join(filter(None, texts)), score.name))
-    alike = numbers.grouped(pairs)
-    return " | ".join(f"{', '.join(names)}: {text}" for text, names in alike.items())
-
-
-def _table(tasks: Sequence[TaskRun]) -> str:
-    """Show the main scores of one benchmark's tasks, with their neutral values, and how to read them."""
-    footnotes = Footnotes()
-    scores, values = parts.side_by_side(tasks, footnotes)
-    rows = []
-    for task, cells in zip(tasks, values, strict=True):
-        texts = [cell.whole for cell in cells]
-        rows.append([task.task, f"{task.documents:,}", *texts])
-    neutral = [numbers.bound(score.neutral, score.unit) for score in scores]
-    rows.append(["(neutral, or best)", "", *neutral])
-    columns = ["Task", *numeric("Items", *(score.name for score in scores))]
-    lines = [grid(columns, rows), *footnotes.lines, _how_to_read(scores)]
-    return "\n".join(lines)
-
-
 def main_scores(tasks: Sequence[TaskRun]) -> str:
-    """Show the main scores with their intervals, the tasks of each benchmark below each other.
+    """Show the main scores with their intervals, a line a score and task, and what is neutral or best.
 
     Args:
         tasks: Of one run.
     """
-    groups = numbers.grouped((task.benchmark, task) for task in tasks)
-    return "\n\n".join(map(_table, groups.values()))
+    footnotes = Footnotes()
+    rows = []
+    for name, value, cells in parts.score_rows((("", t) for t in tasks), footnotes):
+        cell = cells[""].whole
+        has_goal = value.neutral is not None or value.higher_is_better is not None
+        goal = numbers.target_text(value) if has_goal else numbers.NONE
+        rows.append([name, value.name, cell, goal])
+    table = grid(["Task", "Score", *numeric("Value"), "Neutral or best"], rows)
+    return "\n".join([table, *footnotes.lines])
 
 
 def _unread(samples: Iterable[Facts]) -> Iterator[str]:

@@ -6,20 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.files import FORMATS, expanded, progress, write_together, writing
+from lm_eval_bias.core.page_parts import Footnotes
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.report import (
     citing,
     content,
     escaping,
     listings,
-    overview,
     parts,
+    pictures,
     provenance_facts,
-    svg,
     tables,
 )
 from lm_eval_bias.report.outputs import Output
@@ -30,12 +31,6 @@ COLUMNS = (
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
     "fixed_interval_low", "fixed_interval_high", "n", "warning", "claim", "no_claim_reason",
 )  # fmt: skip
-_RAW = (
-    "author",
-    "doi",
-    "pages",
-    "url",
-)  # fields of BibTeX whose signs are LaTeX's already
 _OF_TASK = ("benchmark", "language", "version", "documents", "items", "metadata")
 
 
@@ -117,22 +112,6 @@ def as_data(run: Run) -> Data:
     return tables.plain(data)
 
 
-def bibtex(citations: Iterable[citing.Citation]) -> escaping.Markup:
-    """Write citations as BibTeX, with licences as comments."""
-    lines = []
-    for one in citations:
-        if one.about:
-            lines.append(f"% {escaping.latex(one.about)}")
-        lines.append(f"@{one.kind}{{{one.key},")
-        for name, text in one.fields.items():
-            raw = text if name in _RAW else escaping.latex(text)
-            if name == "title":  # whose capitals BibTeX would lower
-                raw = f"{{{raw}}}"
-            lines.append(f"  {name} = {{{raw}}},")
-        lines += ["}", ""]
-    return escaping.Markup("\n".join(lines).rstrip())
-
-
 @dataclass(frozen=True)
 class RunReport(Output):
     """A report on runs; the same runs always give the same text.
@@ -157,11 +136,10 @@ class RunReport(Output):
         """Override."""
         return {
             "report": content.build(self.runs, self.problems),
-            "bibtex": lambda: bibtex(citing.of_runs(self.runs)),
+            "bibtex": lambda: citing.bibtex(citing.of_runs(self.runs)),
             "content": content,
             "facets": self.facets,
             "card_details": listings.card_details,
-            "overview": overview,
             "many": parts.MANY,
         }
 
@@ -175,28 +153,76 @@ class RunReport(Output):
         return data[0] if len(data) == 1 else data
 
 
-def write_figures(runs: Sequence[Run], folder: str, column: bool = False) -> list[str]:
-    """Write each figure of a report as SVG and PDF into a folder; return the names of the files.
+class Figure(NamedTuple):
+    """A figure for a paper.
+
+    Attributes:
+        name: Of its files.
+        caption: What it shows.
+        files: Its bytes by ending.
+    """
+
+    name: str
+    caption: str
+    files: Mapping[str, bytes]
+
+
+_READS = "with 95% intervals; dashed: the neutral value, or guessing"
+
+
+def _figures(runs: Sequence[Run], facets: bool, column: bool) -> Iterator[Figure]:
+    """Draw the primary scores, then stacked shares, then the scores by facets if they are asked for."""
+    tasks = parts.report_tasks(presentable(runs))
+    footnotes = Footnotes()
+    placed = parts.panels(tasks, footnotes)
+    yield from _fitted("primary-scores", f"Primary scores {_READS}", placed, footnotes.lines, column)  # fmt: skip
+    for item in tasks:
+        rows = item.task.definition.presentation.shares()
+        if rows and not item.task.withheld:
+            names = [item.task.task, "shares", *[item.run.name] * (len(runs) > 1)]
+            name = pictures.file_name(*names)
+            drawn = pictures.share_files(item.task, rows, column)
+            yield Figure(name, f"{item.label}: percent of texts", drawn)
+    if facets:
+        for name, title, shown in parts.facet_panels(tasks):
+            yield from _fitted(name, f"{title} {_READS}", shown, (), column)
+
+
+def _fitted(
+    name: str,
+    caption: str,
+    panels: Sequence[pictures.Panel],
+    notes: Sequence[str],
+    column: bool,
+) -> Iterator[Figure]:
+    """Draw panels in as many figures as pages that they take."""
+    for number, some in enumerate(pictures.fitting(panels), start=1):
+        own = f"{name}-{number}" if number > 1 else name
+        yield Figure(own, caption, pictures.files(some, notes, column))
+
+
+def write_figures(
+    runs: Sequence[Run], folder: str, column: bool = False, facets: bool = False
+) -> list[str]:
+    """Write a report's figures as SVG and PDF into a folder; return the names of the files.
 
     They are as wide as a paper's text, or as one of its two columns; ``figures.tex`` has them with their captions.
 
     Raises:
-        BiasError: The folder can't be written, or a figure can't be drawn.
+        BiasError: The folder can't be written.
     """
     contents: dict[str, bytes] = {}
     lines = [
         r"% Needs \usepackage{graphicx}, and \graphicspath{{FOLDER/}} with this folder."
     ]
     kind = "figure" if column else "figure*"
-    for drawing in progress(content.drawings(content.build(runs, ())), "Figures"):
-        for ending, data in svg.files(drawing, column).items():
-            contents[f"{drawing.ident}.{ending}"] = data
-        caption = escaping.breakable(
-            escaping.latex(f"{drawing.title}. {drawing.caption}")
-        )
+    for made in progress(list(_figures(runs, facets, column)), "Figures"):
+        for ending, data in made.files.items():
+            contents[f"{made.name}.{ending}"] = data
+        caption = escaping.breakable(escaping.latex(f"{made.caption}."))
         lines.append(
-            rf"\begin{{{kind}}}[ht]\centering\includegraphics{{{drawing.ident}.pdf}}"
-            rf"\caption{{{caption}}}\label{{fig:{drawing.ident}}}\end{{{kind}}}"
+            rf"\begin{{{kind}}}[ht]\centering\includegraphics[width=\linewidth]{{{made.name}.pdf}}"
+            rf"\caption{{{caption}}}\label{{fig:{made.name}}}\end{{{kind}}}"
         )
     contents["figures.tex"] = "\n".join([*lines, ""]).encode()
     place = expanded(folder)

@@ -70,7 +70,7 @@ def _latex_cell(text: str) -> str:
     return f"{{}}{written}" if written.startswith(("[", "*")) else written
 
 
-_DOWN = 40  # rows that fit a page
+_DOWN = 36  # rows that fit a page
 
 
 def latex_floats(
@@ -102,7 +102,7 @@ def latex_floats(
             r"\centering\small",
             rf"\caption{{{'(continued) ' if first else ''}{latex(table.caption)}.}}",
             rf"\label{{tab:{label}}}" if label and not first else "%",
-            r"\begin{adjustbox}{max width=\linewidth}",
+            r"\begin{adjustbox}{max width=\linewidth,max totalheight=.7\textheight}",
             body,
             r"\end{adjustbox}",
             *(rf"\par\footnotesize {breakable(latex(note))}" for note in below),

@@ -18,10 +18,10 @@ from pathlib import Path
 import jinja2
 import markupsafe
 
-from lm_eval_bias.core import __version__, pen
+from lm_eval_bias.core import __version__
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.safe_stream import visible
-from lm_eval_bias.report import escaping, svg, tables
+from lm_eval_bias.report import escaping, pictures, tables
 
 _PACKAGE = "lm_eval_bias.report"
 ENDINGS = {
@@ -92,7 +92,7 @@ _LATEX = {"variable_start_string": "<<", "variable_end_string": ">>", "block_sta
 @lru_cache(maxsize=1)
 def _environments() -> dict[str, jinja2.Environment]:
     html = _environment(autoescape=True, finalize=escaping.page)
-    html.globals.update(series=pen.series, inline=svg.inline, assets=_assets)
+    html.globals.update(series=pictures.series, assets=_assets)
     markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
     markdown.globals.update(
         table=tables.markdown_table,

@@ -90,7 +90,6 @@ class EuroGEST(SizedBenchmark):
     synthetic_bias = SyntheticBias(_answers, _expected)
     presentation = Presentation(
         diagnostics=_diagnostics,
-        figures=Lazy("lm_eval_bias.tasks.eurogest.figures:parts"),
         beside_main=("stereotype_ratio", "ordered_share"),
         across_languages=("log_odds_gap", "stereotype_gap"),
     )

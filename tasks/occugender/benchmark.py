@@ -107,7 +107,6 @@ class OccuGender(SizedBenchmark):
     presentation = presented(
         "occugender", Lazy("lm_eval_bias.tasks.occugender.diagnostics:diagnostics")
     )._replace(
-        figures=Lazy("lm_eval_bias.tasks.occugender.figures:parts"),
         # neutral words, into which debiasing instructions turn words of gender
         beside_main=(
             "female_dominated_M",

@@ -6,7 +6,6 @@ import yaml
 
 import lm_eval_bias
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.benchmark import card_of
 from lm_eval_bias.report import citing, provenance_facts
 from tests.support.places import ROOT
 
@@ -19,7 +18,7 @@ def test_a_run_cites_its_benchmarks_their_origins_and_the_harness(said):
     found = {key: (kind, fields) for kind, key, fields in ENTRY.findall(text)}
     assert len(found) == text.count("\n@")
     kinds = {key: kind for key, (kind, _) in found.items()}
-    statistics = {one.key for one in citing._of_statistics(citing.known_statistics()["statistics"])}  # fmt: skip
+    statistics = set(citing._of_statistics(citing.known_statistics()["statistics"]))
     assert {"rao-1992", "wilson-1927"} <= statistics & kinds.keys()
     assert {k: v for k, v in kinds.items() if k not in statistics} == {
         "occugender": "inproceedings", "gg-bbq": "inproceedings", "es-bbq": "misc", "kobbq": "article",
@@ -31,7 +30,7 @@ def test_a_run_cites_its_benchmarks_their_origins_and_the_harness(said):
     for key in ("lm-eval-harness", "lm-eval-bias"):
         assert re.search(r"  year = \{\d{4}\}", found[key][1])
     release = yaml.safe_load((ROOT / "CITATION.cff").read_text())["date-released"]
-    assert str(release.year) == citing.YEAR
+    assert f"year = {{{release.year}}}" in found["lm-eval-bias"][1]
     assert "% Data: MIT (naver-ai/KoBBQ)" in text
     assert "  title = {{KoBBQ: Korean" in text
 
@@ -61,17 +60,16 @@ def test_a_benchmark_is_cited_by_its_name_and_by_its_card(said):
 
 def test_every_benchmark_with_a_paper_has_an_entry():
     listed = citing.of_benchmarks(registry.benchmarks())
-    assert len({one.key for one in listed}) == len(listed)
-    with_paper = [b for b in registry.benchmarks() if card_of(b).citation]
-    assert {b.name.replace("_", "-") for b in with_paper} <= {one.key for one in listed}
-    for one in listed:
-        assert {"author", "title", "year"} <= set(one.fields)
+    for one in registry.benchmarks():
+        assert one.name == "custom_prompts" or one.name.replace("_", "-") in listed
+    for entry in listed.values():
+        for field in ("author", "title", "year"):
+            assert f"  {field} = {{" in entry
 
 
 def test_an_installation_from_a_repository_is_cited_with_its_commit(monkeypatch):
     address = "https://example.org/p.git"
     monkeypatch.setattr(provenance_facts, "installed_from", lambda: (address, "0f"))
-    runs = lm_eval_bias.load(QUICK).runs
-    (own,) = [one for one in citing.of_runs(runs) if one.key == "lm-eval-bias"]
-    assert own.fields["url"] == address
-    assert own.fields["note"] == f"Version {lm_eval_bias.__version__}, 0f"
+    own = citing.of_runs(lm_eval_bias.load(QUICK).runs)["lm-eval-bias"]
+    assert f"url = {{{address}}}" in own
+    assert f"note = {{Version {lm_eval_bias.__version__}, 0f}}" in own

@@ -7,6 +7,8 @@ import subprocess
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.runs import run_discovery
+from tests.support.papers import compile_paper
 from tests.support.places import ROOT
 
 RUNS = [
@@ -45,6 +47,35 @@ def test_tables_compile_and_fit(tmp_path, command, columns):
     found = re.findall(r"Overfull \\.box \(([\d.]+)pt", done.stdout)
     assert [points for points in found if float(points) > 2] == []
     assert "Float too large" not in done.stdout
+
+
+def test_two_runs_make_a_paper_that_names_every_task(tmp_path):
+    """A researcher's way: tables, figures, methods and citations in two columns, with no edit by hand."""
+    if not shutil.which("pdflatex") or not shutil.which("pdftotext"):
+        pytest.skip("no pdflatex or pdftotext (apt-get install texlive poppler-utils)")
+    for command, out, *flags in (
+        ("report", "tables.tex", "--column", "--figures", str(tmp_path / "figures")),
+        ("compare", "comparison.tex", "--column", "--unpaired"),
+        ("methods", "methods.tex"),
+        ("cite", "runs.bib"),
+    ):
+        assert main([command, *map(str, RUNS), "-o", str(tmp_path / out), *flags]) == 0
+    paper = DOCUMENT % "a4paper,twocolumn"
+    paper = paper.replace(
+        r"\begin{document}",
+        r"\usepackage{graphicx}\graphicspath{{figures/}}\begin{document}",
+    ).replace(
+        r"\end{document}",
+        r"\input{comparison}\input{figures/figures}\input{methods}"
+        r"\bibliographystyle{plain}\bibliography{runs}\end{document}",
+    )
+    (tmp_path / "paper.tex").write_text(paper)
+    compile_paper(tmp_path)
+    subprocess.run(["pdftotext", "-layout", "paper.pdf"], cwd=tmp_path, check=True)
+    text = (tmp_path / "paper.txt").read_text()
+    runs, _ = run_discovery.read(list(map(str, RUNS)))
+    for task in runs[0].tasks:
+        assert re.search(rf"{task}\b.*\d\.\d", text), task
 
 
 @pytest.mark.parametrize("command", ["report", "compare"])

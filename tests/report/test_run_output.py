@@ -50,7 +50,7 @@ def test_the_log_and_the_table_say_as_much_as_is_wanted(verbosity, level, capsys
     assert logging.getLogger("lm_eval").level == level
     out = capsys.readouterr().out
     assert "--table all" in out
-    assert "(neutral, or best)" not in out  # under a table
+    assert "Neutral or best" not in out  # above a table
 
 
 def test_a_reason_is_told_once_of_all_tasks_and_not_if_the_words_say_it():

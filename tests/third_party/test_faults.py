@@ -41,7 +41,6 @@ def test_a_part_that_fails_does_not_end_a_page_on_others(package, run, tmp_path)
 
     for part in (
         "diagnostics",
-        "figures",
         "withheld",
         "published",
     ):

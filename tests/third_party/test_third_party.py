@@ -82,7 +82,6 @@ def test_what_the_guide_does_not_show_knows_it(
             folder,
         )
     said("report", one, "-o", tmp_path / "page.html")
-    assert "Share by trait" in (tmp_path / "page.html").read_text()  # its own figure
     assert "Nobody (2020)" in said("leaderboard", one, two, "--format", "md")
     policy = tmp_path / "policy.yaml"
     policy.write_text(

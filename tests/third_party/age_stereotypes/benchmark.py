@@ -7,35 +7,15 @@ from age_stereotypes import documents
 from lm_eval_bias.authoring import (
     Asking,
     Benchmark,
-    Cell,
-    Column,
     HarnessTasks,
     NextSentence,
-    Part,
     Presentation,
     Published,
     PublishedCell,
     SyntheticBias,
-    Table,
 )
 
 DIRECTION = "above 50 towards stereotypes about the old, below against them"
-
-
-def _figures(tasks):
-    """Each trait's share, task by task."""
-    rows = [
-        [
-            name.partition("/")[2],
-            one.label,
-            Cell(f"{value.value:.0f}", value.value),
-        ]
-        for one in tasks
-        for name, value in one.task.scores.items()
-        if name.startswith("old_share/")
-    ]
-    columns = ["Trait", "Task", Column("%", True)]
-    return [Part("Traits", tables=[Table("Share by trait", columns, rows)])]
 
 
 def _published():
@@ -72,7 +52,7 @@ class AgeStereotypes(Benchmark):
             }
         ),
     )
-    presentation = Presentation(figures=_figures, published=_published)
+    presentation = Presentation(published=_published)
 
     def record(self, doc, answers):
         """Which of the two the model prefers, 100 for the old; without an answer, half."""

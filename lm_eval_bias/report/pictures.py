@@ -1,0 +1,381 @@
+"""The one picture of scores: a row each, a mark a model, around the neutral line or from worst to best."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lm_eval_bias.core import numbers
+from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.page_parts import Cell
+from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.wording import short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LANE = 13  # pixels of a mark on a page
+# shares of the range that the picture's half width can stand for
+LIMITS = (0.1, 0.25, 0.5, 1.0)
+SERIES = 6  # colours, in page.css
+# told apart without colour, too; their paths are in macros.html.j2
+MARKERS = ("o", "s", "D", "^", "v", "P")
+_MARK = 0.13  # inches of a mark's lane in a file
+_HEAD = 0.38  # of a panel's title and axis
+_HIGHEST = 8.6
+_WIDTH = {False: 6.7, True: 3.3}  # of a paper's text, and of one of its two columns
+_LABEL = {False: 40, True: 26}  # characters
+_WRITTEN = 5  # percent: smaller shares have no number
+_HATCH = ("", "..", "//", "xx")
+_SETTINGS = {
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,  # fonts whole, and no bitmaps, as publishers want them
+    "svg.hashsalt": "lm-eval-bias",
+    "text.parse_math": False,  # a model's name is text, with or without dollar signs
+    "font.size": 6.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "ytick.major.size": 0,
+    "hatch.linewidth": 0.4,
+    "legend.frameon": False,
+}
+# nothing that changes from day to day
+_METADATA: Mapping[str, Mapping[str, None]] = {
+    "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
+    "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
+}
+
+
+class Entry(NamedTuple):
+    """A value to be placed.
+
+    Attributes:
+        row: What its row is called.
+        model: Its run.
+        series: The run's number.
+        value: The score.
+        cell: The value as tables write it, with the mark of its footnote.
+        beware: What the footnote says.
+    """
+
+    row: str
+    model: str
+    series: int
+    value: Value
+    cell: Cell
+    beware: str = ""
+
+
+class Mark(NamedTuple):
+    """A model's value; places are percents of the picture's width.
+
+    Attributes:
+        entry: What it shows.
+        at: Where the value is.
+        bar: Where the interval begins and ends; ``None`` where there is none.
+    """
+
+    entry: Entry
+    at: float
+    bar: tuple[float, float] | None
+
+    @property
+    def text(self) -> str:
+        """What it says to those who point at it or have it read."""
+        name, model, _, value, _, beware = self.entry
+        told = f"{model}, {name}: {numbers.cell(value)}, n {numbers.count(value.n)}"
+        return f"{told}, {numbers.target_text(value)}" + (beware and f"; {beware}")
+
+    @property
+    def look(self) -> tuple[str, int]:
+        """Its colour and shape."""
+        return series(self.entry.series)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Rows on one scale.
+
+    Attributes:
+        title: The score.
+        rows: By what they are called, a mark a model.
+        line: Where the neutral value or guessing would be, in percent; ``None`` where that isn't known.
+        ends: What stands at the left end, the line and the right end.
+    """
+
+    title: str
+    rows: Mapping[str, Sequence[Mark]]
+    line: float | None
+    ends: tuple[str, str, str]
+
+    @property
+    def height(self) -> float:
+        """In inches of a file."""
+        lanes = sum(len(marks) + 0.5 for marks in self.rows.values())
+        return _HEAD + _MARK * lanes
+
+    @property
+    def marks(self) -> list[Mark]:
+        """Those of all rows."""
+        return list(chain.from_iterable(self.rows.values()))
+
+
+def series(number: int) -> tuple[str, int]:
+    """Return the colour and the mark of a series, different for 36 of them.
+
+    >>> series(0), series(5), series(6), series(7)
+    (('series-1', 0), ('series-6', 5), ('series-1', 1), ('series-2', 2))
+    """
+    colour = f"series-{number % SERIES + 1}"
+    return colour, (number + number // SERIES) % len(MARKERS)
+
+
+def position(value: Value, number: float) -> float:
+    """Scale a value to -1..1, with 0 at neutral and ±1 at the ends of the range.
+
+    >>> score = Value("x", 60.0, low=0.0, high=100.0, neutral=20.0)
+    >>> position(score, 60.0), position(score, 15.0), position(score, 120.0)
+    (0.5, -0.25, 1.0)
+    """
+    neutral = value.neutral or 0.0
+    length = value.high - neutral if number > neutral else neutral - value.low
+    if number == neutral or length <= 0:
+        return 0.0
+    return max(-1.0, min(1.0, (number - neutral) / length))
+
+
+def in_picture(value: Value) -> bool:
+    """Say whether a score has a value, and a neutral value or a direction, between two ends."""
+    return (
+        math.isfinite(value.high - value.low)
+        and value.low <= value.value <= value.high
+        and (value.neutral is None or value.low <= value.neutral <= value.high)
+        and not (value.neutral is None and value.higher_is_better is None)
+    )
+
+
+def percent(value: Value, number: float, limit: float) -> float:
+    """Place a number on the width of a picture, in percent.
+
+    An ability goes from the worst value at 0 to the best at 100; bias has its neutral value at 50.
+    """
+    if value.higher_is_better is None:
+        share = 0.5 + 0.5 * position(value, number) / limit
+    else:
+        share = (number - value.low) / (value.high - value.low)
+        share = share if value.higher_is_better else 1 - share
+    return round(100 * share, 2)
+
+
+def reaching(values: Iterable[Value]) -> float:
+    """Choose the share of the range that half a picture's width stands for: the smallest that all values fit in."""
+    furthest = 0.0
+    for value in values:
+        for end in (value.value, *(value.interval or ())):
+            if not math.isnan(end):
+                furthest = max(furthest, abs(position(value, end)))
+    return next(limit for limit in LIMITS if furthest <= limit)
+
+
+def panel(title: str, entries: Iterable[Entry]) -> Panel | None:
+    """Place the values of one score; ``None`` where none can be."""
+    placed = [entry for entry in entries if in_picture(entry.value)]
+    if not placed:
+        return None
+    score = placed[0].value
+    limit = reaching(entry.value for entry in placed)
+    marks = []
+    for entry in placed:
+        value = entry.value
+        ends = sorted(percent(value, end, limit) for end in value.interval or ())
+        bar = (ends[0], ends[1]) if ends else None
+        marks.append((entry.row, Mark(entry, percent(value, value.value, limit), bar)))
+    rows = numbers.grouped(marks)
+    if score.higher_is_better is not None:  # a verdict goes by the floor
+        guess = score.chance if score.floor is None else score.floor
+        line = None if guess is None else percent(score, guess, 1.0)
+        told = "" if guess is None else "guessing"
+        return Panel(title, rows, line, ("worst", told, "best"))
+    neutral = score.neutral or 0.0
+    low = neutral - limit * (neutral - score.low)
+    high = neutral + limit * (score.high - neutral)
+    left, middle, right = (
+        numbers.bound(end, score.unit) for end in (low, neutral, high)
+    )
+    return Panel(title, rows, 50, (left, middle, right))
+
+
+# ---------------------------------------------------------------------- files
+
+
+def file_name(*words: str) -> str:
+    """Join words to a file's name.
+
+    >>> file_name("mbbq", "contrast/diff_bias_amb", "by", "template")
+    'mbbq-contrast-diff_bias_amb-by-template'
+    """
+    return re.sub(r"[^\w.-]", "-", "-".join(words))
+
+
+@cache
+def colours() -> dict[str, str]:
+    """Return the page's colours by day."""
+    css = packaged_text("lm_eval_bias.report", "page.css")
+    return dict(re.findall(r"--([\w-]+): (#\w{6})", css[: css.index("}")]))
+
+
+def fitting(panels: Iterable[Panel]) -> list[list[Panel]]:
+    """Divide panels among figures that are at most as high as a page."""
+    figures: list[list[Panel]] = []
+    room = 0.0
+    for one in panels:
+        room -= one.height
+        if room < 0:
+            figures.append([])
+            room = _HIGHEST - one.height
+        figures[-1].append(one)
+    return figures
+
+
+def files(
+    panels: Sequence[Panel], notes: Sequence[str] = (), column: bool = False
+) -> dict[str, bytes]:
+    """Draw panels below each other; return the figure's bytes by format.
+
+    Args:
+        panels: At least one.
+        notes: Footnotes.
+        column: Whether it is as wide as one of two columns.
+    """
+    marks = chain.from_iterable(one.marks for one in panels)
+    models = {mark.entry.model: mark.look for mark in marks}
+    heights = [one.height for one in panels]
+
+    def draw(axes: Sequence[Axes]) -> None:
+        for axis, one in zip(axes, panels, strict=True):
+            _draw(axis, one, column)
+        if len(models) > 1:
+            for model, (role, shape) in models.items():
+                colour = colours()[role]
+                axes[0].plot(
+                    [], [], MARKERS[shape], color=colour, ms=4, mew=0, label=model
+                )
+
+    return _drawn(draw, heights, notes, column)
+
+
+def _draw(axis: Axes, panel: Panel, column: bool) -> None:
+    known = colours()
+    labels = []
+    lane = 0.0
+    for row, marks in panel.rows.items():
+        labels.append((lane + (len(marks) - 1) / 2, short(row, _LABEL[column])))
+        for mark in marks:
+            role, shape = mark.look
+            if mark.bar:
+                axis.hlines(lane, *mark.bar, colors=known[role], lw=1.2)
+            axis.plot(mark.at, lane, MARKERS[shape], color=known[role], ms=3.5, mew=0)
+            axis.text(102, lane, mark.entry.cell.whole, va="center", fontsize=5.5)
+            lane += 1
+        lane += 0.5
+    place = ("figure fraction", "axes fraction")
+    title = short(panel.title, 60)
+    axis.annotate(title, (0.01, 1), (0, 4), place, "offset points", weight="bold")
+    axis.set(xlim=(0, 100), ylim=(lane - 0.4, -0.8))
+    axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
+    ticks = zip((0, panel.line, 100), panel.ends, strict=True)
+    shown = [(at, text) for at, text in ticks if at is not None]
+    axis.set_xticks([at for at, _ in shown], [text for _, text in shown])
+    if panel.line is not None:
+        axis.axvline(panel.line, color=known["ink"], linestyle="--", lw=0.7, zorder=0)
+
+
+def share_files(
+    task: TaskRun, rows: Mapping[str, Sequence[str]], column: bool
+) -> dict[str, bytes]:
+    """Draw stacked shares with their numbers; a share that is alone in its row has its interval.
+
+    Args:
+        task: Whose scores they are.
+        rows: Names of scores, by what the row is called.
+        column: Whether the figure is as wide as one of two columns.
+    """
+    stacked = max(rows.values(), key=len)
+    hatches = dict(zip((_kind(name) for name in stacked), _HATCH, strict=False))
+    known = colours()
+
+    def draw(axes: Sequence[Axes]) -> None:
+        axis = axes[0]
+        for place, names in enumerate(rows.values()):
+            end = 0.0
+            for name in names:
+                value = task.scores.get(name)
+                if value is None or math.isnan(value.value):
+                    continue
+                share = 100 * value.value
+                kind = _kind(name)
+                colour = known.get(kind, known["series-1"])
+                axis.barh(place, share, 0.7, end, facecolor=colour, hatch=hatches.get(kind), edgecolor=known["ink"],
+                          linewidth=0.5, label="" if place else kind)  # fmt: skip
+                ink = known.get(f"on-{kind}", known["ink"])
+                written: dict[str, Any] = {
+                    "va": "center",
+                    "fontsize": 5.5,
+                    "color": ink,
+                }
+                if kind not in hatches:
+                    axis.text(share + 2, place, numbers.cell(value), **written)
+                elif share >= _WRITTEN:
+                    box = {"facecolor": colour, "edgecolor": "none", "pad": 0.6}
+                    at = end + share / 2
+                    axis.text(at, place, f"{share:.0f}", ha="center", bbox=box, **written)  # fmt: skip
+                end += share
+        axis.set(xlim=(0, 100), ylim=(len(rows) - 0.4, -0.6), xlabel="percent")
+        axis.set_yticks(range(len(rows)), list(rows))
+
+    notes = list(filter(None, [task.warning()]))
+    return _drawn(draw, [_HEAD + 0.16 * len(rows)], notes, column)
+
+
+def _kind(name: str) -> str:
+    """Return the last part of a score's name."""
+    return name.rpartition("/")[2]
+
+
+def _drawn(
+    draw: Callable[[Sequence[Axes]], None],
+    heights: Sequence[float],
+    notes: Sequence[str],
+    column: bool,
+) -> dict[str, bytes]:
+    """Make a figure of axes of these heights, with footnotes."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    width = _WIDTH[column]
+    note = "\n".join(textwrap.wrap(" · ".join(notes), int(width * 23)))
+    height = sum(heights) + 0.3 + 0.1 * (note.count("\n") + 1)
+    made = {}
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
+        draw(list(axes))
+        if axes[0].get_legend_handles_labels()[1]:
+            figure.legend(loc="outside upper center", ncols=4)
+        if note:
+            figure.supxlabel(note, x=0.01, ha="left", fontsize=5.5)
+        for style, metadata in _METADATA.items():
+            out = io.BytesIO()
+            figure.savefig(out, format=style, metadata=metadata)
+            made[style] = out.getvalue()
+    return made
