@@ -1,11 +1,10 @@
-"""The identity of a regard classifier, and the protocol that every classifier follows."""
+"""What a regard classifier is, and how it is named."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError, one_line
@@ -84,12 +83,14 @@ def loading(what: str) -> Iterator[None]:
         raise BiasError(f"{what} cannot be loaded: {one_line(error)[:300]}") from error
 
 
-class Classifier(Protocol):
-    """Anything that gives texts probabilities of negative, neutral, positive (and perhaps other)."""
+@dataclass(frozen=True)
+class Classifier:
+    """A classifier of texts.
 
-    @property
-    def identity(self) -> Identity:
-        """Which classifier this is."""
+    Attributes:
+        identity: Which one it is.
+        probabilities: Gives texts probabilities, shape (number of texts, number of labels); rows sum to 1.
+    """
 
-    def probabilities(self, texts: Sequence[str]) -> Array:
-        """Return probabilities of shape (number of texts, number of labels); rows sum to 1."""
+    identity: Identity
+    probabilities: Callable[[Sequence[str]], Array]

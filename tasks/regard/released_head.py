@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain
 from lm_eval_bias.tasks.regard.classifier_identity import loading
-from lm_eval_bias.tasks.regard.heads import Head, network
+from lm_eval_bias.tasks.regard.heads import ENCODERS, Head, network
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,7 +48,7 @@ def _parameters(found: Any) -> dict[str, Tensor]:
 
 
 def read(path: Path) -> Head:
-    """Read the released classifier's weights as a head of one member; ``info`` has the file's ``sha256`` and ``data``.
+    """Read the released classifier's weights as a head on the encoder that they were trained with.
 
     Raises:
         BiasError: No such file, or not one of that form.
@@ -75,10 +75,11 @@ def read(path: Path) -> Head:
             layer, _, kind = name.rpartition(".")
             if layer in _LAYERS:
                 weights[f"{_LAYERS[layer]}.{kind}"] = tensor.float()
-        member = network(weights["0.weight"].shape[1])
-        member.load_state_dict(weights)
+        net = network(weights["0.weight"].shape[1])
+        net.load_state_dict(weights)
     info = {
+        "encoder": ENCODERS["de"],
         "sha256": hashlib.sha256(raw).hexdigest(),
         "data": "weights of Kraft et al. (2022), as the file's name claims",
     }
-    return Head([member], info)
+    return Head(net, info)
