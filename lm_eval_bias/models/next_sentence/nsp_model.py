@@ -39,7 +39,7 @@ LABELS = ("0", "1")  # the words of a T5 for "doesn't follow" and "follows"
 Tensors = dict[str, Tensor]
 _NO_CLOZE = (
     "--model hf-nsp answers only between-sentence questions: run stereoset_<language>_inter with it, and "
-    "stereoset_<language>_intra with --model hf on its base model ('lm-eval-bias stereoset predictions' joins the two)"
+    "stereoset_<language>_intra with --model hf on its base model ('lm-eval-bias rescore OUT OTHER' pools the two)"
 )
 
 
