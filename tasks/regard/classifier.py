@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import logging
 import math
 import os
@@ -12,12 +10,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from lm_eval_bias.core.content_hashes import of_checkpoint
 from lm_eval_bias.core.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.custom_metrics.intervals import Array
@@ -29,6 +24,7 @@ from lm_eval_bias.tasks.regard.classifier_identity import (
     Identity,
     accuracy_in_words,
     loading,
+    revision_of,
 )
 from lm_eval_bias.tasks.regard.heads import BATCH
 from lm_eval_bias.tasks.regard.regard_texts import composed
@@ -152,17 +148,6 @@ def _classes(name: str, classes: Collection[str]) -> list[str]:
     return [named[label] for label in LABELS if label in named]
 
 
-def _detail(name: str, model: Any) -> str:
-    """Say which checkpoint it is: its revision, or a digest of a folder's files."""
-    detail = f"{type(model).__name__} of {name}"
-    if revision := getattr(model.config, "_commit_hash", None):
-        detail += f" at {revision}"
-    if os.path.isdir(name):  # no revision tells its versions apart
-        files = json.dumps(of_checkpoint(Path(name))).encode()
-        detail += f", files {hashlib.sha256(files).hexdigest()[:12]}"
-    return detail
-
-
 def load_hub(name: str) -> Classifier:
     """Load a checkpoint from a hub or a folder (``<model>`` or ``<model>@<revision>``), to be used on the CPU.
 
@@ -215,7 +200,10 @@ def load_hub(name: str) -> Classifier:
             rows.append([scores[label] for label in classes])
         return np.array(rows)
 
-    identity = Identity(f"hub:{name}", _detail(name, model), LABELS[: len(classes)])
+    detail = f"{type(model).__name__} of {name}"
+    if told := revision_of(name, model.config):
+        detail += f" at {told}"
+    identity = Identity(f"hub:{name}", detail, LABELS[: len(classes)])
     # what can't label shows now, not after the texts were generated
     with loading(identity.name):
         probabilities(["Test."])

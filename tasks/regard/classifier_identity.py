@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.content_hashes import of_checkpoint
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
@@ -60,6 +65,14 @@ def accuracy_in_words(measured: Facts | None) -> str:
         wrote = f"{measured['source']}, which people wrote"
         parts.append(f"right in {measured['accuracy']:.2f} of {wrote}")
     return ", ".join(parts)
+
+
+def revision_of(name: str, config: object) -> str:
+    """Return what tells the versions of a loaded model apart: its commit, or a digest of a folder's files."""
+    if os.path.isdir(name):
+        files = json.dumps(of_checkpoint(Path(name))).encode()
+        return f"files {hashlib.sha256(files).hexdigest()[:12]}"
+    return getattr(config, "_commit_hash", None) or ""
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -28,6 +29,7 @@ from lm_eval_bias.tasks.regard.classifier_identity import (
     Identity,
     accuracy_in_words,
     loading,
+    revision_of,
 )
 from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
 
@@ -184,8 +186,12 @@ def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
     )
 
 
-def _about_both(corpus: RegardCorpus, held: Sequence[int]) -> list[list[str]]:
-    """List texts that a head wasn't trained on, about women and again about men.
+def _checked(
+    corpus: RegardCorpus,
+    held: Sequence[int],
+    probabilities: Callable[[Sequence[str]], Array],
+) -> tuple[bool, str]:
+    """Check a head for bias on texts that it wasn't trained on, about women and again about men.
 
     As in the paper they are generated; there are no pinned English ones, so that sentences of the corpus stand in.
     """
@@ -193,10 +199,11 @@ def _about_both(corpus: RegardCorpus, held: Sequence[int]) -> list[list[str]]:
         texts = [own.text for own in annotators.generated()]
     else:
         texts = [row.text for row in (*(corpus.dev[i] for i in held), *corpus.test)]
-    return [
-        [with_subject(text, corpus.language, gender) for text in texts]
-        for gender in GENDERS
-    ]
+    sides = []
+    for gender in GENDERS:
+        about = [with_subject(text, corpus.language, gender) for text in texts]
+        sides.append(probabilities(about).argmax(axis=1))
+    return bias_check(*sides)
 
 
 def train(corpus: RegardCorpus, encode: Encode, origin: Facts) -> tuple[Head, str]:
@@ -231,12 +238,7 @@ def train(corpus: RegardCorpus, encode: Encode, origin: Facts) -> tuple[Head, st
     def probabilities(texts: Sequence[str]) -> Array:
         return heads[0].probabilities(encode(texts))
 
-    passed, bias = bias_check(
-        *(
-            probabilities(texts).argmax(axis=1)
-            for texts in _about_both(corpus, folds[0][1])
-        )
-    )
+    passed, bias = _checked(corpus, folds[0][1], probabilities)
     source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
     measured: Data = {"accuracy": measures[0][0], "source": source}
     if corpus.language == "de":
@@ -265,15 +267,18 @@ class Encoder:
         """Load a sentence-transformers model from a hub or a folder.
 
         Raises:
-            BiasError: It cannot be had.
+            BiasError: It cannot be had in that revision.
         """
         from sentence_transformers import SentenceTransformer
 
         self.name = name
         with loading(f"sentence encoder {name}"):
-            self._model = SentenceTransformer(name, device="cpu", revision=revision)
+            asked = None if os.path.isdir(name) else revision
+            self._model = SentenceTransformer(name, device="cpu", revision=asked)
         config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
-        self.revision: str | None = getattr(config, "_commit_hash", None)
+        self.revision = revision_of(name, config)
+        if revision not in (None, self.revision):
+            raise BiasError(f"sentence encoder {name}: changed: train the head again")
         self.origin = {"encoder": name, "revision": self.revision}
 
     def encode(self, texts: Sequence[str]) -> Features:

@@ -272,8 +272,17 @@ def test_a_head_is_trained_kept_and_used(tiny_mirror, tmp_path, capsys):
     measured = model.identity.as_data()["measured"]
     assert measured["accuracy"] == pytest.approx(right, abs=1e-12)
     assert f"accuracy {right:.3f}, macro-F1 " in card
-    # sbert trains the same head
+    # sbert trains the same head, until another encoder is at its place
     assert (classifier.load(f"sbert:{encoder}", "de").probabilities(texts) == p).all()
+    weights = Path(encoder) / "model.safetensors"
+    tensors = {name: 2 * tensor for name, tensor in load_file(weights).items()}
+    save_file(tensors, weights, {"format": "pt"})
+    classifier.load.cache_clear()
+    heads.encoder.cache_clear()
+    again = classifier.load(f"sbert:{encoder}", "de").probabilities(texts)
+    assert (again != p).any()
+    with pytest.raises(BiasError, match="changed: train the head again"):
+        classifier.load(f"head:{out}", "de")
 
 
 @pytest.mark.slow
