@@ -22,6 +22,7 @@ from transformers.models.auto import modeling_auto
 from transformers.trainer_utils import get_last_checkpoint
 
 from lm_eval_bias.core import Data
+from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.files import writing
 from lm_eval_bias.custom_metrics.intervals import wilson
@@ -278,7 +279,8 @@ def train(settings: TrainingSettings, output: Path) -> Data:
         )
         curve = pandas.DataFrame(trainer.state.log_history).groupby("step").first()
         with writing(output):
-            curve.to_csv(output / "curve.csv")
+            table = csv_text(["step", *curve], curve.itertuples())
+            (output / "curve.csv").write_text(table, encoding="utf-8")
             _draw_curve(curve, output / "curve.svg")
             shutil.rmtree(work)
     return record
