@@ -65,8 +65,8 @@ def predictions(
         packed = gzip.compress(packed, mtime=0)
     with writing(target):
         write_whole(target, packed)
-    for test, scores in content.items():
-        print(f"{output}: {len(scores):,} candidates of {test}")
+    for test, listed in content.items():
+        print(f"{output}: {len(listed):,} candidates of {test}")
 
 
 def _scored(sample: SavedSample, method: str) -> dict[str, float]:
