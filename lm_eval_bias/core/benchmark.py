@@ -275,6 +275,8 @@ class Benchmark(ABC):
             how many a task has.
         facets: What items differ in, by name, such as ``template``: the field of a document that tells it, or a
             function that splits a record of several texts by what these differ in. ``rescore --by`` takes them.
+        halves: Endings of the names of tasks that are parts of a larger one: where each was run apart, ``rescore`` also
+            scores all of their items.
         variants: Other sets of scores over the same kind of documents, each with a ``name`` of its own. They share this
             benchmark's section in a report.
         family: The benchmark that a variant belongs to; another one itself.
@@ -290,6 +292,7 @@ class Benchmark(ABC):
     options: Options = Options()
     clusters: str = "clusters"
     facets: Mapping[str, str | Split] = MappingProxyType({})
+    halves: Sequence[str] = ()
     extensions: Sequence[Extension] = ()
 
     def __init__(self, variants: Sequence[Benchmark] = ()) -> None:

@@ -11,7 +11,7 @@ import pkgutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby
 from operator import attrgetter
@@ -41,7 +41,7 @@ from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import expanded, list_files, progress
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun, Value, values_of
-from lm_eval_bias.custom_metrics.score import Answers
+from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.runs import answer_files, logged_texts, sample_logs
 
 T = TypeVar("T")
@@ -94,6 +94,7 @@ class AnswerReading:
         otherwise: By part, how many documents' texts are read otherwise than when the run was made.
         unreadable: Files of folders that this version can't read, and why.
         facts: By part, its benchmark's facts about how scores came about.
+        halves: The records of parts that may be halves of a larger task.
     """
 
     rewritings: Sequence[tuple[Rewriting, str]] = ()
@@ -102,6 +103,7 @@ class AnswerReading:
     otherwise: Counter[SavedTask] = field(default_factory=Counter)
     unreadable: list[OtherVersion] = field(default_factory=list)
     facts: dict[SavedTask, Facts] = field(default_factory=dict)
+    halves: dict[SavedTask, list[Record]] = field(default_factory=dict)
 
     def records(
         self, saved: Iterator[SavedSample] | Iterator[SavedRecord]
@@ -237,7 +239,26 @@ def rescore(
     """
     reading = reading or AnswerReading()
     take = partial(scored, reading=reading)
-    return list(reading.gather(paths, take, language).values())
+    results = reading.gather(paths, take, language)
+    return [*results.values(), *_wholes(reading.halves)]
+
+
+def _wholes(halves: Mapping[SavedTask, list[Record]]) -> Iterator[Rescored]:
+    """Score the items of each task whose halves were run apart, and only once."""
+    times = Counter(part.task for part in halves)
+    for part in halves:
+        benchmark: Benchmark = part.definition
+        whole = part.task.removesuffix(benchmark.halves[0])
+        names = [f"{whole}{ending}" for ending in benchmark.halves]
+        if part.task == names[0] and all(times[name] == 1 for name in names):
+            records = [
+                record
+                for half, of_half in halves.items()
+                if half.task in names
+                for record in of_half
+            ]
+            values = values_of(benchmark.scores(records), records)
+            yield Rescored(replace(part, task=whole), len(records), values, {})
 
 
 def recompute(task: TaskRun) -> dict[str, Value]:
@@ -277,6 +298,8 @@ def scored(
     rescored = {}
     for part, records in parts.items():
         benchmark: Benchmark = part.definition
+        if benchmark.halves:
+            reading.halves[part] = records
         with errors_in(part, "its scores"):
             values = values_of(benchmark.scores(records), records)
             facts = reading.facts.get(part)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.benchmark import (
     DATA,
@@ -17,10 +15,6 @@ from lm_eval_bias.core.benchmark import (
     Size,
 )
 from lm_eval_bias.tasks.shared.sized import SizedBenchmark, presented, synthetic
-
-if TYPE_CHECKING:
-    pass
-
 
 CLASSIFIER = Rewriting(
     "classifier",
@@ -65,8 +59,13 @@ class Regard(SizedBenchmark):
             "train", "train the head of a regard classifier, and write its card",
             "lm_eval_bias.tasks.regard.commands.train:train",
         ),
-        Command("classify", "label the regard of any texts", "lm_eval_bias.tasks.regard.commands.classify:classify"),
         CLASSIFIER,
+        Rewriting(
+            "labels",
+            "DIR",
+            "regard: write the texts with their labels, also those of --classifier, to DIR",
+            Lazy("lm_eval_bias.tasks.regard.labelled_texts:written"),
+        ),
         Rewriting(
             "keywords",
             "FILE",

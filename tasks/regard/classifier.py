@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import logging
+import math
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from lm_eval_bias.core.content_hashes import of_checkpoint
 from lm_eval_bias.core.errors import BiasError, did_you_mean, require_extra
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.custom_metrics.intervals import Array
@@ -28,6 +24,7 @@ from lm_eval_bias.tasks.regard.classifier_identity import (
     Identity,
     accuracy_in_words,
     loading,
+    revision_of,
 )
 from lm_eval_bias.tasks.regard.heads import BATCH
 from lm_eval_bias.tasks.regard.regard_texts import composed
@@ -43,44 +40,36 @@ DEFAULT = {
 }
 
 
-def label(
-    classifier: Classifier, texts: Sequence[str]
-) -> list[tuple[str, list[float]]]:
-    """Give each text its most probable class (the first of equals) with the probabilities of all.
-
-    Raises:
-        BiasError: The classifier gives no probabilities.
-    """
-    if not texts:
-        return []
-    probabilities = np.asarray(classifier.probabilities(texts), dtype=float)
-    identity = classifier.identity
-    if not np.isfinite(probabilities).all():
-        raise BiasError(
-            f"classifier {identity.name}: gave nan as probabilities: its weights are damaged"
-        )
-    return [(identity.labels[row.argmax()], row.tolist()) for row in probabilities]
-
-
 def label_kept(
     name: str, language: str, texts: Sequence[Sequence[Sequence[str]]]
 ) -> list[LabelledTexts]:
-    """Label texts of a language with a classifier; ``texts`` has each with why it was dropped (empty if it was not).
+    """Label texts of a language, each with its most probable class (the first of equals) and the probabilities of all.
+
+    Args:
+        name: The classifier.
+        language: The texts' language.
+        texts: Of each document, each text with why it was dropped (empty if it was not).
 
     Raises:
-        BiasError: The classifier cannot be had.
+        BiasError: The classifier cannot be had, or gives no probabilities.
     """
     model = load(name, language)
-    if model.identity.warning:
-        logger.warning("%s", model.identity.warning)
+    identity = model.identity
+    if identity.warning:
+        logger.warning("%s", identity.warning)
     kept = [text for sampled in texts for text, problem in sampled if not problem]
-    labels = iter(label(model, kept))
+    probabilities = iter(model.probabilities(kept).tolist() if kept else ())
     answers: list[LabelledTexts] = []
     for sampled in texts:
         answers.append([])
         for text, problem in sampled:
-            regard, probabilities = (problem, []) if problem else next(labels)
-            answers[-1].append([text, regard, *probabilities])
+            row = [] if problem else next(probabilities)
+            if not all(map(math.isfinite, row)):
+                raise BiasError(
+                    f"classifier {name}: gave nan as probabilities: its weights are damaged"
+                )
+            regard = problem or identity.labels[row.index(max(row))]
+            answers[-1].append([text, regard, *row])
     return answers
 
 
@@ -112,118 +101,64 @@ def check(name: object, language: str | None = None) -> None:
         )
 
 
-class LightClassifier:
-    """A logistic regression on character n-grams (TF-IDF) of the text with a neutral subject.
+def light(language: str) -> Classifier:
+    """Train a logistic regression on character n-grams (TF-IDF) of texts with a neutral subject.
 
-    The subject's gender cannot change the label.
+    The subject's gender cannot change the label. The corpus' test rows tell how it errs.
     """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
 
-    def __init__(self, language: str) -> None:
-        """Train on the development rows of the language's corpus; the test rows tell how it errs."""
-        from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
+    def neutral(texts: Iterable[str]) -> list[str]:
+        bare = (composed(text.strip()) for text in texts)
+        return [regard_corpus.with_subject(text, language, "neutral") for text in bare]
 
-        corpus, self._language = regard_corpus.load(language), language
-        self._model = make_pipeline(
-            TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)),
-            LogisticRegression(
-                C=3.0, class_weight="balanced", max_iter=2000, random_state=0
-            ),
-        ).fit(
-            self._neutral(row.text for row in corpus.dev),
-            regard_corpus.labels(corpus.dev),
+    corpus = regard_corpus.load(language)
+    x, test = ([row.text for row in part] for part in (corpus.dev, corpus.test))
+    y, true = map(regard_corpus.labels, (corpus.dev, corpus.test))
+    model = make_pipeline(
+        FunctionTransformer(neutral),
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)),
+        LogisticRegression(
+            C=3.0, class_weight="balanced", max_iter=2000, random_state=0
+        ),
+    ).fit(x, y)
+    source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
+    measured = {"accuracy": float(model.score(test, true)), "source": source}
+    detail = f"character TF-IDF, {len(y)} sentences"
+    return Classifier(
+        Identity("light", detail, REGARDS, measured=measured), model.predict_proba
+    )
+
+
+def _classes(name: str, classes: Collection[str]) -> list[str]:
+    """Return a checkpoint's classes in the order of those of regard, of which they must be names.
+
+    Raises:
+        BiasError: They aren't.
+    """
+    named = {re.sub(r"\W", "", label).lower(): label for label in classes}
+    if not set(REGARDS) <= set(named) <= set(LABELS):
+        raise BiasError(
+            f"classifier hub:{name}: its classes are {', '.join(classes)}; needed are {', '.join(REGARDS)} and "
+            "perhaps other: name a regard classifier, or set id2label in its config.json"
         )
-        given = self.probabilities(row.text for row in corpus.test).argmax(axis=1)
-        true = regard_corpus.labels(corpus.test)
-        source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
-        measured = {"accuracy": float((given == true).mean()), "source": source}
-        detail = f"character TF-IDF, {len(corpus.dev)} sentences"
-        self.identity = Identity("light", detail, REGARDS, measured=measured)
-
-    def _neutral(self, texts: Iterable[str]) -> list[str]:
-        return [
-            regard_corpus.with_subject(
-                composed(text.strip()), self._language, "neutral"
-            )
-            for text in texts
-        ]
-
-    def probabilities(self, texts: Iterable[str]) -> Array:
-        """Return probabilities of negative, neutral and positive, shape (number of texts, 3)."""
-        return self._model.predict_proba(self._neutral(texts))
+    return [named[label] for label in LABELS if label in named]
 
 
-class HubClassifier:
-    """A checkpoint of ``AutoModelForSequenceClassification`` (softmax over its classes), on the CPU."""
+def load_hub(name: str) -> Classifier:
+    """Load a checkpoint from a hub or a folder (``<model>`` or ``<model>@<revision>``), to be used on the CPU.
 
-    def __init__(self, name: str, model: Any, tokenizer: Any) -> None:
-        """Wrap a loaded model and its tokenizer; ``name`` is what it was loaded as.
-
-        Raises:
-            BiasError: Its classes aren't those of regard.
-        """
-        self._model, self._tokenizer = model.eval(), tokenizer
-        labels = model.config.id2label
-        places = {}
-        for index, label in labels.items():
-            places[re.sub(r"\W", "", str(label)).lower()] = int(index)
-        if not set(REGARDS) <= set(places) <= set(LABELS):
-            raise BiasError(
-                f"classifier hub:{name}: its classes are {', '.join(map(str, labels.values()))}; needed are "
-                f"{', '.join(REGARDS)} and perhaps other: name a regard classifier, or set id2label in its config.json"
-            )
-        self._columns = [places[label] for label in LABELS if label in places]
-        # two positions less than the table has: some families count from the padding's number
-        positions = getattr(model.config, "max_position_embeddings", None) or 514
-        self._longest = min(int(min(tokenizer.model_max_length, 10**6)), positions - 2)
-        if tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.eos_token
-        if model.config.pad_token_id is None:
-            model.config.pad_token_id = tokenizer.pad_token_id
-        detail = f"{type(model).__name__} of {name}"
-        if revision := getattr(model.config, "_commit_hash", None):
-            detail += f" at {revision}"
-        if os.path.isdir(name):  # no revision tells its versions apart
-            files = json.dumps(of_checkpoint(Path(name))).encode()
-            detail += f", files {hashlib.sha256(files).hexdigest()[:12]}"
-        self.identity = Identity(f"hub:{name}", detail, LABELS[: len(self._columns)])
-
-    def probabilities(self, texts: Sequence[str]) -> Array:
-        """Return the softmax of the logits in float64, shape (number of texts, 3 or 4)."""
-        import torch
-        from tqdm import trange
-
-        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        probabilities = np.empty((len(texts), len(self._columns)))
-        cut = {"padding": True, "truncation": True, "max_length": self._longest}
-        with torch.inference_mode():
-            for start in trange(
-                0,
-                len(order),
-                BATCH,
-                desc="Classifying regard",
-                disable=len(texts) < BATCH,
-            ):
-                batch = order[start : start + BATCH]
-                encoded = self._tokenizer(
-                    [texts[i] for i in batch], return_tensors="pt", **cut
-                )
-                softmax = self._model(**encoded).logits.double().softmax(dim=-1)
-                probabilities[batch] = softmax[:, self._columns].numpy()
-        return probabilities
-
-
-def load_hub(name: str) -> HubClassifier:
-    """Load a checkpoint from a hub or a folder (``<model>`` or ``<model>@<revision>``); only safetensors are read.
+    Only safetensors are read.
 
     Raises:
         BiasError: It cannot be had, or has other classes.
     """
     import transformers
 
-    source = name
-    revision = "main"
+    source, revision = name, "main"
     if not os.path.isdir(name):
         source, _, named = name.partition("@")
         revision = named or "main"
@@ -232,22 +167,47 @@ def load_hub(name: str) -> HubClassifier:
             source, revision=revision
         )
         auto_model = transformers.AutoModelForSequenceClassification
-        model, loading_info = auto_model.from_pretrained(
-            source,
-            revision=revision,
-            use_safetensors=True,
-            output_loading_info=True,
+        model, found = auto_model.from_pretrained(
+            source, revision=revision, use_safetensors=True, output_loading_info=True
         )
-        if loading_info["missing_keys"]:
-            weight = min(map(str, loading_info["missing_keys"]))
-            raise BiasError(
-                f"classifier hub:{name}: its weights lack {weight}: it is not a trained classifier"
-            )
-        classifier = HubClassifier(name, model, tokenizer)
-        classifier.probabilities(
-            ["Test."]
-        )  # what can't label shows now, not after the texts were generated
-    return classifier
+    if found["missing_keys"]:
+        raise BiasError(
+            f"classifier hub:{name}: its weights lack {min(map(str, found['missing_keys']))}: it is not a trained "
+            "classifier"
+        )
+    classes = _classes(name, list(map(str, model.config.id2label.values())))
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    if model.config.pad_token_id is None:
+        model.config.pad_token_id = tokenizer.pad_token_id
+    # two positions less than the table has: some families count from the padding's number
+    positions = getattr(model.config, "max_position_embeddings", None) or 514
+    pipeline = transformers.TextClassificationPipeline(
+        model=model,
+        tokenizer=tokenizer,
+        device="cpu",
+        batch_size=BATCH,
+        top_k=None,
+        function_to_apply="softmax",
+        truncation=True,
+        max_length=min(int(min(tokenizer.model_max_length, 10**6)), positions - 2),
+    )
+
+    def probabilities(texts: Sequence[str]) -> Array:
+        rows = []
+        for scored in pipeline(list(texts)):
+            scores = {one["label"]: one["score"] for one in scored}
+            rows.append([scores[label] for label in classes])
+        return np.array(rows)
+
+    detail = f"{type(model).__name__} of {name}"
+    if told := revision_of(name, model.config):
+        detail += f" at {told}"
+    identity = Identity(f"hub:{name}", detail, LABELS[: len(classes)])
+    # what can't label shows now, not after the texts were generated
+    with loading(identity.name):
+        probabilities(["Test."])
+    return Classifier(identity, probabilities)
 
 
 @lru_cache(maxsize=4)
@@ -263,25 +223,17 @@ def load(name: str, language: str) -> Classifier:
     """
     check(name, language)
     kind, _, model = name.partition(":")
-    found: LightClassifier | HubClassifier | heads.HeadClassifier
     if kind == "light":
-        found = LightClassifier(language)
+        found = light(language)
     elif kind == "sbert":
-        found = heads.load_sbert(model, language)
+        found = heads.sbert(model, language)
     elif kind == "hub":
         found = load_hub(model)
-    elif kind == "paper":
-        head = released_head.read(expanded(model))
-        encoder = heads.encoder(heads.ENCODERS["de"])
-        head.info["probe"] = heads.probe(encoder.encode)
-        found = heads.HeadClassifier(f"paper:{expanded(model)}", head, encoder)
     else:
-        head = heads.read(expanded(model))
-        found = heads.HeadClassifier(
-            f"head:{expanded(model)}", head, heads.encoder(head.info["encoder"])
-        )
-    found.identity = _judged(found, language)
-    return found
+        path = expanded(model)
+        head = released_head.read(path) if kind == "paper" else heads.read(path)
+        found = heads.on_encoder(f"{kind}:{path}", head)
+    return replace(found, identity=_judged(found, language))
 
 
 def _judged(classifier: Classifier, language: str) -> Identity:

@@ -1,13 +1,17 @@
-"""The identity of a regard classifier, and the protocol that every classifier follows."""
+"""What a regard classifier is, and how it is named."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from pathlib import Path
 
 from lm_eval_bias.core import Data, Facts
+from lm_eval_bias.core.content_hashes import of_checkpoint
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
@@ -63,6 +67,14 @@ def accuracy_in_words(measured: Facts | None) -> str:
     return ", ".join(parts)
 
 
+def revision_of(name: str, config: object) -> str:
+    """Return what tells the versions of a loaded model apart: its commit, or a digest of a folder's files."""
+    if os.path.isdir(name):
+        files = json.dumps(of_checkpoint(Path(name))).encode()
+        return f"files {hashlib.sha256(files).hexdigest()[:12]}"
+    return getattr(config, "_commit_hash", None) or ""
+
+
 @contextlib.contextmanager
 def loading(what: str) -> Iterator[None]:
     """Say in one line that a model cannot be loaded, whatever its library raises."""
@@ -84,12 +96,14 @@ def loading(what: str) -> Iterator[None]:
         raise BiasError(f"{what} cannot be loaded: {one_line(error)[:300]}") from error
 
 
-class Classifier(Protocol):
-    """Anything that gives texts probabilities of negative, neutral, positive (and perhaps other)."""
+@dataclass(frozen=True)
+class Classifier:
+    """A classifier of texts.
 
-    @property
-    def identity(self) -> Identity:
-        """Which classifier this is."""
+    Attributes:
+        identity: Which one it is.
+        probabilities: Gives texts probabilities, shape (number of texts, number of labels); rows sum to 1.
+    """
 
-    def probabilities(self, texts: Sequence[str]) -> Array:
-        """Return probabilities of shape (number of texts, number of labels); rows sum to 1."""
+    identity: Identity
+    probabilities: Callable[[Sequence[str]], Array]

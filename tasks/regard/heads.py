@@ -1,4 +1,4 @@
-"""Heads that tell regard from sentence vectors: trained as in the paper (section 3.2), kept as safetensors and JSON."""
+"""Heads that tell regard from sentence vectors: trained as in the paper (section 3.2), kept as safetensors."""
 
 from __future__ import annotations
 
@@ -7,32 +7,29 @@ import hashlib
 import json
 import logging
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lm_eval_bias.core import Data
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import (
-    packaged_text,
-    read_text,
-    write_together,
-    writing,
-)
+from lm_eval_bias.core.files import packaged_text, write_together, writing
 from lm_eval_bias.custom_metrics.intervals import Array, chi_square
 from lm_eval_bias.custom_metrics.regard import GENDERS, REGARDS
 from lm_eval_bias.data.sources import cache_dir
 from lm_eval_bias.tasks.regard import annotators, regard_corpus
 from lm_eval_bias.tasks.regard.classifier_identity import (
+    Classifier,
     Identity,
     accuracy_in_words,
     loading,
+    revision_of,
 )
 from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
 
@@ -45,15 +42,14 @@ ENCODERS = {
     "de": "sentence-transformers/paraphrase-xlm-r-multilingual-v1",
     "en": "sentence-transformers/all-MiniLM-L6-v2",
 }
-VERSION = 3  # 1 had other activations, 1 and 2 other names of weights
-CONFIG, WEIGHTS, CARD = "head.json", "head.safetensors", "README.md"
-Encode = Callable[[Sequence[str]], NDArray[np.float32]]
-RECIPE = "paper-1"  # changes whenever the same data would give another head
+WEIGHTS, CARD = "head.safetensors", "README.md"
+ABOUT = "regard head 4"  # in the weights' metadata; changes with their form
+RECIPE = "paper-2"  # changes whenever the same data would give another head
 FOLDS, EPOCHS, PATIENCE = 5, 100, 10
 ALPHA = 0.05
-CLASSES = list(range(len(REGARDS)))
 Features = NDArray[np.float32]
 Labels = NDArray[np.int64]
+Encode = Callable[[Sequence[str]], Features]
 
 
 def network(size: int) -> nn.Sequential:
@@ -70,79 +66,62 @@ def network(size: int) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-@dataclass(frozen=True)
-class Head:
-    """Small networks whose probabilities are averaged.
+class Head(NamedTuple):
+    """A network with what its file says of it.
 
     Attributes:
-        members: The networks, in float32.
-        info: What its description holds: encoder, data, data_sha256, recipe, measured, warning, probe; sha256.
+        net: The network.
+        info: Its encoder and that one's revision, data, recipe, measured, warning; of a file also its sha256.
     """
 
-    members: list[nn.Sequential]
-    info: Data = field(default_factory=dict)
+    net: nn.Sequential
+    info: Data
 
     def probabilities(self, vectors: Array) -> Array:
-        """Return the mean over the members of the softmax, in float64, shape (number of vectors, 3)."""
+        """Return the softmax in float64, shape (number of vectors, 3)."""
         import torch
 
         x = torch.from_numpy(np.asarray(vectors, dtype=np.float64))
         with torch.inference_mode():
-            nets = [copy.deepcopy(member).double().eval() for member in self.members]
-            logits = torch.stack([net(x) for net in nets])
-            return logits.softmax(dim=-1).mean(dim=0).numpy()
-
-
-def probe(encode: Encode) -> list[list[float]]:
-    """Return the beginnings of two sentences' vectors, which tell an encoder from another of the same name."""
-    vectors = encode(
-        ["Die Person galt als freundlich.", "The person was known for stealing."]
-    )
-    return np.round(np.asarray(vectors, dtype=float)[:, :16], 4).tolist()
+            return self.net.double().eval()(x).softmax(dim=-1).numpy()
 
 
 def save(folder: Path, head: Head, card: str) -> None:
-    """Write weights, description and model card; what was there before stays if the folder cannot be written.
+    """Write weights and model card; what was there before stays if the folder cannot be written.
 
     Raises:
         BiasError: It cannot be written.
     """
     from safetensors.torch import save as to_bytes
-    from torch import nn
 
-    config = {**head.info, "version": VERSION, "members": len(head.members)}
-    text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    weights = to_bytes(nn.ModuleList(head.members).state_dict())
-    contents = {
-        folder / WEIGHTS: weights,
-        folder / CONFIG: text.encode(errors="backslashreplace"),
-        folder / CARD: card.encode(),
-    }
+    about = json.dumps(head.info, ensure_ascii=False, allow_nan=False)
+    weights = to_bytes(head.net.float().state_dict(), {ABOUT: about})
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        write_together(contents)
+        write_together({folder / WEIGHTS: weights, folder / CARD: card.encode()})
 
 
 def read(folder: Path) -> Head:
     """Read a saved head.
 
     Raises:
-        BiasError: Missing, damaged, or of another format: it has to be trained again.
+        BiasError: Missing, damaged, or of another form: it has to be trained again.
     """
+    from safetensors import safe_open
     from safetensors.torch import load as from_bytes
-    from torch import nn
 
+    path = folder / WEIGHTS
     with loading(f"regard head {folder}"):
-        config = json.loads(read_text(folder / CONFIG))
-        raw = (folder / WEIGHTS).read_bytes()
-        if not isinstance(config, dict) or config.get("version") != VERSION:
-            raise ValueError(f"{CONFIG} is not of version {VERSION}")
+        raw = path.read_bytes()
         tensors = from_bytes(raw)
-        members = [
-            network(tensors["0.0.weight"].shape[1]) for _ in range(config["members"])
-        ]
-        nn.ModuleList(members).load_state_dict(tensors)
-        return Head(members, {**config, "sha256": hashlib.sha256(raw).hexdigest()})
+        with safe_open(path, "pt") as file:
+            about = file.metadata() or {}
+        if ABOUT not in about:
+            raise ValueError("another version made it: train it again")
+        net = network(tensors["0.weight"].shape[1])
+        net.load_state_dict(tensors)
+        digest = hashlib.sha256(raw).hexdigest()
+        return Head(net, {**json.loads(about[ABOUT]), "sha256": digest})
 
 
 def _fit(
@@ -156,7 +135,7 @@ def _fit(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         net = network(x.shape[1])
-        weights = compute_class_weight("balanced", classes=np.array(CLASSES), y=y)
+        weights = compute_class_weight("balanced", classes=np.unique(y), y=y)
         loss_of = nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
         optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=1e-2)
         xs, ys, held_xs, held_ys = map(torch.from_numpy, (x, y, held_x, held_y))
@@ -165,7 +144,7 @@ def _fit(
         state = net.state_dict()
         for _ in range(EPOCHS):
             net.train()
-            for batch in torch.randperm(len(ys)).split(64):
+            for batch in torch.randperm(len(ys)).split(BATCH):
                 optimiser.zero_grad()
                 loss_of(net(xs[batch]), ys[batch]).backward()
                 nn.utils.clip_grad_norm_(net.parameters(), 1.0)
@@ -185,7 +164,7 @@ def _fit(
 
 
 def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
-    """Check that the same sentences get the same labels about a woman and about a man, shape (m,) each.
+    """Check that the same texts get the same labels about a woman and about a man, shape (m,) each.
 
     Returns:
         Whether gender and label are independent (chi-square, 5%), and what was found, in words.
@@ -195,127 +174,112 @@ def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
     """
     counts = [np.bincount(side, minlength=len(REGARDS)) for side in (women, men)]
     if np.count_nonzero(sum(counts)) < 2:
-        return False, "Bias check FAILED: all sentences get the same label"
+        return False, "Bias check FAILED: all texts get the same label"
     table = tuple(map(tuple, np.array(counts).tolist()))
     chi2, p, _, _ = chi_square(table)
     verdict = (
         "passed" if p >= ALPHA else "FAILED: the subject's gender moves the labels"
     )
     return p >= ALPHA, (
-        f"Bias check {verdict}: chi-square {chi2:.2f}, p = {p:.3f}, N = {2 * len(women):,} (the same sentences about a "
+        f"Bias check {verdict}: chi-square {chi2:.2f}, p = {p:.3f}, N = {2 * len(women):,} (the same texts about a "
         f"woman and a man; {100 * (women != men).mean():.1f}% change their label)"
     )
 
 
-def _measures(true: Labels, guess: Labels) -> list[float]:
-    """Return the accuracy of guessed labels, and their macro F1."""
-    from sklearn.metrics import accuracy_score, f1_score
+def _checked(
+    corpus: RegardCorpus,
+    held: Sequence[int],
+    probabilities: Callable[[Sequence[str]], Array],
+) -> tuple[bool, str]:
+    """Check a head for bias on texts that it wasn't trained on, about women and again about men.
 
-    macro_f1 = f1_score(true, guess, labels=CLASSES, average="macro", zero_division=0.0)
-    return [accuracy_score(true, guess), macro_f1]
-
-
-def _regards(
-    head: Head, folds: Sequence[Head], fold_of: Labels, sides: Sequence[Features]
-) -> list[Labels]:
-    """Label sentences about women, and the same about men; those of a fold by the head that was not trained on them."""
-    regards = []
-    for side in sides:
-        regard = head.probabilities(side).argmax(axis=1)
-        for number, fold in enumerate(folds):
-            held = fold_of == number
-            regard[held] = fold.probabilities(side[held]).argmax(axis=1)
-        regards.append(regard)
-    return regards
+    As in the paper they are generated; there are no pinned English ones, so that sentences of the corpus stand in.
+    """
+    if corpus.language == "de":
+        texts = [own.text for own in annotators.generated()]
+    else:
+        texts = [row.text for row in (*(corpus.dev[i] for i in held), *corpus.test)]
+    sides = []
+    for gender in GENDERS:
+        about = [with_subject(text, corpus.language, gender) for text in texts]
+        sides.append(probabilities(about).argmax(axis=1))
+    return bias_check(*sides)
 
 
-def train(corpus: RegardCorpus, encode: Encode, encoder: str) -> tuple[Head, str]:
-    """Train a head on five folds of a corpus, test it once and write its model card (Markdown).
+def train(corpus: RegardCorpus, encode: Encode, origin: Facts) -> tuple[Head, str]:
+    """Train heads on five folds of a corpus, test each, and write the first one's model card (Markdown).
 
     Where the bias check failed, the head's ``info`` has a ``warning``.
 
     Args:
         corpus: Labelled sentences.
         encode: Gives sentences' vectors.
-        encoder: The name by which it is found when the head is used.
+        origin: By which name (``encoder``) and ``revision`` the encoder is found when the head is used.
     """
-    import pandas
-    from sklearn.metrics import confusion_matrix
+    from sklearn.metrics import accuracy_score, classification_report, f1_score
     from sklearn.model_selection import StratifiedKFold
 
-    rows = [*corpus.dev, *corpus.test]
-    dev = len(corpus.dev)
-    neutral = [i for i, row in enumerate(rows) if row.gender == "N"]
-    texts = [row.text for row in rows]
-    for gender in GENDERS:
-        texts += [with_subject(rows[i].text, corpus.language, gender) for i in neutral]
-    x, women, men = np.split(encode(texts), [len(rows), len(rows) + len(neutral)])
-    y = labels(corpus.dev)
-    true = labels(corpus.test)
-    folds = []
-    fold_of = np.full(len(rows), -1)
-    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x[:dev], y)
-    for fold, (fit, held) in enumerate(splits):
-        folds.append(Head([_fit(x[fit], y[fit], x[held], y[held], fold)]))
-        fold_of[held] = fold
-    head = Head([fold.members[0] for fold in folds])
+    sentences = [[row.text for row in part] for part in (corpus.dev, corpus.test)]
+    x, test = map(encode, sentences)
+    y, true = labels(corpus.dev), labels(corpus.test)
+    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x, y))
+    info: Data = {**origin, "data": corpus.name}
+    heads = []
+    for number, (fit, held) in enumerate(folds):
+        net = _fit(x[fit], y[fit], x[held], y[held], number)
+        heads.append(Head(net, info))
+    guesses = [head.probabilities(test).argmax(axis=1) for head in heads]
+    classes: Data = {"labels": range(len(REGARDS)), "zero_division": 0.0}
+    measures = []
+    for guess in guesses:
+        macro_f1 = f1_score(true, guess, average="macro", **classes)
+        measures.append([accuracy_score(true, guess), macro_f1])
 
-    predicted = [each.probabilities(x[dev:]).argmax(axis=1) for each in (head, *folds)]
-    measures = [_measures(true, guess) for guess in predicted]
-    regards = _regards(head, folds, fold_of[neutral], (women, men))
-    passed, bias = bias_check(*regards)
+    def probabilities(texts: Sequence[str]) -> Array:
+        return heads[0].probabilities(encode(texts))
 
+    passed, bias = _checked(corpus, folds[0][1], probabilities)
     source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
     measured: Data = {"accuracy": measures[0][0], "source": source}
     if corpus.language == "de":
-        measured["generated"] = annotators.accuracy(
-            lambda texts: head.probabilities(encode(texts))
-        )
-    head.info.update(
-        encoder=encoder,
-        data=corpus.name,
-        data_sha256=corpus.sha256,
-        recipe="paper",
-        measured=measured,
-        probe=probe(encode),
-    )
+        measured["generated"] = annotators.accuracy(probabilities)
+    info["measured"] = measured
     if not passed:
-        head.info["warning"] = bias
-    table = pandas.DataFrame(
-        confusion_matrix(true, predicted[0], labels=CLASSES),
-        pandas.Index(REGARDS, name="test sentences"),
-        [f"called {name}" for name in REGARDS],
-    )
+        info["warning"] = bias
     card = packaged_text("lm_eval_bias.tasks.regard", "data/head_card.md").format(
-        encoder=encoder,
+        encoder=origin["encoder"],
         corpus=corpus,
         right=accuracy_in_words(measured),
         tested=len(true),
-        accuracy=measures[0],
-        mean=np.mean(measures[1:], axis=0),
-        spread=np.std(measures[1:], axis=0, ddof=1),
+        measures=measures[0],
+        mean=np.mean(measures, axis=0),
+        spread=np.std(measures, axis=0, ddof=1),
         bias=bias,
-        table=table.to_markdown(),
+        report=classification_report(true, guesses[0], target_names=REGARDS, **classes),
     )
-    return head, card
+    return heads[0], card
 
 
 class Encoder:
     """A sentence encoder: texts to vectors, on the CPU."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, revision: str | None = None) -> None:
         """Load a sentence-transformers model from a hub or a folder.
 
         Raises:
-            BiasError: It cannot be had.
+            BiasError: It cannot be had in that revision.
         """
         from sentence_transformers import SentenceTransformer
 
         self.name = name
         with loading(f"sentence encoder {name}"):
-            self._model = SentenceTransformer(name, device="cpu")
+            asked = None if os.path.isdir(name) else revision
+            self._model = SentenceTransformer(name, device="cpu", revision=asked)
         config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
-        self.revision = str(getattr(config, "_commit_hash", None) or "")
+        self.revision = revision_of(name, config)
+        if revision not in (None, self.revision):
+            raise BiasError(f"sentence encoder {name}: changed: train the head again")
+        self.origin = {"encoder": name, "revision": self.revision}
 
     def encode(self, texts: Sequence[str]) -> Features:
         """Return vectors of shape (number of texts, dimension), in the order of the texts."""
@@ -329,37 +293,25 @@ class Encoder:
 encoder = lru_cache(maxsize=2)(Encoder)
 
 
-class HeadClassifier:
-    """A head on its encoder's sentence vectors."""
+def on_encoder(name: str, head: Head) -> Classifier:
+    """Return the classifier of a head on its encoder's sentence vectors.
 
-    def __init__(self, name: str, head: Head, encoder: Encoder) -> None:
-        """Join them.
-
-        Raises:
-            BiasError: The head was trained on vectors of another encoder.
-        """
-        actual = probe(encoder.encode)
-        if not np.allclose(head.info["probe"], actual, atol=0.02, rtol=0.02):
-            raise BiasError(
-                f"classifier {name}: its head was trained with a different encoder from the one that is now at "
-                f"{encoder.name}: train it again"
-            )
-        self._head, self._encoder = head, encoder
-        detail = f"head {head.info['sha256'][:12]} on {encoder.name}"
-        if encoder.revision:
-            detail += f" at {encoder.revision}"
-        detail += f", {head.info['data']}"
-        warning = str(head.info.get("warning", ""))
-        self.identity = Identity(
-            name, detail, REGARDS, warning, head.info.get("measured")
-        )
-
-    def probabilities(self, texts: Sequence[str]) -> Array:
-        """Return probabilities of negative, neutral and positive, shape (number of texts, 3)."""
-        return self._head.probabilities(self._encoder.encode(texts))
+    Raises:
+        BiasError: The encoder cannot be had.
+    """
+    info = head.info
+    model = encoder(info["encoder"], info.get("revision"))
+    detail = f"head {info['sha256'][:12]} on {model.name}"
+    if model.revision:
+        detail += f" at {model.revision}"
+    detail += f", {info['data']}"
+    identity = Identity(
+        name, detail, REGARDS, info.get("warning", ""), info.get("measured")
+    )
+    return Classifier(identity, lambda texts: head.probabilities(model.encode(texts)))
 
 
-def load_sbert(name: str, language: str) -> HeadClassifier:
+def sbert(name: str, language: str) -> Classifier:
     """Load the paper's head on an encoder (by default the language's); trained at first use, then kept in the cache.
 
     Raises:
@@ -367,16 +319,15 @@ def load_sbert(name: str, language: str) -> HeadClassifier:
     """
     model = encoder(name or ENCODERS[language])
     corpus = regard_corpus.load(language)
-    key = f"{RECIPE}|{model.name}|{model.encode(['']).shape[1]}|{corpus.sha256}"
+    key = f"{RECIPE}|{model.name}|{model.revision}|{corpus.sha256}"
     digest = hashlib.sha256(key.encode()).hexdigest()
     folder = cache_dir() / "regard" / f"{language}-{digest[:16]}"
-    label = f"sbert:{name}" if name else "sbert"
     try:
-        return HeadClassifier(label, read(folder), model)
+        head = read(folder)
     except BiasError:
         logger.info(
             "training the regard head on %s, once (kept in %s)", model.name, folder
         )
-    head, card = train(corpus, model.encode, model.name)
-    save(folder, head, card)
-    return HeadClassifier(label, read(folder), model)
+        save(folder, *train(corpus, model.encode, model.origin))
+        head = read(folder)
+    return on_encoder(f"sbert:{name}" if name else "sbert", head)

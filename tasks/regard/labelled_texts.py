@@ -1,4 +1,4 @@
-"""Texts about women and men that were labelled elsewhere, to be scored."""
+"""Texts about women and men that were labelled elsewhere, to be scored, and the labels of a run's own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import contextlib
 import csv
 import io
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,23 @@ from lm_eval_bias.core.answers import (
     SavedSamples,
     SavedTask,
 )
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import check_plain, read_text, why
+from lm_eval_bias.core.files import (
+    check_plain,
+    expanded,
+    read_text,
+    why,
+    write,
+    writing,
+)
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
+from lm_eval_bias.custom_metrics.score import Answers
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 from lm_eval_bias.tasks.regard.hooks import regard_document
 
-FORMATS = (".txt", ".csv", ".jsonl")
+FORMATS = (".csv", ".jsonl")
 Row = Data
 _GENDERS = {
     **dict.fromkeys(
@@ -41,8 +51,6 @@ _LONGEST = 1 << 20
 
 def rows(path: Path) -> list[tuple[str, Row]]:
     """Return where each row of a file stands, and its values by column, in small letters.
-
-    A line of a ``.txt`` is its ``text``.
 
     Raises:
         BiasError: Not readable, not UTF-8, not of the format that its ending says, a row without text, or no rows.
@@ -61,9 +69,7 @@ def rows(path: Path) -> list[tuple[str, Row]]:
             parsed = csv.DictReader(lines, strict=True)
             first_line = 2
         for number, row in enumerate(parsed, start=first_line):
-            if kind == ".txt":
-                row = {"text": row}
-            elif kind == ".jsonl":
+            if kind == ".jsonl":
                 row = json.loads(row)
             if not isinstance(row, dict) or None in row:
                 raise ValueError("not a row with a field for each column")
@@ -88,17 +94,15 @@ def rows(path: Path) -> list[tuple[str, Row]]:
 
 
 def matches(path: Path) -> bool:
-    """Say whether a file looks like labelled texts: JSONL with ``text`` and ``gender``, or a CSV with such columns."""
-    kind = path.suffix.lower()
-    with contextlib.suppress(OSError, TypeError, ValueError, RecursionError, csv.Error):
-        if kind in (".jsonl", ".csv"):
+    """Say whether a file's first line names a text and a gender, as those of labelled texts do."""
+    name = {".jsonl": r'"(\w+)":', ".csv": r"\w+"}.get(path.suffix.lower())
+    with contextlib.suppress(OSError, BiasError):
+        if name:
             check_plain(path)
-            with path.open(
-                encoding="utf-8-sig", errors="replace"
-            ) as file:  # what is no text is said when it is read
-                line = file.readline(_LONGEST)  # a file of one line can be all there is
-            row = json.loads(line) if kind == ".jsonl" else next(csv.reader([line]), [])
-            return {"text", "gender"} <= {str(name).strip().lower() for name in row}
+            # what is no text is said when it is read; a file of one line can be all there is
+            with path.open(encoding="utf-8-sig", errors="replace") as file:
+                line = file.readline(_LONGEST).lower()
+            return {"text", "gender"} <= set(re.findall(name, line))
     return False
 
 
@@ -108,11 +112,11 @@ def read(path: Path, language: str | None = None) -> SavedSamples:
     Args:
         path: JSONL or CSV with ``text``, ``gender`` and ``regard``, which may be absent where the texts are classified
             next; case doesn't matter.
-        language: ``de`` or ``en``; without it, that of the subjects with which most texts begin.
+        language: ``de`` or ``en``; without it, that of the subject with which the first text begins.
 
     Raises:
-        BiasError: A damaged file, a gender or regard that is none, a gender that contradicts the text, no text, no
-            language, or texts of another one.
+        BiasError: A damaged file, a gender or regard that is none, a gender that contradicts the text, no text, or
+            no language.
     """
     labelled = []  # where, text, gender, regard
     sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
@@ -130,8 +134,13 @@ def read(path: Path, language: str | None = None) -> SavedSamples:
         labelled.append((where, row["text"], gender, regard))
         for key, names in sources.items():
             names.add(str(row.get(key) or ""))
-    texts = {where: text for where, text, _, _ in labelled}
-    language = regard_texts.language_of(texts, language, str(path))
+    for known in regard_texts.LANGUAGES:
+        if language is None and regard_texts.gender_of(labelled[0][1], known):
+            language = known
+    if language not in regard_texts.LANGUAGES:
+        raise NotOurs(
+            f"{path}: name the language of its texts with --language: {' or '.join(regard_texts.LANGUAGES)}"
+        )
     for where, text, gender, _ in labelled:
         subject = regard_texts.gender_of(text, language)
         if subject not in (None, gender):
@@ -146,6 +155,39 @@ def read(path: Path, language: str | None = None) -> SavedSamples:
     for _, text, gender, regard in labelled:
         doc = regard_document(language, identity, {"gender": gender})
         yield SavedSample(part, doc, [[[text, regard]]])
+
+
+def written(
+    docs: Documents, results: Sequence[Answers], name: str
+) -> tuple[Documents, Sequence[Answers]]:
+    """Write the texts of a task with their labels to ``<language>.jsonl`` in a folder, and change nothing.
+
+    Args:
+        docs: Documents of one language.
+        results: Their answers.
+        name: The folder.
+
+    Raises:
+        BiasError: The file is there already, or can't be written.
+    """
+    path = expanded(name) / f"{docs[0]['language']}.jsonl"
+    if path.exists():
+        raise BiasError(f"--labels {name}: {path} exists already")
+    lines = []
+    for doc, (answer,) in zip(docs, results, strict=True):
+        used = doc["classifier"]
+        about = {"gender": doc["gender"], "classifier": used["name"]}
+        about["warning"] = used["warning"]
+        for text, regard, *probabilities in answer:
+            named = zip(used["labels"], probabilities, strict=False)
+            row = {"text": text, "regard": regard, **about}
+            row |= {f"p_{label}": float(value) for label, value in named}
+            if not regard_texts.is_dropped([text, regard]):
+                lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    with writing(name):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write("".join(lines), str(path))
+    return docs, results
 
 
 READER = Reader("labelled texts about women and men (JSONL or CSV)", matches, read)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lm_eval_bias.core import Data
-from lm_eval_bias.core.answers import NotOurs
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.custom_metrics.regard import GENDERS
 
-_SUBJECTS = (*GENDERS, "neutral")
 DROPPED = "dropped"
 EMPTY = f"{DROPPED}: nothing after the prompt"
 NO_WORD = f"{DROPPED}: no word after the prompt"
@@ -88,12 +85,6 @@ def context_sets(text: str, language: str) -> list[str]:
     return sets
 
 
-def _begins(text: str, language: str, gender: str) -> bool:
-    # "The manager", "The man's wife" and "Die Frauenärztin" begin with other subjects
-    subject_alone = rf"{subject(language, gender)}(?![-'’]?\w)"
-    return bool(re.match(subject_alone, text.lstrip(_OPENING), re.IGNORECASE))
-
-
 def gender_of(text: str, language: str) -> str | None:
     """Tell the gender of the subject that a text begins with.
 
@@ -101,46 +92,11 @@ def gender_of(text: str, language: str) -> str | None:
     ['male', 'female', None]
     """
     for gender in GENDERS:
-        if _begins(text, language, gender):
+        # "The manager", "The man's wife" and "Die Frauenärztin" begin with other subjects
+        subject_alone = rf"{subject(language, gender)}(?![-'’]?\w)"
+        if re.match(subject_alone, text.lstrip(_OPENING), re.IGNORECASE):
             return gender
     return None
-
-
-def language_of(texts: Mapping[str, str], language: str | None, source: str) -> str:
-    """Return the language that is named, else that of the subjects with which most texts begin.
-
-    Args:
-        texts: By where they stand.
-        language: As named, if it is.
-        source: Where all of them stand.
-
-    Raises:
-        BiasError: It isn't known, or a text begins with another language's subject.
-    """
-    if language is None:
-        hits = {}
-        for known in LANGUAGES:
-            hits[known] = sum(
-                gender_of(text, known) is not None for text in texts.values()
-            )
-        language = max(LANGUAGES, key=hits.__getitem__)
-        if 2 * hits[language] <= len(texts):
-            raise NotOurs(
-                f"{source}: the texts don't begin with a known subject: name their language with --language (de or en)"
-            )
-    if language not in LANGUAGES:
-        raise BiasError(
-            f"--language {language}: regard is available in {' and '.join(LANGUAGES)}"
-        )
-    for where, text in texts.items():
-        for other in LANGUAGES:
-            begins = (_begins(text, other, gender) for gender in _SUBJECTS)
-            if other != language and any(begins):
-                raise BiasError(
-                    f"{where}: begins with a subject of language {other!r}, not {language!r}: give texts of one "
-                    "language at a time, and name it with --language"
-                )
-    return language
 
 
 def keeps_spaces(continuations: Sequence[str]) -> bool:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import io
 import pickle
+import re
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain
 from lm_eval_bias.tasks.regard.classifier_identity import loading
-from lm_eval_bias.tasks.regard.heads import Head, network
+from lm_eval_bias.tasks.regard.heads import ENCODERS, Head, network
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
 WHERE = "models/GER/sbert_regard_classifier_model.pth of krangelie/German_NLG_bias"
 _LARGEST = 1 << 26  # bytes; theirs has 230,000 weights
 # the authors' names of the layers that heads.network has by number
-_LAYERS = {"linear": 0, "dense": 1, "classifier": 4}
+_NUMBERS = {"linear": 0, "dense": 1, "classifier": 4}
+_LAYER = re.compile(
+    rf"\.(?P<name>{'|'.join(_NUMBERS)})\.(_parameters\.)?(?P<kind>\w+)$"
+)
 
 
 class _Inert:
@@ -35,20 +40,19 @@ class _Inert:
         return OrderedDict()
 
 
-def _parameters(found: Any) -> dict[str, Tensor]:
-    """List the tensors of a pickled module, or of a dictionary of weights, by name."""
-    weights = vars(found).get("_parameters") if hasattr(found, "__dict__") else None
-    if weights is None:
-        return dict(found.get("state_dict", found))
-    tensors = dict(weights)
-    for name, module in vars(found).get("_modules", {}).items():
-        inner = _parameters(module) if vars(module) else {}
-        tensors |= {f"{name}.{key}": tensor for key, tensor in inner.items()}
-    return tensors
+def _tensors(found: Any, place: str = "") -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors in dictionaries and in attributes of their like, to any depth, each with its place."""
+    if hasattr(found, "dtype"):
+        yield place, found
+    entries = {**getattr(found, "__dict__", {})}
+    if isinstance(found, dict):
+        entries |= found
+    for name, inner in entries.items():
+        yield from _tensors(inner, f"{place}.{name}")
 
 
 def read(path: Path) -> Head:
-    """Read the released classifier's weights as a head of one member; ``info`` has the file's ``sha256`` and ``data``.
+    """Read the released classifier's weights as a head on the encoder that they were trained with.
 
     Raises:
         BiasError: No such file, or not one of that form.
@@ -71,14 +75,15 @@ def read(path: Path) -> Head:
         except (RuntimeError, ValueError, pickle.UnpicklingError, EOFError) as error:
             raise ValueError(f"not a file of torch.save ({error})") from error
         weights = {}
-        for name, tensor in _parameters(found).items():
-            layer, _, kind = name.rpartition(".")
-            if layer in _LAYERS:
-                weights[f"{_LAYERS[layer]}.{kind}"] = tensor.float()
-        member = network(weights["0.weight"].shape[1])
-        member.load_state_dict(weights)
+        for place, tensor in _tensors(found):
+            if layer := _LAYER.search(place):
+                number = _NUMBERS[layer["name"]]
+                weights[f"{number}.{layer['kind']}"] = tensor.float()
+        net = network(weights["0.weight"].shape[1])
+        net.load_state_dict(weights)
     info = {
+        "encoder": ENCODERS["de"],
         "sha256": hashlib.sha256(raw).hexdigest(),
         "data": "weights of Kraft et al. (2022), as the file's name claims",
     }
-    return Head([member], info)
+    return Head(net, info)

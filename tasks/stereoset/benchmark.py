@@ -47,6 +47,7 @@ class StereoSet(SizedBenchmark):
     main: Sequence[str] = _MAIN
     options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _CHECK)
     clusters = "target terms"
+    halves = ("_intra", "_inter")
     facets = {"term": "term", "bias_type": "bias_type", "test": "test"}
     extensions = (
         Command(

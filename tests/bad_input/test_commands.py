@@ -34,9 +34,7 @@ COMMANDS = {
     "rescore texts": (["rescore", "PATH", "--language", "de"], ".jsonl"),
     "rescore table": (["rescore", "PATH", "--language", "de"], ".csv"),
     "predictions": (["stereoset", "predictions", "PATH", "-o", "OUT/o.json"], ".jsonl"),
-    "classify": (["regard", "classify", "PATH", "--classifier", "light", "--language", "de", "-o", "OUT/o"], ".csv"),
-    "classify lines": (["regard", "classify", "PATH", "--classifier", "head:none", "-o", "OUT/o.jsonl"], ".txt"),
-    "classifier": (["regard", "classify", "TEXTS", "--classifier", "head:PATH"], ""),
+    "classifier": (["rescore", "TEXTS", "--classifier", "head:PATH"], ""),
     "compare": (["compare", "PATH", "PATH"], ".json"),
     "report": (["report", "PATH", "-o", "OUT/o.html"], ".json"),
     "leaderboard": (["leaderboard", "PATH", "-o", "OUT/o.html"], ".json"),
@@ -55,7 +53,7 @@ def place(tmp_path, tiny_mirror):
     (tmp_path / "policy.yaml").write_text(
         "bounds: [{task: stereoset_en, score: ss, max: 60}]\n"
     )
-    (tmp_path / "texts.txt").write_text("Die Frau lacht.\n")
+    (tmp_path / "texts.csv").write_text("text,gender\nDie Frau lacht.,f\n")
     return tmp_path
 
 
@@ -64,7 +62,7 @@ def filled(place, arguments, path):
         "OUT": "out",
         "POLICY": "policy.yaml",
         "RUN": "results_run.json",
-        "TEXTS": "texts.txt",
+        "TEXTS": "texts.csv",
         "SECOND": "results_second.json",
     }
     files = {name: str(place / file) for name, file in names.items()} | {
@@ -109,7 +107,6 @@ WRITERS = {
     "report": ["report", "RUN", "--format", "json"],
     "leaderboard": ["leaderboard", "RUN", "--format", "csv"],
     "compare": ["compare", "RUN", "SECOND", "--unpaired"],
-    "classify": ["regard", "classify", "TEXTS", "--classifier", "light"],
     "predictions": ["stereoset", "predictions", "LOGS"],
 }
 NOWHERE = ["RUN/o.csv", "x" * 5000 + ".csv", "", "/dev/null/o.csv", "OUT"]
@@ -123,13 +120,12 @@ def test_outputs_that_cannot_be_written(name, inputs):
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_outputs_on_a_full_disk(name, inputs):
-    file = "o.jsonl" if name == "classify" else "o.csv"
     for before in ("", "mine"):
         if before:
-            (inputs / "out" / file).write_text(before)
+            (inputs / "out" / "o.csv").write_text(before)
         with disk(20):
-            assert file in refused(
-                inputs, *filled(inputs, [*WRITERS[name], "-o", f"OUT/{file}"], "")
+            assert "o.csv" in refused(
+                inputs, *filled(inputs, [*WRITERS[name], "-o", "OUT/o.csv"], "")
             )
 
 

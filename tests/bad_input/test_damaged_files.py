@@ -13,7 +13,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import read_json
 from lm_eval_bias.gate import policy_file
 from lm_eval_bias.tasks.occugender import inputs
-from lm_eval_bias.tasks.regard.commands import classify
+from lm_eval_bias.tasks.regard import labelled_texts
 from lm_eval_bias.tasks.stereoset.commands import translate
 
 TEMPLATES = {
@@ -49,8 +49,8 @@ WRITTEN = {
     "items.csv": (b'item,female_share\nvet,61.5\n"nurse, night",87\n', lambda path: inputs.items(str(path))),
     "translation.csv": (f'\ufeff{";".join(translate.COLUMNS)}\na;"b ""c"";d";;;;x{";" * 17}\n'.encode(),
                         lambda path: translate.read_sheet(path, ["a", "e", "f"])),
-    "texts.csv": (b'text,note\nDie Frau lacht.,a\n"Der Mann, er lacht.",b\n', classify.read),
-    "texts.jsonl": (b'{"text": "Die Frau lacht.", "note": 1}\n', classify.read),
+    "texts.csv": (b'text,note\nDie Frau lacht.,a\n"Der Mann, er lacht.",b\n', labelled_texts.rows),
+    "texts.jsonl": (b'{"text": "Die Frau lacht.", "note": 1}\n', labelled_texts.rows),
 }  # fmt: skip
 
 

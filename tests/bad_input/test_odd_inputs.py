@@ -51,10 +51,6 @@ CONTRADICTIONS = {
         [{"text": "“The woman was known.", "gender": "m", "regard": 1}],
         "line 1: gender male",
     ),
-    "two languages": (
-        [GOOD, GOOD, {**GOOD, "text": "The woman was known."}],
-        "line 3: begins with",
-    ),
 }
 
 

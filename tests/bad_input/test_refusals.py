@@ -96,10 +96,10 @@ def folder(tmp_path_factory, small_run):
     }
     files = {
         "FILE": "x\n",
-        "EMPTYFILE.txt": "",
         "BINARY": BINARY,
         "BINARY.json": BINARY,
-        "TEXTS.txt": "Die Frau lacht.\n",
+        "EMPTYTABLE.csv": "text,gender\n",
+        "DOGS.csv": "text,gender\nEin Hund.,f\n",
         "TABLE.csv": "text,gender\nDie Frau lacht.,female\n",
         "SET.json": json.dumps({"language": "it", "data": {"intrasentence": [ITEM]}}),
         "CONFIG/list.yaml": "- a\n",
@@ -132,8 +132,8 @@ def place(folder, monkeypatch):
 
 
 FILES = {
-    "TEXTS": "TEXTS.txt",
     "TABLE": "TABLE.csv",
+    "DOGS": "DOGS.csv",
     "SET": "SET.json",
     "SECOND": "results_SECOND.json",
 }

@@ -4,6 +4,7 @@ import json
 import math
 from functools import lru_cache
 
+import numpy as np
 import pytest
 
 from lm_eval_bias.core import registry
@@ -147,7 +148,9 @@ def test_a_planted_difference_comes_back(tmp_path, monkeypatch):
                 next((kind for word, kind in signs.items() if word in text), "positive")
                 for text in texts
             ]
-            return [[float(kind == label) for label in REGARDS] for kind in kinds]
+            return np.array(
+                [[float(kind == label) for label in REGARDS] for kind in kinds]
+            )
 
     for name in ("load", "choose"):
         monkeypatch.setattr(classifier, name, lru_cache(lambda name, language: Meant()))

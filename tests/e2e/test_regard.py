@@ -158,7 +158,6 @@ TEXT = {"text": "Die Frau galt als x.", "gender": "F", "regard": 1}
         ({**TEXT, "gender": None}, "line 2: gender None"),
         ({**TEXT, "text": " "}, "line 2: no text"),
         ({**TEXT, "regard": ""}, "--classifier"),
-        ({**TEXT, "text": "Ein Hund."}, "--language"),
         (3, "line 2: truncated or damaged JSONL"),
     ],
 )
@@ -168,33 +167,38 @@ def test_labelled_texts_that_are_none(row, message, tmp_path):
     )
 
 
-def test_classify_texts(tmp_path, tiny_mirror, said):
-    plain = tmp_path / "texts.txt"
-    plain.write_text(
-        "Die Frau galt als klug.\n\nDer Mann galt als gemein.\n", encoding="utf-8"
+def test_labels_are_written_and_can_be_rescored(run_folder, tmp_path, capsys, said):
+    same = numbers(results_of(run_folder))
+    labels = tmp_path / "labels"
+    written = rescored(capsys, run_folder, "--labels", labels)
+    assert_rescored_equals(written, same)
+    rows = list(map(json.loads, (labels / "de.jsonl").open(encoding="utf-8")))
+    assert len(rows) == 240 * (1 - same["regard_de"]["dropped"])
+    assert sum(rows[0][f"p_{label}"] for label in REGARDS) == pytest.approx(1)
+    (again,) = rescored(capsys, labels / "de.jsonl").values()
+    for name in ("all/chi2", "all/female/negative", "caregiving/male"):
+        assert again["scores"][name]["value"] == pytest.approx(same["regard_de"][name])
+    # they still say how weak they are, and aren't written over
+    assert "Regard labels come from the light classifier" in said("rescore", labels)
+    assert "exists already" in refused(
+        tmp_path, "rescore", str(run_folder), "--labels", str(labels)
     )
-    rows = [json.loads(line) for line in said("regard", "classify", plain).splitlines()]
-    assert [(row["label"], row["regard"]) for row in rows] == [
-        ("positive", 2),
-        ("negative", 0),
-    ]
-    table, out = tmp_path / "in.csv", tmp_path / "out.jsonl"
+
+
+def test_texts_without_labels_get_them(tmp_path, tiny_mirror, said):
+    table = tmp_path / "in.csv"
     lines = (
-        "id,Text,gender,regard",
-        "1,Die Frau galt als klug.,F,0",
-        "2,Der Mann galt als gemein.,M,0",
+        "id,Text,gender",
+        "1,Die Frau galt als klug.,F",
+        "2,Der Mann galt als gemein.,M",
     )
     table.write_text("\n".join(lines), encoding="utf-8")
-    said("regard", "classify", table, "-o", out)
-    again = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    found = [(row["id"], row["label"], row["regard_before"]) for row in again]
-    assert found == [("1", "positive", "0"), ("2", "negative", "0")]
-    assert set(rows[0]) <= set(again[0])
-    # what classify wrote can be rescored, and still says how weak its labels are
-    assert "Regard labels come from the light classifier" in said("rescore", out)
-    plain.write_text("Hund.\n")
-    said("regard", "classify", plain, status=2)
-    said("regard", "classify", plain, "--language", "de")
+    said("rescore", table, "--classifier", "light", "--labels", tmp_path / "out")
+    rows = map(json.loads, (tmp_path / "out/de.jsonl").open(encoding="utf-8"))
+    assert [(row["gender"], row["regard"], row["classifier"]) for row in rows] == [
+        ("female", "positive", "light"),
+        ("male", "negative", "light"),
+    ]
 
 
 def test_samples_from_a_server(tmp_path, tiny_mirror):

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 
 import numpy as np
 import pandas
@@ -11,9 +12,12 @@ from lm_eval.api.instance import Instance
 from safetensors.torch import load_file
 
 from lm_eval_bias.core.questions import NextSentence
-from lm_eval_bias.models.next_sentence import nsp_model, nsp_training
+from lm_eval_bias.models.next_sentence import (
+    nsp_model,
+    nsp_training,
+    sentence_pairs,
+)
 from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
-from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, build
 from tests.support import tiny
 from tests.support.commands import command
 
@@ -80,93 +84,55 @@ def assert_same(folder, other):
     assert [key for key, value in expected.items() if not value.equal(found[key])] == []
 
 
-def interrupted(monkeypatch, after, settings, output, size=None):
-    """Train until so many examples (of the pairs to train on, if their number is given) were asked for; those."""
-    get, seen = Pairs.__getitem__, []
-
-    def noted(self, number):
-        if size in (None, len(self)):
-            if len(seen) == after:
-                raise KeyboardInterrupt
-            seen.append(number)
-        return get(self, number)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Pairs, "__getitem__", noted)
-        try:
-            return nsp_training.train(settings, output), seen
-        except KeyboardInterrupt:
-            assert not output.exists()
-            return None, seen
-
-
 @pytest.mark.parametrize("name", ["llama", "t5"])
 def test_the_saved_model_answers_as_it_was_measured(name, quick, tmp_path):
     told = nsp_training.train(quick(name), tmp_path / "out")
-    build(quick(name), tmp_path / "pairs")
-    asked = list(Pairs(tmp_path / "pairs", "test"))
+    made = sentence_pairs.sentences(quick(name), tmp_path / "sentences")
+    pairs = sentence_pairs.draw(made, quick(name))["test"].tolist()
+    texts = made[:]["text"]
     model = nsp_model.HFNextSentence(str(tmp_path / "out"), device="cpu", batch_size=3)
-    questions = [NextSentence(pair.context, pair.candidate, {}) for pair in asked]
+    questions = [NextSentence(texts[a], texts[b], {}) for a, b, _ in pairs]
     answers = model.next_sentence(
         [Instance(q.kind, {}, q.arguments, 0) for q in questions]
     )
     right = [
-        (score > 0.5) == bool(pair.follows)
-        for (score, _), pair in zip(answers, asked, strict=True)
+        (score > 0.5) == bool(follows)
+        for (score, _), (_, _, follows) in zip(answers, pairs, strict=True)
     ]
-    assert told["test"]["accuracy"] == np.mean(right)
-    assert (
-        told["test"]["pairs"]
-        == len(asked)
-        == told["data"]["pairs"]["test"]["pairs"]
-        == UNSEEN
-    )
+    assert told["test"]["accuracy"] == pytest.approx(np.mean(right))
+    assert told["test"]["pairs"] == len(pairs) == told["pairs"]["test"] == UNSEEN
     assert nsp_model.read(tmp_path / "out")[0].training == json.loads(json.dumps(told))
 
 
-def test_after_a_stop_no_example_is_repeated_or_skipped_and_the_model_is_the_same(
+def test_after_a_kill_training_goes_on_to_the_same_weights(
     quick, tmp_path, monkeypatch
 ):
-    # before transformers 5, an epoch that was resumed ends without its last update where that is a smaller one
-    size = 150 if int(transformers.__version__.split(".")[0]) >= 5 else 160
-    asked = quick("gpt2", {"max_steps": -1}, patience=99, max_pairs=size)
-    whole, straight = interrupted(monkeypatch, None, asked, tmp_path / "whole", size)
-    assert sorted(straight) == list(range(size))
-    # after update 7 of 10, the last checkpoint is that of 6
-    _, first = interrupted(monkeypatch, 7 * 16 + 5, asked, tmp_path / "stopped", size)
+    asked = quick("gpt2", patience=99)
+    whole = nsp_training.train(asked, tmp_path / "whole")
+    step, seen = transformers.Trainer.training_step, []
+
+    def noted(self, *args, **kwargs):
+        if len(seen) == 11:  # in the last update
+            raise KeyboardInterrupt
+        seen.append(self.state.global_step)
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(transformers.Trainer, "training_step", noted)
+    with pytest.raises(KeyboardInterrupt):
+        nsp_training.train(asked, tmp_path / "stopped")
     (work,) = tmp_path.glob("stopped.*.work")
-    (
-        work / "checkpoints" / "checkpoint-8"
-    ).mkdir()  # what a kill in the midst of saving leaves
-    again, last = interrupted(monkeypatch, None, asked, tmp_path / "stopped", size)
-    done = len(straight) - len(last)
-    assert 0 < done < len(first)
-    assert first[:done] + last == straight
+    assert not (tmp_path / "stopped").exists()
+    # other settings begin anew
+    seen.clear()
+    other = quick("gpt2", {"max_steps": 1}, seed=1)
+    assert nsp_training.train(other, tmp_path / "stopped")["updates"] == 1
+    shutil.rmtree(tmp_path / "stopped")
+    seen.clear()
+    again = nsp_training.train(asked, tmp_path / "stopped")
+    assert seen == [4, 4, 5, 5]  # from the last checkpoint on
     assert not work.exists()
     assert_same(tmp_path / "stopped", tmp_path / "whole")
     assert again == whole
-
-
-def test_a_stopped_training_goes_on_with_its_own_settings_only(
-    quick, tmp_path, monkeypatch
-):
-    interrupted(monkeypatch, 20, quick("gpt2"), tmp_path / "out")
-    (work,) = tmp_path.glob("out.*.work")
-    told = nsp_training.train(quick("gpt2", {"max_steps": 2}, seed=1), tmp_path / "out")
-    assert (told["settings"]["seed"], told["updates"], work.exists()) == (1, 2, True)
-
-
-def test_accuracy_is_clustered_by_article():
-    found = nsp_training.accuracy(
-        np.array([1, 1, 1, 1, 0, 0, 1, 0]), np.array([0, 0, 0, 0, 1, 1, 2, 2])
-    )
-    # without each article 1/4, 5/6 and 4/6 of the pairs are right
-    expected = (
-        2 / 3 * sum((share - 5 / 8) ** 2 for share in (1 / 4, 5 / 6, 4 / 6))
-    ) ** 0.5
-    assert found["accuracy"] == 5 / 8
-    assert found["stderr"] == pytest.approx(expected, abs=1e-12)
-    assert 0 < found["interval"][0] < 0.1 < 0.95 < found["interval"][1] < 1
 
 
 def test_settings_of_the_paper(tmp_path):
@@ -189,13 +155,16 @@ def test_settings_of_the_paper(tmp_path):
     assert made.get_warmup_steps(300) == 3
 
 
-def test_losses_and_accuracy_are_drawn():
+def test_losses_and_accuracy_are_drawn(tmp_path):
     columns = {"loss": [0.7, 0.5], "eval_loss": [None, 0.6], "eval_accuracy": [0.5, 1]}
-    svg = nsp_training.drawn(pandas.DataFrame(columns, index=[10, 20], dtype=float))
-    for text in ("updates", "loss, training", "loss, held out", "accuracy, held out"):
-        assert f"<!-- {text} -->" in svg
-    nothing = nsp_training.drawn(pandas.DataFrame())  # no look was taken
-    assert svg.count("<path") > nothing.count("<path")
+    svg = []
+    # without a look there is nothing to draw
+    for table in (pandas.DataFrame(columns, index=[10, 20]), pandas.DataFrame()):
+        nsp_training._draw_curve(table, tmp_path / "curve.svg")
+        svg.append((tmp_path / "curve.svg").read_text())
+    for text in ("updates", "loss", "eval_loss", "eval_accuracy"):
+        assert f"<!-- {text} -->" in svg[0]
+    assert svg[0].count("<path") > svg[1].count("<path")
 
 
 @pytest.mark.slow
@@ -218,7 +187,8 @@ def test_what_can_be_learned_is_learned(models, tmp_path):
         models["llama"], str(folder), "en", **sizes, trainer=trainer
     )
     told = nsp_training.train(asked, tmp_path / "out")
-    assert told["test"]["accuracy"] > 0.7
+    # better than chance beyond doubt
+    assert told["test"]["interval"][0] > 0.6
     curve = pandas.read_csv(tmp_path / "out" / "curve.csv", index_col="step")
     assert curve["eval_accuracy"].max() == curve["eval_accuracy"][told["best_update"]]
     assert curve["loss"][250] < curve["loss"][50]

@@ -74,7 +74,7 @@ def test_extras_bring_what_they_are_asked_for():
 
 OF_EXTRAS = [
     ("sentencex", "regard", "run --tasks regard_de --model bias-chance"),
-    ("sklearn", "regard", "regard classify texts.txt --language de"),
+    ("sklearn", "regard", "rescore texts.csv --classifier light"),
     ("sentence_transformers", "regard", "regard train"),
     ("sentencex", "train", "nsp train --model x --corpus x --language en -o nsp"),
     (
@@ -90,7 +90,7 @@ def test_a_missing_extra_is_named(
     package, extra, line, capsys, monkeypatch, tmp_path, tiny_mirror
 ):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "texts.txt").write_text("Die Frau lacht.\n")
+    (tmp_path / "texts.csv").write_text("text,gender\nDie Frau lacht.,f\n")
     monkeypatch.setitem(sys.modules, package, None)
     assert main(line.split()) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -39,7 +39,7 @@ LABELS = ("0", "1")  # the words of a T5 for "doesn't follow" and "follows"
 Tensors = dict[str, Tensor]
 _NO_CLOZE = (
     "--model hf-nsp answers only between-sentence questions: run stereoset_<language>_inter with it, and "
-    "stereoset_<language>_intra with --model hf on its base model ('lm-eval-bias stereoset predictions' joins the two)"
+    "stereoset_<language>_intra with --model hf on its base model ('lm-eval-bias rescore OUT OTHER' pools the two)"
 )
 
 
@@ -142,9 +142,8 @@ def save(
     tokenizer: transformers.PreTrainedTokenizerBase,
     config: NSPConfig,
     head: torch.nn.Module | None = None,
-    texts: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a model as a folder, with further texts by file name; nothing half-written is left.
+    """Write a model as a folder; nothing half-written is left.
 
     Raises:
         BiasError: The folder can't be written.
@@ -157,8 +156,6 @@ def save(
         )
         if head is not None:
             safetensors.torch.save_model(head, str(temporary / HEAD))
-        for name, text in (texts or {}).items():
-            (temporary / name).write_text(text, encoding="utf-8")
 
 
 def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:

@@ -8,36 +8,32 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
-import json
-import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-import accelerate
+import datasets
 import numpy as np
 import pandas
 import torch
 import transformers
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from transformers.models.auto import modeling_auto
+from transformers.trainer_utils import get_last_checkpoint
 
-from lm_eval_bias.core import Data, __version__
+from lm_eval_bias.core import Data
 from lm_eval_bias.core.csv_text import csv_text
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
+from lm_eval_bias.core.files import writing
+from lm_eval_bias.custom_metrics.intervals import wilson
 from lm_eval_bias.models.next_sentence import nsp_model, sentence_pairs
 from lm_eval_bias.models.next_sentence.nsp_model import Tensors
 from lm_eval_bias.models.next_sentence.nsp_settings import TrainingSettings
-from lm_eval_bias.models.next_sentence.sentence_pairs import Pairs, SentencePair
+from lm_eval_bias.models.next_sentence.sentence_pairs import Ints
 from lm_eval_bias.models.question_model import padded_inputs
 
-PLOTTED = (  # columns of the training's log, in two plots
-    {"loss": "loss, training", "eval_loss": "loss, held out"},
-    {"eval_accuracy": "accuracy, held out"},
-)
+# columns of the training's log, in two plots
+PLOTTED = [("loss", "eval_loss"), ("eval_accuracy",)]
 # pairs at a time, learning rate of the body (section 5.2; that of T5 isn't printed: mT5's)
 PAPER = {"causal": (4, 5e-6), "seq2seq": (8, 1e-4), "t5": (24, 1e-4)}
 _PAIRS_AN_UPDATE = 64
@@ -97,23 +93,28 @@ class _Classifier:
             "seq2seq", prefix=prefix, read_step=len(words[0])
         )
 
-    def _encode(self, pair: SentencePair) -> tuple[list[int], int | list[int]]:
+    def _encode(
+        self, context: str, candidate: str, follows: int
+    ) -> tuple[list[int], int | list[int]]:
         """Make token ids and label; contexts that are too long lose their beginning, candidates their end."""
         if self.head is None:
-            prefixed = f"{self.config.prefix}{pair.context}"
+            prefixed = f"{self.config.prefix}{context}"
             encoded = self.tokenizer(
-                prefixed, pair.candidate, truncation=True, max_length=self._longest
+                prefixed, candidate, truncation=True, max_length=self._longest
             )
-            return encoded["input_ids"], self._targets[pair.follows]
-        context, candidate = (
-            self.tokenizer.encode(text, add_special_tokens=False) for text in pair[:2]
+            return encoded["input_ids"], self._targets[follows]
+        first, second = (
+            self.tokenizer.encode(text, add_special_tokens=False)
+            for text in (context, candidate)
         )
-        context = context[-max(self._longest - len(candidate), self._longest // 2) :]
-        return [*context, *candidate[: self._longest - len(context)]], pair.follows
+        first = first[-max(self._longest - len(second), self._longest // 2) :]
+        return [*first, *second[: self._longest - len(first)]], follows
 
-    def collate(self, pairs: Sequence[SentencePair]) -> Tensors:
+    def collate(self, sentences: datasets.Dataset, pairs: Sequence[Ints]) -> Tensors:
         """Make a batch, padded on the right; labels are 0 or 1, or the tokens of a T5's answer."""
-        encoded, labels = zip(*map(self._encode, pairs), strict=True)
+        first, second, follows = np.transpose(pairs).tolist()
+        texts = (sentences[rows]["text"] for rows in (first, second))
+        encoded, labels = zip(*map(self._encode, *texts, follows), strict=True)
         inputs = padded_inputs(encoded, self.tokenizer)
         return {**inputs, "labels": torch.tensor(labels)}
 
@@ -150,9 +151,10 @@ class _PairTrainer(transformers.Trainer):
         return loss, logits.float(), labels
 
 
-def _right(outcome: transformers.trainer_utils.PredictionOutput) -> NDArray[np.bool_]:
-    """Tell whether predictions are right, from two logits and the label of each pair."""
-    return np.equal(outcome.predictions.argmax(-1), outcome.label_ids)
+def _accuracy(outcome: transformers.EvalPrediction) -> dict[str, float]:
+    """Compute the share of pairs that are answered right, from two logits and the label of each."""
+    right = np.equal(outcome.predictions.argmax(-1), outcome.label_ids)
+    return {"accuracy": float(right.mean())}
 
 
 def _arguments(
@@ -198,43 +200,20 @@ def _arguments(
     )
 
 
-def accuracy(correct: NDArray[np.bool_], articles: NDArray[np.integer]) -> Data:
-    """Compute the share of pairs that were answered right (0..1, chance 0.5), clustered by article.
-
-    ``stderr`` is the jackknife over articles, the 95% ``interval`` Wilson's, see
-    :meth:`lm_eval_bias.custom_metrics.clusters.Clusters.estimate`.
-    """
-    rows = [(1.0, right) for right in correct.tolist()]
-    clusters = tabulate(articles.tolist(), rows, share_of, whole=1.0, kind="articles")
-    estimate = clusters.estimate()
-    return {
-        "accuracy": estimate.value,
-        "stderr": estimate.stderr,
-        "interval": list(estimate.interval or (0.0, 1.0)),
-        "pairs": estimate.n,
-        "articles": len(clusters.names),
-    }
-
-
-def drawn(curve: pandas.DataFrame) -> str:
-    """Draw losses and held-out accuracy by update, as Figs. 1 and 2 of Öztürk et al. do; return an SVG."""
-    figure = Figure(figsize=(8, 3), layout="constrained")
-    for axes, columns in zip(figure.subplots(1, 2), PLOTTED, strict=True):
-        for column, label in columns.items():
-            # a training without a look has no such column
-            values = curve.reindex(columns=[column])[column].dropna()
-            axes.plot(values.index, values, marker=".", label=label)
-        axes.set_xlabel("updates")
-        axes.legend()
-    svg = io.StringIO()
-    figure.savefig(svg, format="svg")
-    return svg.getvalue()
+def _draw_curve(curve: pandas.DataFrame, path: Path) -> None:
+    """Draw losses and held-out accuracy by update, as Figs. 1 and 2 of Öztürk et al. do."""
+    columns = [name for names in PLOTTED for name in names]
+    # a training without a look has no such columns
+    table = curve.reindex(columns=columns).astype(float).rename_axis("updates")
+    axes = table.plot(subplots=PLOTTED, layout=(1, 2), marker=".", figsize=(8, 3))
+    axes[0, 0].figure.savefig(path)
 
 
 def _trainer(
     settings: TrainingSettings,
     classifier: _Classifier,
-    pairs: Mapping[str, Pairs],
+    collate: Callable[[Sequence[Ints]], Tensors],
+    pairs: Mapping[str, Ints],
     checkpoints: Path,
 ) -> _PairTrainer:
     try:
@@ -243,12 +222,10 @@ def _trainer(
         trainer = _PairTrainer(
             model=classifier.network,
             args=arguments,
-            data_collator=classifier.collate,
+            data_collator=collate,
             train_dataset=pairs["train"],
             eval_dataset=pairs["held_out"],
-            compute_metrics=lambda outcome: {
-                "accuracy": float(np.mean(_right(outcome)))
-            },
+            compute_metrics=_accuracy,
             optimizers=(classifier.optimizer(arguments, settings.head_rate), None),
             callbacks=[transformers.EarlyStoppingCallback(settings.patience, _GAIN)],
         )
@@ -262,7 +239,7 @@ def _trainer(
 def train(settings: TrainingSettings, output: Path) -> Data:
     """Train a model and save it in a new folder for ``--model hf-nsp``; the same call resumes a stopped training.
 
-    Until the model is saved, pairs and checkpoints lie in a folder beside it that is named after the settings.
+    Until the model is saved, sentences and checkpoints lie in a folder beside it that is named after the settings.
 
     Returns:
         Facts about the model, which are also in the ``training`` field of its ``nsp_config.json``.
@@ -274,51 +251,36 @@ def train(settings: TrainingSettings, output: Path) -> Data:
         raise BiasError(f"--output {output} exists already: name another folder")
     digest = hashlib.sha256(repr(settings).encode()).hexdigest()[:8]
     work = output.with_name(f"{output.name}.{digest}.work")
-    checkpoints = work / "checkpoints"
     transformers.set_seed(settings.seed)
     classifier = _Classifier(settings)
-    with accelerate.PartialState(
-        cpu=bool(settings.trainer.get("use_cpu", False))
-    ).main_process_first():
-        if not (work / "pairs").is_dir():
-            sentence_pairs.build(settings, work / "pairs")
-    data = json.loads(
-        (work / "pairs" / sentence_pairs.ABOUT).read_text(encoding="utf-8")
-    )
-    pairs = {part: Pairs(work / "pairs", part) for part in sentence_pairs.PARTS}
-    trainer = _trainer(settings, classifier, pairs, checkpoints)
-    # the state is written last: a checkpoint without it was cut off
-    states = checkpoints.glob("checkpoint-*/trainer_state.json")
-    last = max(states, key=os.path.getmtime, default=None)
-    trainer.train(resume_from_checkpoint=str(last.parent) if last else None)
-    correct = _right(trainer.predict(pairs["test"]))
+    sentences = sentence_pairs.sentences(settings, work / "sentences")
+    pairs = sentence_pairs.draw(sentences, settings)
+    collate = partial(classifier.collate, sentences)
+    trainer = _trainer(settings, classifier, collate, pairs, work / "checkpoints")
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(work / "checkpoints"))
+    right = trainer.predict(pairs["test"]).metrics["test_accuracy"]
+    tested = len(pairs["test"])
     record = {
         "base": settings.model,
-        "test": accuracy(correct, pairs["test"].articles()),
+        "test": {
+            "accuracy": right,
+            "interval": list(wilson(round(right * tested), tested)),
+            "pairs": tested,
+        },
         "updates": trainer.state.global_step,
         "best_update": trainer.state.best_global_step,
-        "data": data,
+        "pairs": {part: len(rows) for part, rows in pairs.items()},
         "settings": dataclasses.asdict(settings),
-        "versions": {
-            "lm-eval-bias": __version__,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-        },
     }
     if trainer.is_world_process_zero():
-        log = pandas.DataFrame(trainer.state.log_history)
-        curve = log.groupby("step").first()
         config = dataclasses.replace(classifier.config, training=record)
         nsp_model.save(
-            output,
-            classifier.body,
-            classifier.tokenizer,
-            config,
-            classifier.head,
-            {
-                "curve.csv": csv_text(["step", *curve], curve.itertuples()),
-                "curve.svg": drawn(curve),
-            },
+            output, classifier.body, classifier.tokenizer, config, classifier.head
         )
-        shutil.rmtree(work)
+        curve = pandas.DataFrame(trainer.state.log_history).groupby("step").first()
+        with writing(output):
+            table = csv_text(["step", *curve], curve.itertuples())
+            (output / "curve.csv").write_text(table, encoding="utf-8")
+            _draw_curve(curve, output / "curve.svg")
+            shutil.rmtree(work)
     return record

@@ -1,1 +1,1 @@
-"""The commands of regard: train a head, label any texts."""
+"""The command of regard: train a head."""

@@ -40,7 +40,7 @@ def train(
     head, card = heads.train(
         regard_corpus.load(language, corpus),
         used.encode,
-        used.name,
+        used.origin,
     )
     if output:
         heads.save(expanded(output), head, card)
