@@ -105,7 +105,7 @@ def test_two_runs(runs, compared):
                     assert row["required_clusters"] >= 0.999 * growth * 5
 
 
-def test_the_page_begins_with_caveats_and_the_primary_scores(runs, said, tmp_path):
+def test_the_page_begins_with_warnings_and_the_primary_scores(runs, said, tmp_path):
     said("compare", *runs, "-o", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     order = [

@@ -31,7 +31,7 @@ from tests.support.places import ROOT
 RUN_ELSEWHERE = {
     "docs/add-a-benchmark.md": "tests/third_party/test_guide.py",
     "docs/add_a_model_family.md": "tests/third_party/test_guide.py",
-    "docs/custom_prompts.md": "tests/e2e/test_own_prompts.py",
+    "docs/custom_prompts.md": "tests/e2e/test_custom_prompts.py",
 }
 # pages whose output no test can make again, as it takes a real model; what it is compared with instead
 SAVED_OUTPUT = {"README.md": "results/runs/smollm2-135m-instruct-quick"}

@@ -178,7 +178,7 @@ def test_a_mean_of_words_has_both_intervals():
     assert m.means([Row(0, "x", "", 4.0, 1, 16.0)] * 2).fixed_interval is None
 
 
-def test_what_rests_on_the_classifier_or_on_texts_that_repeat_has_a_caveat():
+def test_what_rests_on_the_classifier_or_on_texts_that_repeat_has_a_warning():
     records = random_prompts("ab", 10)
     weak = by_name([{**r, "warning": "weak"} for r in records])
     names = (

@@ -252,7 +252,7 @@ def test_the_largest_effect_of_a_place_may_be_either_way():
 
 
 @pytest.mark.parametrize(("pairs", "warned"), [(49, True), (50, False)])
-def test_places_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
+def test_positions_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     # one item of 99 or of 101 more has the stereotype at the first place than the opposite
     pair = [item("amb", B, "a", shown=[B, C, U]), item("amb", U, "b", shown=[C, B, U])]
     records = [item("amb", B, "b", shown=[B, U, C]), *pair * pairs]

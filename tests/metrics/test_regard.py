@@ -245,7 +245,7 @@ def test_no_test_of_nothing(records, reason):
         ), which
 
 
-def test_numbers_of_a_test_carry_its_cautions():
+def test_numbers_of_a_test_carry_its_warnings():
     records = both(
         ((2, 10, 8), (6, 8, 6))
     )  # half of 8 negative texts: 4 expected of each gender

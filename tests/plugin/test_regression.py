@@ -306,7 +306,7 @@ def test_lines_fit_a_terminal_and_the_first_names_what_is_violated(dialled):
 EDITS = (
     lambda told: told["runs"].pop(),
     lambda told: told["options"].update(margin=0.5),
-    lambda told: told["made_by"].update({"lm-eval-bias": "0.0.1"}),
+    lambda told: told["provenance"].update({"lm-eval-bias": "0.0.1"}),
     lambda told: told["runs"][0]["findings"].pop(),
     lambda told: told["runs"][0]["findings"][0].update(holds=True),
     lambda told: told["runs"][0]["findings"][0].update(value=0.1),

@@ -122,15 +122,15 @@ def test_weights_of_the_hub_are_told_by_their_commit(hub):
     block = {"model": provenance.weights(given)}
     made = harness_results.record({"config": config, "provenance": block})
     run = Run("model", Path("run.json"), {"t": SimpleNamespace(record=made)})
-    assert verdict.made_by(run, "org/model").passes
-    tuned = verdict.made_by(run, "pretrained=org/model,peft=org/adapter")
+    assert verdict.of_weights(run, "org/model").passes
+    tuned = verdict.of_weights(run, "pretrained=org/model,peft=org/adapter")
     assert tuned.problem == f"peft commit, commit: None in the run, {'c' * 40} there"
     hub("b" * 40)
-    assert verdict.made_by(run, f"pretrained=org/model,revision={'a' * 40}").passes
-    moved = verdict.made_by(run, "org/model").problem
+    assert verdict.of_weights(run, f"pretrained=org/model,revision={'a' * 40}").passes
+    moved = verdict.of_weights(run, "org/model").problem
     assert moved.endswith(f"{'a' * 40} in the run, {'b' * 40} there")
     with pytest.raises(BiasError, match="no model of the Hub in the cache"):
-        verdict.made_by(run, "org/unknown")
+        verdict.of_weights(run, "org/unknown")
 
 
 def test_answers_of_a_model_that_is_not_known_are_refused(tmp_path):

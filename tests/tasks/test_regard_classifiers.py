@@ -124,7 +124,7 @@ def test_sentences_that_annotators_dismissed_are_left_out_unless_asked_for(mirro
         regard_corpus.load("en", "released")
 
 
-def test_a_classifier_that_knows_nothing_has_a_caveat(tiny_mirror, monkeypatch):
+def test_a_classifier_that_knows_nothing_has_a_warning(tiny_mirror, monkeypatch):
     """Always neutral: as often right as the commonest label, by definition."""
     found = classifier.load("light", "de")
     assert "is not shown to beat" in found.identity.warning  # on five texts

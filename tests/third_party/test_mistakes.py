@@ -200,7 +200,7 @@ def test_a_longer_mistake_is_one_line(name, package):
     check(found, rf"[\w.]+:\d+: age_pairs\S*( .*)?: {line}")
 
 
-def test_without_a_planting_it_says_that_it_is_not_checked(package):
+def test_without_a_synthetic_bias_it_says_that_it_is_not_checked(package):
     package(more="AgeStereotypes.synthetic_bias = None\n")
     found = command("doctor", "--benchmark", "age_stereotypes")
     assert found.status == 0
