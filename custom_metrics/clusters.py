@@ -250,7 +250,7 @@ class Clusters:
         return float((abs(known - value) > ROUNDING * max(1.0, abs(value))).sum())
 
     def _is_nearly_unanimous(self) -> bool:
-        """Tell whether fewer than three clusters deviate from a share, or a difference of two, that all could have."""
+        """Return whether fewer than three clusters deviate from a share or difference that all could have."""
         ends: list[tuple[OfSums, float]] = []
         if self.whole is not None:
             ends = [(self.of, 0.0), (self.of, self.whole)]

@@ -50,7 +50,7 @@ class Cells:
         items: Row names, length R.
         templates: Column names, length C.
         cells: Shape (R, C).
-        strata: Each row's stratum, length R; empty where the rows are one sample.
+        strata: Each row's stratum, length R; empty if the rows are one sample.
         correlation: The score itself where the cells are pseudo-values of its Fisher's z; ``None`` for means.
         scale: What the cells are multiplied by to be in the score's unit.
         bounds: The smallest and largest possible value of a mean, which gets Wilson's interval; ``None`` for others.

@@ -107,7 +107,7 @@ def _design(
 
 
 def _no_claim_reason(records: Documents) -> str:
-    """Say why nobody can tell from these shares which gender a model prefers; empty where one can."""
+    """Explain why nobody can tell from these shares which gender a model prefers; empty if one can."""
     reasons = []
     unequal = fmean(len(set(record["tokens"])) > 1 for record in records)
     if unequal > UNEQUAL:

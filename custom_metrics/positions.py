@@ -37,7 +37,7 @@ ORDINALS = {2: ("first", "last"), 3: ("first", "middle", "last")}
 
 
 def _at_position(record: Record, *, position: int, taken: str) -> float | None:
-    """Tell whether what an answer takes stands at a position; ``None`` where it stands at none."""
+    """Return whether what an answer takes stands at a position; ``None`` where it stands at none."""
     shown = list(record["shown"])
     if record[taken] not in shown:
         return None
@@ -58,7 +58,7 @@ def _sign(record: Record) -> int:
 
 
 def _takes_shorter(record: Record) -> float | None:
-    """Tell whether the shorter text is taken; ``None`` where none is, or both are equally long."""
+    """Return whether the shorter text is taken; ``None`` where none is, or both are equally long."""
     sign = _sign(record)
     if record.get("takes_first") is None or not sign:
         return None
@@ -179,7 +179,7 @@ def _matched(score: Score) -> Score:
 
 
 def _uneven(score: Score, records: Documents) -> str:
-    """Say where a score's items have shorter stereotyped texts more often than longer ones, or the other way round."""
+    """Describe an imbalance: more often shorter stereotyped texts than longer ones, or the other way round."""
     counting = [r for r in records if score.contribution(r) is not None]
     effect = fmean(map(_sign, counting)) if counting else 0.0
     return UNEVEN if abs(effect) > TOLERANCE else ""

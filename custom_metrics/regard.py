@@ -124,7 +124,7 @@ def _missing(records: Records, gender: str, texts: str, context_set: str) -> str
 
 
 def _diagnostics(records: Records) -> str:
-    """Say what to beware of in a test: texts that repeat each other, and the classifier's warning."""
+    """Describe what to beware of in a test: texts that repeat each other, and the classifier's warning."""
     distinct = text_shares.distinct(records)
     few = f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed"
     return joined(few if distinct < DISTINCT else "", text_shares.warnings(records))
@@ -208,7 +208,7 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     Denominator: negative, neutral and positive texts; ``other`` stays out. All of it is about the texts of these
     prompts, which count as independent: there is no interval for prompts like these. Interval for these prompts: for
     Cramér's V by bootstrap within each gender. A resample's V exceeds the sample's by chance, so the upper end is the
-    97.5th percentile and the lower end that percentile's reflection at V (basic bootstrap), or 0 where the test does
+    97.5th percentile and the lower end that percentile's reflection at V (basic bootstrap), or 0 if the test does
     not reject at 5%; it covers in 94% to 99% of simulated data sets.
     Source: section 4.1; Cramér's V and permutation: not in the paper. Differs from the source in: no truncation to
     equal group sizes.

@@ -49,7 +49,7 @@ class Estimate:
         interval: The 95% interval where it is not Student's t times ``stderr`` (Wilson, bootstrap); else ``None``.
         fixed_interval: The 95% interval for the items as given, where they are few and chosen and :meth:`ends` is for
             items like them; ``None`` where there are no two such intervals.
-        no_claim_reason: Why nobody may claim a direction from it; empty where one may.
+        no_claim_reason: Why nobody may claim a direction from it; empty if one may.
         clusters: How many independent groups of items it rests on; ``None`` where that isn't known.
         stays: The share of the squared error that more such groups leave as it is, 0..1.
         statistics: What error, interval and test were made by: names of ``statistics.yaml``.
@@ -325,7 +325,7 @@ class Score(ScoreSpec):
         headline: ``False`` for a cell of a breakdown, which reads like another score and is left out of listings.
         derived: Whether it is a function of other main scores: pages show it, ``compare`` takes it when asked.
         largest: How far answers of some model families push it above ``high``; ``None`` where none can.
-        formula: A phrase with LaTeX between dollar signs, for Markdown as well; empty where the summary says it.
+        formula: A phrase with LaTeX between dollar signs, for Markdown as well; empty if the summary says it.
     """
 
     _: KW_ONLY

@@ -111,7 +111,7 @@ def share(rows: Sequence[Row], warning: str = "") -> Estimate:
 def difference(rows: Sequence[Row], warning: str = "") -> Estimate:
     """Estimate the first group's share minus the second's, with both of its intervals.
 
-    For the prompts as given, the normal interval of two groups of independent texts; none where all texts of each group
+    For the prompts as given, the normal interval of two groups of independent texts; none if all texts of each group
     are alike. For prompts like these Tango's over contexts, with an error that is never below that one's. Both groups
     have at least one text.
     """

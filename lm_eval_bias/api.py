@@ -363,7 +363,7 @@ def load(*paths: str | os.PathLike[str] | Mapping[str, object]) -> Runs:
             what ``lm_eval.simple_evaluate`` returned.
 
     Returns:
-        The runs in the order of the paths, each once. Runs of one model have names that tell them apart. Files that
+        The runs in the order of the paths, each once. Runs of one model have names that distinguishes them. Files that
         can't be read are in ``.problems``, with a warning each.
 
     Raises:
@@ -431,7 +431,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     ``n``                                 how many records the score rests on (``<NA>``: not recorded)
     ``warning``                           what to know of the task before believing the score, such as chance level
     ``claim``                             what the score says, in words; empty for an ability
-    ``no_claim_reason``                   why it says nothing, or can't be called near neutral; empty where it can
+    ``no_claim_reason``                   why it says nothing, or can't be called near neutral; empty if it can
     ``note``                              why the value is ``nan``, or what to beware of
     ``fixed_interval_low``, ``..._high``  95% interval for exactly these items; ``interval`` is for items like them
     ``dof``                               degrees of freedom of ``stderr``; infinite where a normal quantile is meant
@@ -466,7 +466,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
 def read_choice(
     text: str, options: Sequence[str], language: str, *, cut: bool = False
 ) -> str:
-    """Tell which option an answer takes, by the rule that all ``_gen`` tasks with options share.
+    """Return which option an answer takes, by the rule that all ``_gen`` tasks with options share.
 
     The rule stands in ``docs/chat_models.md``. Thoughts are cut first. Hold it against labels of your own.
 
@@ -760,7 +760,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
 
 @_public
 def card(name: str) -> Card:
-    """Say what a benchmark measures, what it can't say, whom it is about, its licence, flaws and use.
+    """Describe what a benchmark measures, what it can't say, whom it is about, its licence, flaws and use.
 
     Args:
         name: A benchmark, variant, task or group.

@@ -1,4 +1,4 @@
-"""What a benchmark of one's own is written with: the one address that stays, whatever moves inside the package.
+"""What a benchmark of your own is written with: the one address that stays, whatever moves inside the package.
 
 ``docs/add-a-benchmark.md`` shows the names in use. What needs numpy is imported when it is first asked for, so that
 listing benchmarks stays instant.

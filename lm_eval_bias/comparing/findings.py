@@ -61,7 +61,7 @@ class Finding:
         level: At which this one test has to reject if it is to do so alone after correction: ``LEVEL`` over the number
             of tests (the first step of Holm and of Benjamini and Hochberg), or ``LEVEL`` without correction.
         primary: Whether it is in the family that is tested first: scores that the suites' file lists.
-        no_claim_reason: Why nobody may claim a difference, which isn't tested then; empty where one may.
+        no_claim_reason: Why nobody may claim a difference, which isn't tested then; empty if one may.
         further: The corrected p-value of "one side is further from neutral, or of lower ability".
         equivalent: That of "the difference is larger than a margin"; ``nan`` without a margin.
         margin: By how much values may differ to be called equivalent, in the score's unit.
@@ -266,7 +266,7 @@ def _paired(pair: Pair, score: Score) -> Compared:
 
 
 def _no_claim_reason(pair: Pair, score: ScoreSpec) -> str:
-    """Say why nobody may claim a difference of a score; empty where one may.
+    """Explain why nobody may claim a difference of a score; empty if one may.
 
     What attenuates the score of the side that is further from neutral takes nothing away: it would be further still. Of
     the nearer side, the answers that can show a bias have to be nearer, too.
@@ -375,13 +375,13 @@ def _not_compared(pair: Pair, reason: str) -> NotCompared:
 
 
 def not_chosen(left_out: Iterable[Problem]) -> list[NotCompared]:
-    """Say which tasks weren't chosen, among what was not compared: once where all runs have them."""
+    """Describe which tasks weren't chosen, among what was not compared: once where all runs have them."""
     reasons = dict.fromkeys(problem.reason for problem in left_out)
     return [NotCompared("other tasks", "", "", reason) for reason in reasons]
 
 
 def _is_independent(pair: Pair, choice: Choice) -> bool:
-    """Tell whether sides that can't be paired may be compared as independent: other items in another language are."""
+    """Return whether sides that can't be paired may be compared as independent: other items in another language are."""
     in_languages = choice.by == LANGUAGE and pair.is_logged and not pair.shared
     return choice.unpaired or in_languages
 
@@ -403,7 +403,7 @@ def _chosen(pair: Pair, defined: Mapping[str, Score], choice: Choice) -> list[Sc
 
 
 def _note(pair: Pair, choice: Choice, reason: str) -> str:
-    """Say what to beware of in a pair's findings."""
+    """Describe what to beware of in a pair's findings."""
     note = f"unpaired: {reason}"
     if not reason:
         most = max(len(pair.base.records), len(pair.other.records))
@@ -617,7 +617,7 @@ def _check_paired(pairs: Sequence[Pair], runs: Sequence[Run], choice: Choice) ->
 
 
 def compare(runs: Sequence[Run], choice: Choice) -> Comparison:
-    """Compare runs, which have names that tell them apart, as :func:`compare_pairs` compares pairs."""
+    """Compare runs, which have names that distinguishes them, as :func:`compare_pairs` compares pairs."""
     pairs = make_pairs(runs, choice.by, choice.base)
     _check_paired(pairs, runs, choice)
     findings, left_out = compare_pairs(pairs, choice)

@@ -206,7 +206,7 @@ def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list
 
 
 def why_not_paired(pair: Pair, by: str) -> str:
-    """Say why two sides can't be compared item by item; "" if they can."""
+    """Explain why two sides can't be compared item by item; "" if they can."""
     base = pair.base
     other = pair.other
     if not pair.is_logged:
@@ -263,7 +263,7 @@ def _asked(pair: Pair) -> tuple[bool, bool]:
 
 
 def beside_the_model(pair: Pair, by: str = "run") -> str:
-    """Say what else differs between two runs that moves scores; "" if nothing is known to."""
+    """Describe what else differs between two runs that moves scores; "" if nothing is known to."""
     parts = []
     for fact, values in _differing(pair, "note"):
         # older files don't say which code it was

@@ -47,7 +47,7 @@ def smallest_worsening(
     Args:
         difference: The measured one, in the score's unit.
         level: Of this one test.
-        start: Twice the base's distance from neutral, 0 where it can't be told from it; ``inf`` for an ability.
+        start: Twice the base's distance from neutral, 0 if it can't be told from it; ``inf`` for an ability.
         margin: That doesn't count.
         room: The largest possible difference.
     """

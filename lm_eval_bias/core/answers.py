@@ -41,7 +41,7 @@ class Text(str):
     """A text that a model wrote, which knows why it ended.
 
     Attributes:
-        finish: In the words of what wrote it, such as ``stop`` or ``length``; empty where that isn't known.
+        finish: In the words of what wrote it, such as ``stop`` or ``length``; empty if it is unknown.
     """
 
     finish: str
@@ -69,7 +69,7 @@ def apart(text: str) -> Text:
 
 
 def finish_of(text: object) -> str:
-    """Return why a text ended; empty where that isn't known."""
+    """Return why a text ended; empty if it is unknown."""
     return getattr(text, "finish", "")
 
 
@@ -125,7 +125,7 @@ def endings(prompts: Iterable[tuple[Sequence[str], object]]) -> dict[str, int]:
 
 
 def finish_reasons(texts: Sequence[Sequence[object]]) -> list[list[str]]:
-    """Return why each text of some requests ended; nothing where no text tells it."""
+    """Return why each text of some requests ended; nothing if no text tells it."""
     reasons = [list(map(finish_of, of_one)) for of_one in texts]
     return reasons if any(map(any, reasons)) else []
 
@@ -140,7 +140,7 @@ def texts_of(logged: Facts) -> list[list[Any]]:
 
 
 def written(texts: Any, answers: Answers) -> list[tuple[str, str]]:
-    """Return the texts that a model wrote for a document, each with what it was read as; none where it wrote none.
+    """Return the texts that a model wrote for a document, each with what it was read as; none if it wrote none.
 
     Args:
         texts: As logged: a list of texts per request.

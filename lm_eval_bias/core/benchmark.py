@@ -65,7 +65,7 @@ class Card(NamedTuple):
         uncertainty: What its intervals rest on.
         differs: Where this implementation departs from the paper.
         paper: Citation.
-        link: Where the paper is; empty where it has no stable address.
+        link: Where the paper is; empty if it has no stable address.
         population: Whom the items are about, and where they come from.
         languages: Of the items, and how they came into them.
         size: How many items there are, and of what.

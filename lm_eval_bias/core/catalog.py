@@ -46,7 +46,7 @@ def suites() -> Data:
 
 
 def suite_definitions(benchmark: Benchmark) -> Data:
-    """Read what a benchmark of another package adds to the suites; empty where it has no such file."""
+    """Read what a benchmark of another package adds to the suites; empty if it has no such file."""
     path = folder_of(benchmark) / SUITES_FILE
     if not path.exists():
         return {}
@@ -70,7 +70,7 @@ class Entry:
         name: Name for ``--tasks``.
         kind: ``task`` or ``group``.
         definition: Its benchmark or variant.
-        language: ISO 639-1 code; empty where it is an option of the task.
+        language: ISO 639-1 code; empty if it is an option of the task.
         items: Number of documents; a group's is the sum over its tasks; ``None`` where that isn't known.
         measures: What it measures, in one line.
         data: Set of pinned files that it reads, empty if none.
@@ -241,7 +241,7 @@ def entries(folders: Iterable[str | Path] = ()) -> dict[str, Entry]:
 
 
 def tagged(tag: str, known: Mapping[str, Entry]) -> list[str]:
-    """List the tasks that a tag names; empty where it is none."""
+    """List the tasks that a tag names; empty if it is none."""
     return [entry.name for entry in known.values() if tag in entry.tags]
 
 

@@ -100,7 +100,7 @@ def differing(
 
 
 def can_join(one: RunRecord, other: RunRecord) -> bool:
-    """Tell whether the files of two records can be one run, as far as their tasks don't matter."""
+    """Return whether the files of two records can be one run, as far as their tasks don't matter."""
     rows = [fact for fact in facts().values() if fact.joins]
     return not any(
         fact.joins == "same" or (here and there)

@@ -40,7 +40,7 @@ def _field(value: object) -> object:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Write CSV: nothing where there is no finite number, and no text that a spreadsheet would run."""
+    """Write CSV: nothing if there is no finite number, and no text that a spreadsheet would run."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerows(map(_field, row) for row in [header, *rows])

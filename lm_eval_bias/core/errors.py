@@ -36,7 +36,7 @@ class BadOption(BiasError):
     """Bad usage of an option: named as a flag on the command line, and as a parameter in Python."""
 
     def __init__(self, option: str, value: object, problem: str) -> None:
-        """Say what is wrong with an option's value.
+        """Describe what is wrong with an option's value.
 
         >>> str(BadOption("base", "x", "no such run")), BadOption("base", "x", "no such run").in_python
         ('--base x: no such run', "base='x': no such run")
@@ -109,7 +109,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def extras() -> dict[str, list[str]]:
-    """Return what each extra of this package installs, by import name; empty where it isn't installed."""
+    """Return what each extra of this package installs, by import name; empty if it isn't installed."""
     from importlib import metadata
 
     brought: dict[str, list[str]] = {}
@@ -155,7 +155,7 @@ _OF_HARNESS = {"vllm": "vllm", "aiohttp": "api", "tenacity": "api", "tiktoken": 
 
 
 def import_failure(error: Exception) -> str:
-    """Say why something can't be imported; of a package that isn't installed, how to install it where that is known.
+    """Explain why something can't be imported, and how to install a package that is missing, if known.
 
     >>> import_failure(ModuleNotFoundError("No module named 'vllm'", name="vllm.config"))
     'vllm is not installed: pip install "lm-eval-bias[vllm]"'

@@ -277,7 +277,7 @@ def writing(place: object) -> Iterator[None]:
 
 
 def is_full(error: Exception) -> bool:
-    """Tell whether an error says that a disk is full or read-only; libraries have errors of their own for that.
+    """Return whether an error says that a disk is full or read-only; libraries have errors of their own for that.
 
     >>> is_full(OSError(errno.ENOSPC, "...")), is_full(RuntimeError("I/O error: No space left on device (os error 28)"))
     (True, True)
@@ -374,7 +374,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def split_name(argument: str) -> tuple[str, str]:
-    """Split ``NAME=PATH``; the name is empty where the whole is a path.
+    """Split ``NAME=PATH``; the name is empty if the whole is a path.
 
     >>> split_name("base=out/1"), split_name("out/lr=3")
     (('base', 'out/1'), ('', 'out/lr=3'))

@@ -95,7 +95,7 @@ def bracketed_ends(
     sign: str = "",
     digits: int | None = None,
 ) -> str:
-    """Write an interval in brackets, of shares in percent; empty where there is none."""
+    """Write an interval in brackets, of shares in percent; empty if there is none."""
     if ends is None:
         return ""
     return f"[{', '.join(bare(end, unit, sign, digits) for end in ends)}]"
@@ -151,7 +151,7 @@ def target_text(score: ScoreSpec) -> str:
 
 
 def reads_as(score: ScoreSpec) -> str:
-    """Say what a score's values mean, and what guessing gives.
+    """Describe what a score's values mean, and what guessing gives.
 
     >>> from lm_eval_bias.custom_metrics.score import ScoreSpec
     >>> reads_as(ScoreSpec("acc", direction="higher is better", chance=9 / 11, unit="proportion"))
@@ -191,13 +191,13 @@ def p_value(p: float) -> str:
 
 
 def fixed_interval(value: Value) -> str:
-    """Write a score's 95% interval for its items as given, named so; empty where it has none."""
+    """Write a score's 95% interval for its items as given, named so; empty if it has none."""
     ends = bracketed_ends(value.fixed_interval, value.unit)
     return f"items as given: {ends}" if ends else ""
 
 
 def bracketed(value: Value) -> str:
-    """Write a score's 95% interval in brackets; empty where it has none."""
+    """Write a score's 95% interval in brackets; empty if it has none."""
     return bracketed_ends(value.interval, value.unit, digits=_digits(value))
 
 

@@ -49,7 +49,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The sorting key as the page's script reads it; empty where there is none."""
+        """The sorting key as the page's script reads it; empty if there is none."""
         return (
             ""
             if self.value is None or math.isnan(self.value)

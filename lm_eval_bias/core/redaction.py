@@ -198,7 +198,7 @@ def learn(given: object) -> None:
 
 
 def _is_telling(secret: str) -> bool:
-    """Tell whether a secret can be masked wherever it stands: a short word is part of others."""
+    """Return whether a secret can be masked wherever it stands: a short word is part of others."""
     return len(secret) >= 8 or (len(secret) >= 4 and not secret.isalpha())
 
 

@@ -74,12 +74,12 @@ def benchmarks() -> tuple[Benchmark, ...]:
 
 
 def distribution(benchmark: Benchmark) -> str:
-    """Return the distribution of a benchmark or variant, with its version; empty where that isn't known."""
+    """Return the distribution of a benchmark or variant, with its version; empty if it is unknown."""
     return _found().get(benchmark.family, "")
 
 
 def is_own(benchmark: Benchmark) -> bool:
-    """Tell whether a benchmark comes with this package."""
+    """Return whether a benchmark comes with this package."""
     return distribution(benchmark) == OWN
 
 

@@ -40,7 +40,7 @@ class TaskRun:
         language: ISO 639-1 code.
         version: Of the task.
         documents: How many were scored.
-        items: How many the task has, 0 where that isn't known.
+        items: How many the task has, 0 if it is unknown.
         metadata: The task's options and what its hooks told about the run.
         scores: By name, in the benchmark's order.
         samples: The sample log, where it lies beside the result.
@@ -127,7 +127,7 @@ class TaskRun:
         return fixed.get(name, self.metadata.get(name))
 
     def file_hash(self, name: str) -> str:
-        """Return the SHA-256 of the file that an option names; empty where no such file is known to have been read."""
+        """Return the SHA-256 of the file that an option names; empty if no such file is known to have been read."""
         value = self.option(name)
         if not isinstance(value, str):
             return ""
@@ -199,7 +199,7 @@ class Run:
 
     @property
     def command(self) -> str:
-        """The commands that made it, a line each; empty where its files don't have them."""
+        """The commands that made it, a line each; empty if its files don't have them."""
         return "\n".join(filter(None, (record.command for record in self.records)))
 
 
@@ -260,7 +260,7 @@ class Published:
         conventions: What the scores were made by.
         notes: What is known to be wrong with them.
         cells: By score name.
-        chance: Why they say nothing about bias, as of a network that was never trained; empty where they do.
+        chance: Why they say nothing about bias, as of a network that was never trained; empty if they do.
     """
 
     task: str

@@ -172,7 +172,7 @@ class CacheUsed:
     """Answers that came from a file of ``--use_cache``.
 
     Attributes:
-        answers: Their number, 0 where there was no such file.
+        answers: Their number, 0 if there was no such file.
         begun: The day on which the file was begun.
     """
 
@@ -180,7 +180,7 @@ class CacheUsed:
     begun: str
 
     def __bool__(self) -> bool:
-        """Tell whether there are any."""
+        """Return whether there are any."""
         return self.answers > 0
 
 
@@ -201,7 +201,7 @@ class RunRecord:
         files: SHA-256 of the data files that the run read, by place.
         date: Day of the run (UTC), as ``2026-11-27``.
         made: When it was begun (UTC), as ``2026-11-27 23:59:01``.
-        command: As it was given, without keys and tokens; empty where the file doesn't have it.
+        command: As it was given, without keys and tokens; empty if the file doesn't have it.
         file: The file that says so.
     """
 

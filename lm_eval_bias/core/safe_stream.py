@@ -61,7 +61,7 @@ class SafeStream:
         self._line = ""  # as far as it is written
 
     def __getattr__(self, name: str) -> Any:
-        """Be the stream in all else."""
+        """Delegate everything else to the stream."""
         return getattr(self.behind, name)
 
     def write(self, text: str) -> int:
@@ -87,7 +87,7 @@ def write_page(text: str) -> None:
 
 @contextlib.contextmanager
 def safe_streams() -> Iterator[None]:
-    """Let all that is printed and logged meanwhile go through safe streams."""
+    """Send everything that is printed and logged meanwhile go through safe streams."""
     before = sys.stdout, sys.stderr
     streams = {handler: handler.stream for handler in _handlers()}
     with redaction.learning():

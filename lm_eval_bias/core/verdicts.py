@@ -90,10 +90,10 @@ class Value(ScoreSpec):
         note: Why it is ``nan``, or what to beware of.
         fixed_interval: 95% interval for the items as given, where ``interval`` is for items like them.
         n: Number of records that it rests on, 0 without a value; ``None`` where its file doesn't say.
-        no_claim_reason: Why its records alone forbid to claim a direction; empty where they don't.
+        no_claim_reason: Why its records alone forbid to claim a direction; empty if they don't.
         clusters: How many independent groups of items it rests on; ``None`` where its file doesn't say.
         stays: The share of the squared error that more such groups leave as it is.
-        statistics: What error, interval and test were made by; none where its file doesn't say.
+        statistics: What error, interval and test were made by; none if its file doesn't say.
         diagnostics: What is known of the answers that it rests on.
     """
 
@@ -143,9 +143,9 @@ class Verdict:
     """What a score says.
 
     Attributes:
-        side: 1 above the neutral value, -1 below it, 0 where the interval includes it; ``None`` if nothing may be said.
+        side: 1 above the neutral value, -1 below it, 0 if the interval includes it; ``None`` if nothing may be said.
         claim: The same in words.
-        reason: Why nothing may be said, or why it can't be called near neutral; empty where it can.
+        reason: Why nothing may be said, or why it can't be called near neutral; empty if it can.
         silent: The share of the answers that can't show a bias, 0..1.
     """
 
@@ -190,7 +190,7 @@ def judge(value: Value, diagnostics: Sequence[Diagnostic] = ()) -> Verdict:
 
 
 def side_of(value: Value) -> int:
-    """Return on which side of the neutral value the whole interval lies, 0 where it includes it."""
+    """Return on which side of the neutral value the whole interval lies, 0 if it includes it."""
     assert value.interval is not None
     assert value.neutral is not None
     low, high = value.interval

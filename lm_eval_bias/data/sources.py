@@ -174,7 +174,7 @@ def cached_path(source: Source) -> Path:
 
 
 def is_cached(source: Source) -> bool:
-    """Tell whether the cache holds a file, and it is the pinned one."""
+    """Return whether the cache holds a file, and it is the pinned one."""
     try:
         return not source.check(cached_path(source))
     except OSError:

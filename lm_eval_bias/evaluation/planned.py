@@ -73,7 +73,7 @@ class Planned:
         self.ours = [self.entries[task] for task in named]
 
     def only_ours(self) -> bool:
-        """Tell whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
+        """Return whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
         families = tuple(registry.by_name())
         names = split_tasks(self.config.tasks)
         for name in names:

@@ -173,7 +173,7 @@ def _small_limit(run: Planned) -> None:
 
 
 def _prompts(run: Planned) -> None:
-    """Say which tasks pass flags over; refuse one that would glue two sentences together."""
+    """Describe which tasks pass flags over; refuse one that would glue two sentences together."""
     ours = [entry for entry in run.ours if entry.path is not None]
     plain = [entry for entry in ours if set(entry.asks) & set(KINDS)]
     for flag, concerned, says in (
@@ -222,7 +222,7 @@ def _metadata(run: Planned) -> None:
 
 
 def _device(run: Planned) -> None:
-    """Refuse a device that isn't there: the harness takes another one, and says nothing."""
+    """Refuse a device that is missing: the harness takes another one, and says nothing."""
     device = run.config.device
     if not run.config.model.startswith("hf"):
         return
@@ -261,7 +261,7 @@ def _data(run: Planned) -> None:
 
 
 def _samples(run: Planned) -> None:
-    """Refuse ``--samples`` for a task that isn't run, or with a document that isn't there."""
+    """Refuse ``--samples`` for a task that isn't run, or with a document that is missing."""
     samples = run.config.samples or {}
     for name, indices in samples.items() if run.tasks else ():
         if name not in run.tasks:
@@ -310,7 +310,7 @@ def _server(run: Planned) -> None:
 
 
 def _base_models(run: Planned) -> None:
-    """Say what to expect of tasks that read an answer from a model that isn't asked as a chat model."""
+    """Describe what to expect of tasks that read an answer from a model that isn't asked as a chat model."""
     writes = internals.derives_from(run.model_class(), "HFLM", "VLLM", "TemplateAPI")
     if run.config.apply_chat_template or not writes:
         return
@@ -395,7 +395,7 @@ def _tokenizer(run: Planned) -> None:
 
 
 def misfit(run: Planned, asks: Sequence[str]) -> BiasError | None:
-    """Say why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
+    """Explain why the model type or the flags don't fit what tasks ask; ``None`` where they do, or that isn't known."""
     if not asks:
         return None
     asks = sorted(set(asks))
@@ -408,7 +408,7 @@ def misfit(run: Planned, asks: Sequence[str]) -> BiasError | None:
 
 
 def _unfit_architecture(model_args: Facts, asks: Sequence[str]) -> BiasError | None:
-    """Say what a checkpoint of ``hf``, or a model type derived from it, can't answer, as its configuration tells."""
+    """Describe what a checkpoint of ``hf``, or a model type derived from it, can't answer, by its configuration."""
     import transformers
     from transformers.models.auto import modeling_auto
 

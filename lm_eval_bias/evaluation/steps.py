@@ -51,7 +51,7 @@ class RunRequest:
         suite: A suite in place of tasks; ``None`` without one.
         language: Codes of languages, joined by commas, whose tasks of the suite are wanted; ``None`` for all.
         name: The model's in reports; ``None`` names it by its checkpoint.
-        command: The command as it was given, without keys and tokens; empty where there was none.
+        command: The command as it was given, without keys and tokens; empty if there was none.
     """
 
     flags: Facts
@@ -320,7 +320,7 @@ def _put(file: Path, target: Path) -> None:
 
 
 def _is_whole(file: Path, samples: Samples) -> bool:
-    """Tell whether a log has a line for each sample, and whether results are whole JSON; others are written whole."""
+    """Return whether a log has a line for each sample, and whether results are whole JSON; others are written whole."""
     if file.suffix not in (".json", ".jsonl"):
         return True
     with file.open("rb+") as written:

@@ -33,7 +33,7 @@ STRENGTHS = (0.4, -0.4)  # of the bias that is simulated, either way
 
 @contextmanager
 def trying(what: str) -> Iterator[None]:
-    """Say what failed where other people's code does, which can fail in any way."""
+    """Describe what failed where other people's code does, which can fail in any way."""
     try:
         yield
     except BiasError:
@@ -70,7 +70,7 @@ class TrialAnswers(NamedTuple):
         docs: The documents.
         answers: The filtered answers to each.
         records: What is kept of each.
-        values: The scores by name, nan where they are undefined.
+        values: The scores by name, nan if they are undefined.
     """
 
     docs: Sequence[Facts]
@@ -183,7 +183,7 @@ class Trial:
 
     @cached_property
     def synthetic(self) -> list[TrialAnswers]:
-        """Answers with a synthetic bias, either way; none where the benchmark has none."""
+        """Answers with a synthetic bias, either way; none if the benchmark has none."""
         models = [DialLM(each, noise=0.0) for each in STRENGTHS]
         has_bias = self.entry.definition.synthetic_bias is not None
         return [answered(self.task, "synthetic answers", m) for m in models if has_bias]

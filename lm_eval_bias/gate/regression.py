@@ -68,7 +68,7 @@ def _judge(
 
 
 def _direction(finding: Finding) -> str:
-    """Say where a score of bias moved; "" for an ability, and where it didn't move."""
+    """Describe where a score of bias moved; "" for an ability, and where it didn't move."""
     score = finding.score
     if score.higher_is_better is not None or score.neutral is None:
         return ""

@@ -93,7 +93,7 @@ class GateFinding:
         score: Score name, or the name of a requirement.
         passes: Whether it is met.
         required: A bound with the ends that it allows the score, or the requirement in words.
-        problem: The problem in words; empty where it is met, or missed by the ``excess``.
+        problem: The problem in words; empty if it is met, or missed by the ``excess``.
         value: The score, ``nan`` where there is none.
         interval: Its 95% interval; against a base, that of the difference.
         excess: By how much the bound is violated, in the score's unit; ``nan`` where that isn't known.
@@ -385,7 +385,7 @@ def _prompts(task: TaskRun, policy: Policy) -> GateFinding:
 
 
 def _release(run: Run) -> Iterator[GateFinding]:
-    """Say which release made a run, and whether its numbers should be the same."""
+    """Describe which release made a run, and whether its numbers should be the same."""
     release = run.record.code.lm_eval_bias
     if release in (None, __version__):
         return

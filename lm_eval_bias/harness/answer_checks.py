@@ -85,7 +85,7 @@ def _check_texts(
 
 
 def has_form(reply: Facts) -> bool:
-    """Tell whether all answers of a checked reply end with JSON that names an ``answer``.
+    """Return whether all answers of a checked reply end with JSON that names an ``answer``.
 
     >>> has_form({"choices": [{"text": '{"answer": "B"}'}]}), has_form({"choices": [{"text": "B"}]})
     (True, False)
@@ -211,7 +211,7 @@ def _folded(text: Continuation) -> Continuation:
 def impossible_likelihoods(
     found: Iterable[tuple[Hashable, Continuation, float]],
 ) -> str:
-    """Say why log-likelihoods are those of no distribution; empty where they may be.
+    """Explain why log-likelihoods are those of no distribution; empty if they may be.
 
     Each has its context, its continuation and its value in nats. Contexts and continuations are texts or tuples of
     token ids. Of continuations none of which begins another, at most one can follow a context: their probabilities sum

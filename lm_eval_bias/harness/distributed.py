@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def first() -> bool:
-    """Tell whether this process is the one that prints and writes."""
+    """Return whether this process is the one that prints and writes."""
     return (
         os.environ.get("RANK", "0") == "0" and os.environ.get("LOCAL_RANK", "0") == "0"
     )
@@ -68,7 +68,7 @@ def gathered(value: T, world_size: int) -> list[T]:
 
 
 def _are_connected(world_size: int) -> bool:
-    """Tell whether torch connects the ranks; a model may connect its processes in another way."""
+    """Return whether torch connects the ranks; a model may connect its processes in another way."""
     import torch.distributed as group
 
     is_group = group.is_available() and group.is_initialized()

@@ -178,7 +178,7 @@ def share(model: LM) -> None:
 
 
 def window(model: LM) -> int | None:
-    """Return how many tokens of a context and its continuation a causal model is given; ``None`` if that isn't known.
+    """Return how many tokens of a context and its continuation a causal model is given; ``None`` if it is unknown.
 
     The harness's ``hf`` doesn't read the last one, and its ``vllm`` writes one more. Some servers get plain texts.
     """
@@ -202,7 +202,7 @@ def generate_silently(model: LM, requests: Requests) -> list[str]:
 
 
 def is_greedy(gen_kwargs: Facts) -> bool:
-    """Tell whether generation options ask for the likeliest texts.
+    """Return whether generation options ask for the likeliest texts.
 
     >>> is_greedy({"do_sample": False}), is_greedy({"temperature": 0.0}), is_greedy({"temperature": 0.7})
     (True, True, False)
@@ -234,19 +234,19 @@ def no_client_bars(model: LM) -> Iterator[None]:
 
 
 def is_client(model: LM | type[LM]) -> bool:
-    """Tell whether a model, or its class, is a client of a server."""
+    """Return whether a model, or its class, is a client of a server."""
     return hasattr(model, "_create_payload")
 
 
 def derives_from(kind: type[object], *names: str) -> bool:
-    """Tell whether a model class is, or derives from, one of the harness's with these names; imports none."""
+    """Return whether a model class is, or derives from, one of the harness's with these names; imports none."""
     return any(owner.__name__ in names for owner in getattr(kind, "__mro__", ()))
 
 
 def impossible(
     kind: type[LM], arguments: Facts, asks: Sequence[str], methods: Sequence[str]
 ) -> BiasError | None:
-    """Say why a model class can't answer requests, as far as it tells before it is asked; ``None`` where it can.
+    """Explain why a model class can't answer requests, as far as it tells before it is asked; ``None`` where it can.
 
     Args:
         kind: The class.
@@ -305,7 +305,7 @@ def tasks_folder() -> Path:
 
 
 def _is_not_of_a_tag(line: logging.LogRecord) -> bool:
-    """Tell whether the index names files: a tag has none, and tasks in several folders share it by design."""
+    """Return whether the index names files: a tag has none, and tasks in several folders share it by design."""
     return None not in (line.args or ())
 
 

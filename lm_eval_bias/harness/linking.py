@@ -35,7 +35,7 @@ def folder() -> Path:
 
 
 def outside() -> str:
-    """Say that the harness lies outside of this environment, and not beside this package; empty where it doesn't."""
+    """State that the harness lies outside of this environment, and not beside this package; empty if it doesn't."""
     place = folder().resolve()
     ours = Path(__file__).resolve().parents[2]
     if place.is_relative_to(Path(sys.prefix).resolve()) or place.is_relative_to(ours):
@@ -88,7 +88,7 @@ def missing_folders() -> list[str]:
 
 
 def stale_links() -> str:
-    """Say why stubs don't lead to the tasks of this package; empty where they do, or aren't there or needed."""
+    """Explain why stubs don't lead to the tasks of this package; empty if they do, or aren't there or needed."""
     written = stubs()
     wanted = _wanted()
     if not written or written == wanted or not missing_folders():

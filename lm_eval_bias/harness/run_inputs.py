@@ -102,7 +102,7 @@ def code_hash(benchmark: Benchmark) -> str:
 
 
 def _changed(benchmark: Benchmark, yaml: Facts, metadata: Facts) -> list[str]:
-    """List the keys in which a task differs from the packaged one of its name; none where there is no such task."""
+    """List the keys in which a task differs from the packaged one of its name; none if there is no such task."""
     entry = catalog.packaged().get(yaml.get("task", ""))
     if entry is None or entry.path is None:
         return []

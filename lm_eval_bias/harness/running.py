@@ -262,7 +262,7 @@ def _in_range_of_json(results: Results) -> None:
 
 
 def _too_few_rows(model: LM) -> str:
-    """Say that a tokenizer has more tokens than its model has embeddings; empty where it doesn't."""
+    """State that a tokenizer has more tokens than its model has embeddings; empty if it doesn't."""
     with contextlib.suppress(AttributeError, NotImplementedError):
         rows = model.model.get_input_embeddings().weight.shape[0]
         tokens = len(model.tokenizer)

@@ -43,7 +43,7 @@ class Recorded(NamedTuple):
     Attributes:
         place: Of the document in its task: the harness puts one rank's documents behind another's.
         record: The record.
-        failure: Why there is none; empty where there is one.
+        failure: Why there is none; empty if there is one.
     """
 
     place: int

@@ -179,7 +179,7 @@ def _named(text: str, payload: Facts) -> list[str]:
 
 
 def _can_go(name: str, value: object) -> bool:
-    """Tell whether an option can be left out: as given it changes nothing, or models that think have it otherwise."""
+    """Return whether an option can be left out: as given it changes nothing, or models that think have it otherwise."""
     is_plain = name in (*_UNUSUAL, "top_p", "temperature") and value in (0, 1)
     return is_plain or name in ("seed", "max_tokens")
 
@@ -444,7 +444,7 @@ class _CheckedClient(Client):
 
 
 def notes(model: LM) -> list[str]:
-    """Say what a server was asked otherwise than the task does, and as which model it answered, if as another."""
+    """Describe what a server was asked otherwise than the task does, and as which model it answered, if as another."""
     return list(getattr(model, "notes", ()))
 
 

@@ -122,7 +122,7 @@ def _whole_metadata(settings: Facts) -> Data:
 
 
 def _lets_begin(chat_template: ChatTemplate, prefix: str) -> bool:
-    """Tell whether a chat template makes a text that ends with the beginning of an answer."""
+    """Return whether a chat template makes a text that ends with the beginning of an answer."""
     turns = [
         {"role": "user", "content": "Hello."},
         {"role": "assistant", "content": prefix},
@@ -198,7 +198,7 @@ class BiasTask(ConfigurableTask):
         """Build the task from its YAML's keys.
 
         Raises:
-            BiasError: The data can't be had, ``--metadata`` asks for something that isn't there, or the YAML has
+            BiasError: The data can't be had, ``--metadata`` asks for something that is missing, or the YAML has
                 keys that nothing reads, or several filters.
         """
         registration.register()
@@ -297,7 +297,7 @@ class BiasTask(ConfigurableTask):
         }
 
     def _why_first_fails(self, error: IndexError) -> str:
-        """Say what is wrong with the first document, at which the harness looks when it builds a task."""
+        """Describe what is wrong with the first document, at which the harness looks when it builds a task."""
         if not hasattr(self, "_splits"):
             return f"{self.config.task}: custom_dataset failed ({kind_of(error)})"
         docs = self.eval_docs

@@ -26,7 +26,7 @@ class PrefixPrompt(NamedTuple):
     Attributes:
         tokens: The prompt.
         nodes: The nodes: children of its last token, or its own last tokens.
-        children: Token ids of the children; empty where the prompt's own rows are asked.
+        children: Token ids of the children; empty if the prompt's own rows are asked.
     """
 
     tokens: Ids

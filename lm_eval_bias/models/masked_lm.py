@@ -197,7 +197,7 @@ class HFMaskedLM(QuestionModel):
         return self.answers(CLOZE, requests, self._fill)
 
     def contrast(self, requests: Requests) -> ScoredTexts:
-        """Score texts beside others: ``(sum of log-probabilities in nats, number of tokens)``; nan where none differs.
+        """Score texts beside others: ``(sum of log-probabilities in nats, number of tokens)``; nan if none differs.
 
         Of the tokens that both texts share, each masked alone, or of the words that differ, unmasked from left to
         right (:class:`~lm_eval_bias.core.questions.Contrast`).

@@ -105,7 +105,7 @@ class QuestionModel(LM):
 
     @classmethod
     def refusal(cls, arguments: Facts, kinds: Sequence[str]) -> BiasError | None:
-        """Say why a model made from these arguments can't answer these kinds of requests; ``None`` if it can.
+        """Explain why a model made from these arguments can't answer these kinds of requests; ``None`` if it can.
 
         Args:
             arguments: The ``--model_args``.

@@ -42,7 +42,7 @@ class VLLMPacked(EncodesAhead, VLLM):
     requests are left to the ``vllm`` backend, and a line says why.
 
     Attributes:
-        why_not: Why requests are left to the ``vllm`` backend; empty where they aren't.
+        why_not: Why requests are left to the ``vllm`` backend; empty if they aren't.
     """
 
     batch_size: int | str
@@ -74,7 +74,7 @@ class VLLMPacked(EncodesAhead, VLLM):
             )
 
     def _unfit(self) -> str:
-        """Say why the cache can't be read; empty if the engine may be tried."""
+        """Explain why the cache can't be read; empty if the engine may be tried."""
         if self.data_parallel_size > 1:
             return f"with data_parallel_size={self.data_parallel_size} each call loads the model again"
         config = self.model.llm_engine.vllm_config
@@ -89,7 +89,7 @@ class VLLMPacked(EncodesAhead, VLLM):
         return int(self.model.llm_engine.vllm_config.cache_config.block_size)
 
     def _trial(self, stem: int) -> str:
-        """Say how a small trie's log-likelihoods differ from those of the engine alone; empty if they don't."""
+        """Describe how a small trie's log-likelihoods differ from those of the engine alone; empty if they don't."""
         config = self.model.llm_engine.model_config
         usable = usable_ids(self.tokenizer, config.get_vocab_size())
         drawn = trial(self.max_length - 3, stem, usable)

@@ -58,7 +58,7 @@ def beside(results: Path) -> Path:
 
 
 def matches(path: Path) -> bool:
-    """Tell whether a file is called like the answers of a run."""
+    """Return whether a file is called like the answers of a run."""
     return path.name.startswith("answers_") and path.suffix == SUFFIX
 
 
@@ -104,7 +104,7 @@ def scored(task: TaskRun) -> Iterator[None]:
 
 
 def has(answers: Path, task: str) -> bool:
-    """Tell whether a file has a task's answers: some benchmark's records can't be kept.
+    """Return whether a file has a task's answers: some benchmark's records can't be kept.
 
     Raises:
         BiasError: The file can't be read.
@@ -239,7 +239,7 @@ def facts(part: SavedTask) -> Facts:
 
 
 def _origin(benchmark: Benchmark, log: Path) -> Data:
-    """Tell what makes records: the code, and a log, of which its length tells most changes."""
+    """Return what makes records: the code, and a log, of which its length tells most changes."""
     return {"code": code_hash(benchmark), "log": log.stat().st_size}
 
 
@@ -284,7 +284,7 @@ def _number(value: Any) -> object:
 
 
 def why_not_kept(records: Sequence[Record]) -> str:
-    """Say why records can't be kept in a file of answers; empty where they can."""
+    """Explain why records can't be kept in a file of answers; empty if they can."""
     try:
         _text(list(records))
     except (TypeError, ValueError) as error:
@@ -364,7 +364,7 @@ def write(results: Path, logs: Iterable[Path]) -> Path:
 
 
 def _by_part(log: Path) -> dict[SavedTask, list[SavedSample]]:
-    """Read a log; nothing where it is of another package's task."""
+    """Read a log; nothing if it is of another package's task."""
     try:
         return grouped((one.saved_task, one) for one in sample_logs.samples(log))
     except NotOurs:

@@ -109,7 +109,7 @@ def attenuated(task: TaskRun, share: float = 1.0) -> dict[str, Attenuates | Crea
 
 
 def trial_run(task: TaskRun) -> Iterator[Diagnostic]:
-    """Say that only a part of the items was asked."""
+    """State that only a part of the items was asked."""
     part = trial(task)
     if part:
         yield Diagnostic(
@@ -123,7 +123,7 @@ def trial_run(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def ability(task: TaskRun) -> Iterator[Diagnostic]:
-    """Say where a model isn't shown to do better than by guessing, of the items that it answered."""
+    """Describe where a model isn't shown to do better than by guessing, of the items that it answered."""
     model = task.record.model.kind
     telling = [value for value in task.scores.values() if value.floor is not None]
     if model in _RANDOM:
@@ -141,7 +141,7 @@ def ability(task: TaskRun) -> Iterator[Diagnostic]:
 def _against_guessing(
     task: TaskRun, value: Value, share: float
 ) -> Iterator[Diagnostic]:
-    """Say that an ability of a task isn't above what guessing gives in the share that was answered."""
+    """State that an ability of a task isn't above what guessing gives in the share that was answered."""
     assert value.floor is not None
     effects = attenuated(task)
     if math.isnan(value.value):
@@ -167,7 +167,7 @@ def _against_guessing(
 
 
 def position_bias(task: TaskRun) -> Iterator[Diagnostic]:
-    """Say that a model takes one letter or position more often than its share.
+    """State that a model takes one letter or position more often than its share.
 
     The smallest share tells how many answers at most don't go by the position: with k positions, k times as many.
     """
@@ -187,7 +187,7 @@ def position_bias(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def length_bias(task: TaskRun) -> Iterator[Diagnostic]:
-    """Say that a model takes the shorter or longer one of two texts more often than the other."""
+    """State that a model takes the shorter or longer one of two texts more often than the other."""
     share = task.scores.get(positions.SHORTER)
     if share is None or share.interval is None:
         return
@@ -217,7 +217,7 @@ def length_bias(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def unanswered(task: TaskRun) -> Iterator[Diagnostic]:
-    """Say that many items have no answer."""
+    """State that many items have no answer."""
     share = answered(task)
     if share >= 1 - LARGE_SHARE:
         return
@@ -233,7 +233,7 @@ def unanswered(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def about_texts(task: TaskRun) -> Iterator[Diagnostic]:
-    """Say which prompts were cut by the model's window or blocked, and which texts were cut or alike."""
+    """Describe which prompts were cut by the model's window or blocked, and which texts were cut or alike."""
     cut = task.metadata.get(CUT_PROMPTS)
     if cut:
         brief = f"{cut['documents']:,} of {task.documents:,} prompts were cut"
@@ -321,7 +321,7 @@ def _about_options(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def about_origin(run: Run) -> Iterator[Diagnostic]:
-    """Say where nothing proves which weights answered, and how many answers came from a file."""
+    """Describe where nothing proves which weights answered, and how many answers came from a file."""
     unproven = "; ".join(measurement.unproven_files(run))
     served = ", ".join(run.record.model.served)
     text = ""
@@ -380,12 +380,12 @@ def without(run: Run, codes: Collection[str]) -> Run:
 
 
 def _is_part_of_a_suite(task: TaskRun) -> bool:
-    """Tell whether a suite chose the items, in balance."""
+    """Return whether a suite chose the items, in balance."""
     return "documents" in (task.metadata.get("suite") or {})
 
 
 def trial(task: TaskRun) -> str:
-    """Say on which part of its items or samples a task was tried; empty where it ran whole, or as a suite takes it."""
+    """Describe the part of its items or samples that a task was tried on; empty for all, or a suite's."""
     if _is_part_of_a_suite(task):
         return ""
     parts = [measurement.items_run(task)]
@@ -395,7 +395,7 @@ def trial(task: TaskRun) -> str:
 
 
 def trials(tasks: Iterable[TaskRun]) -> str:
-    """List the tasks of which a part was run, with that part; empty where all were run whole."""
+    """List the tasks of which a part was run, with that part; empty if all were run whole."""
     places = numbers.grouped((trial(task), task.task) for task in tasks)
     places.pop("", None)
     return "; ".join(

@@ -67,7 +67,7 @@ def device(content: Facts) -> str | None:
 
 
 def matches(path: Path) -> bool:
-    """Tell whether a file is called like the harness's results."""
+    """Return whether a file is called like the harness's results."""
     return path.name.startswith("results_") and path.suffix == ".json"
 
 
@@ -157,7 +157,7 @@ def _from_answers(benchmark: Benchmark, records: Sequence[Record]) -> dict[str, 
 
 
 def _inputs(name: str, answered: Sequence[SavedRecord], config: Facts) -> Data:
-    """Tell what one of the harness's tasks asked: its results don't, the documents in its log do."""
+    """Return what one of the harness's tasks asked: its results don't, the documents in its log do."""
     inputs: Data = {name: content_hashes.of_all(one.doc_hash for one in answered)}
     if config.get("num_fewshot"):
         inputs["num_fewshot"] = config["num_fewshot"]

@@ -13,7 +13,7 @@ _OF_ROOTS = 1e-7  # errors, as releases to 0.3.0 took roots of what such sums le
 
 
 def is_close(first: float, second: float, rounding: float = ROUNDING) -> bool:
-    """Tell whether two numbers are the same but for rounding, or both ``nan``."""
+    """Return whether two numbers are the same but for rounding, or both ``nan``."""
     if math.isnan(first):
         return math.isnan(second)
     return math.isclose(first, second, rel_tol=rounding, abs_tol=rounding)
@@ -35,7 +35,7 @@ def _numbers(value: Value) -> dict[str, float]:
 
 
 def _difference(given: Value, computed: Value) -> str:
-    """Describe the first number that differs; empty where none does."""
+    """Describe the first number that differs; empty if none does."""
     again = _numbers(computed)
     for name, ours in _numbers(given).items():
         theirs = again[name]

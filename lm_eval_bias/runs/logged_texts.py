@@ -16,7 +16,7 @@ from lm_eval_bias.core.answers import SavedSample, texts_of
 
 @cache
 def _filters(task: str, name: str) -> list[Any]:
-    """List the filters of a task's texts; none where one of them doesn't read by rule alone."""
+    """List the filters of a task's texts; none if one of them doesn't read by rule alone."""
     entry = catalog.entries().get(task)
     if entry is None or entry.filter != name or not entry.filter_steps:
         return []

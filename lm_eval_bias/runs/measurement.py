@@ -60,7 +60,7 @@ class ChangedOption:
 
     Attributes:
         name: One of :func:`option_names`.
-        value: The run's value; empty where the name says it all.
+        value: The run's value; empty if the name says it all.
         problem: The change in words; empty where name and value say it.
     """
 
@@ -75,7 +75,7 @@ class ChangedOption:
 
 
 def are_proven(record: RunRecord) -> bool:
-    """Tell whether a run's file says which weights answered: what ``run`` found, hashes of files or a commit.
+    """Return whether a run's file says which weights answered: what ``run`` found, hashes of files or a commit.
 
     A commit that was only asked for, or that the harness writes, proves nothing; nor do hashes of a tokenizer alone.
     """
@@ -165,7 +165,7 @@ def of(task: TaskRun) -> RunRecord:
 
 
 def takes_part(fact: Fact, task: TaskRun) -> bool:
-    """Tell whether a fact can have moved a task's scores: seeds do where something is drawn."""
+    """Return whether a fact can have moved a task's scores: seeds do where something is drawn."""
     entry = catalog.entries().get(task.task)
     writes = entry is None or "generate_until" in entry.asks
     draws = samples_texts(task.definition) or task.inputs.get("num_fewshot")
@@ -201,7 +201,7 @@ def _departures(task: TaskRun) -> Iterator[tuple[Fact, ChangedOption]]:
 
 
 def _departs(fact: Fact, value: object, task: TaskRun) -> bool:
-    """Tell whether a fact that a run has isn't as it is here now."""
+    """Return whether a fact that a run has isn't as it is here now."""
     if fact.field == "task.version":
         return bool(old_version(task))
     if fact.field == "task.documents":
@@ -258,7 +258,7 @@ def documents_hash(task: TaskRun) -> str:
 
 
 def unknown_part(task: TaskRun) -> str:
-    """Say why it isn't known which items were run; empty where it is."""
+    """Explain why it isn't known which items were run; empty if it is."""
     items = items_run(task)
     if not items or "scored" in task.inputs:
         return ""
@@ -266,7 +266,7 @@ def unknown_part(task: TaskRun) -> str:
 
 
 def items_run(task: TaskRun) -> str:
-    """Say in words which part of the items was run; empty for all."""
+    """Describe in words which part of the items was run; empty for all."""
     if "scored" not in task.inputs:
         # all documents, of whatever number: a data set of the user's has its own
         is_whole = "documents" in task.inputs
@@ -291,7 +291,7 @@ def describe(task: TaskRun) -> str:
 
 
 def old_version(task: TaskRun) -> str:
-    """Say in which version a task was run if that isn't the current one; empty where it is, or isn't known."""
+    """Describe in which version a task was run if that isn't the current one; empty if it is, or isn't known."""
     entry = catalog.entries().get(task.task)
     current = str(entry.metadata.get("version", task.version)) if entry else ""
     if current in ("", task.version):

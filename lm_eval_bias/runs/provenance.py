@@ -100,7 +100,7 @@ def weights(arguments: Facts) -> Data:
 
 
 def _commit(name: str, revision: str) -> str:
-    """Return the commit of a model of the Hub, as its folder in the cache tells it; empty where it isn't there."""
+    """Return the commit of a model of the Hub, as its folder in the cache tells it; empty if it isn't there."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -118,7 +118,7 @@ def identity(model: str, arguments: Facts, template: object = None) -> str:
     Args:
         model: Its type.
         arguments: Its arguments.
-        template: Whether its chat template is used, or which one; none where that isn't known.
+        template: Whether its chat template is used, or which one; none if it is unknown.
     """
     proofs = weights(arguments)
     relevant = {
@@ -183,7 +183,7 @@ def _files_of(results: Path) -> list[Path]:
 
 
 def _recorded_sums(sums: Path) -> dict[str, str]:
-    """Read a file of sums, by file's name; empty where there is none."""
+    """Read a file of sums, by file's name; empty if there is none."""
     if not sums.is_file():
         return {}
     lines = read_text(sums, largest=LARGEST_YAML).splitlines()

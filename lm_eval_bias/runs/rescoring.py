@@ -273,7 +273,7 @@ def recompute(task: TaskRun) -> dict[str, Value]:
 
 
 def said_otherwise(count: int) -> str:
-    """Say how many documents' texts are read otherwise today."""
+    """Describe how many documents' texts are read otherwise today."""
     return f"the texts of {count:,} documents are read otherwise than when the run was made"
 
 
@@ -362,7 +362,7 @@ def _files(
 
 
 def _is_logged(file: Path) -> bool:
-    """Tell whether a file has the answers of a run whose logs lie beside it."""
+    """Return whether a file has the answers of a run whose logs lie beside it."""
     return answer_files.matches(file) and any(answer_files.logs_beside(file))
 
 

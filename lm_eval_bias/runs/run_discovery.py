@@ -21,7 +21,7 @@ Found = tuple[list[Run], list[Problem]]
 
 
 def is_same(run: Run, other: Run) -> bool:
-    """Tell whether the files of two runs can be one run, as the table of what counts says."""
+    """Return whether the files of two runs can be one run, as the table of what counts says."""
     pairs = product(run.records, other.records)
     return all(comparability.can_join(*records) for records in pairs)
 
@@ -41,7 +41,7 @@ def _merged(runs: Sequence[Run]) -> list[Run]:
 
 
 def _places(runs: Sequence[Run]) -> list[str]:
-    """Say where each run lies, as far as that tells them apart: by folders, else by files."""
+    """Describe where each run lies, as far as that distinguishes them: by folders, else by files."""
     paths = [os.path.abspath(run.path).split(os.sep) for run in runs]
     folders = [path[:-1] for path in paths]
     shown = folders if len(set(map(tuple, folders))) == len(folders) else paths
@@ -51,7 +51,7 @@ def _places(runs: Sequence[Run]) -> list[str]:
 
 
 def _difference(run: Run, first: Run) -> str:
-    """Say in words how a run differs from the first of its model."""
+    """Describe in words how a run differs from the first of its model."""
     facts = comparability.facts().values()
     rows = [fact for fact in facts if fact.joins or fact.pairs]
     rows.append(comparability.facts()["limit"])
@@ -62,7 +62,7 @@ def _difference(run: Run, first: Run) -> str:
 
 
 def _distinguished(runs: Sequence[Run]) -> list[Run]:
-    """Give the runs names that tell them apart: by their folders where they are of one model."""
+    """Give the runs names that distinguishes them: by their folders where they are of one model."""
     renamed = {}
     for name, group in grouped((run.name, run) for run in runs).items():
         if len(group) == 1:

@@ -32,7 +32,7 @@ _EARLIER = {"[unreadable]": UNPARSED}  # what earlier releases wrote
 
 
 def matches(path: Path) -> bool:
-    """Tell whether a file is called like a sample log."""
+    """Return whether a file is called like a sample log."""
     return bool(_NAME.fullmatch(path.name))
 
 
@@ -196,7 +196,7 @@ def collect(saved_samples: SavedSamples) -> dict[SavedTask, list[SavedSample]]:
 
 
 def _results(path: Path) -> Facts:
-    """Read a results file; empty where there is none, or a damaged one."""
+    """Read a results file; empty if there is none, or a damaged one."""
     try:
         return checked(read_json(path))
     except BiasError:

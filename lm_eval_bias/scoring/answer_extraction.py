@@ -114,7 +114,7 @@ class ChoiceReader:
     """Reads the answers to one question with options, which may have letters.
 
     Attributes:
-        letters: Those by which the prompt calls its options; empty where it has none.
+        letters: Those by which the prompt calls its options; empty if it has none.
     """
 
     def __init__(self, options: Sequence[Option], language: str) -> None:

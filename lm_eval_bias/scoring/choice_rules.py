@@ -31,7 +31,7 @@ def pattern(rule: str) -> re.Pattern[str]:
 
 
 def has(rule: str, tokens: str) -> bool:
-    """Tell whether an expression is found in tokens."""
+    """Return whether an expression is found in tokens."""
     return bool(pattern(rule).search(tokens))
 
 
@@ -41,7 +41,7 @@ def options(tokens: str) -> set[str]:
 
 
 def _found(rule: str, clause: str) -> str:
-    """Return the token of the option that a rule finds; empty where it finds none."""
+    """Return the token of the option that a rule finds; empty if it finds none."""
     match = pattern(rule).search(clause)
     return match[match.lastindex or 0] if match else ""
 
@@ -165,7 +165,7 @@ def contrasts(sentence: str) -> str:
 
 
 def denied(clause: str) -> bool:
-    """Tell whether a clause denies, tells others' opinions or what might be, or gives a reason.
+    """Return whether a clause denies, tells others' opinions or what might be, or gives a reason.
 
     >>> denied("is not #B"), denied("#B modal _"), denied("is #B")
     (True, True, False)
@@ -177,7 +177,7 @@ def denied(clause: str) -> bool:
 
 
 def corrects(clause: str) -> bool:
-    """Tell whether a clause takes back what was said: by its beginning, or as all that it says.
+    """Return whether a clause takes back what was said: by its beginning, or as all that it says.
 
     >>> corrects("fix is #B"), corrects("no"), corrects("#B fix"), corrects("no #B")
     (True, True, True, False)
@@ -360,7 +360,7 @@ def clauses(
 
 
 def breaks_off(sentences: Sequence[str]) -> bool:
-    r"""Tell whether the last sentence has no end though others have, or though it was announced that more comes.
+    r"""Return whether the last sentence has no end though others have, or though it was announced that more comes.
 
     >>> breaks_off(["\n _ _ .", " $A"]), breaks_off(["\n start _ , $A"]), breaks_off(["\n $A"])
     (True, True, False)
@@ -480,7 +480,7 @@ def only_named(parts: Sequence[Clause], lettered: bool) -> set[str]:
 
 
 def says_unknown(tokens: str) -> bool:
-    """Tell whether a short text says that nothing is known.
+    """Return whether a short text says that nothing is known.
 
     >>> says_unknown("_ not know"), says_unknown("unknown"), says_unknown("know")
     (True, True, False)
@@ -497,7 +497,7 @@ def named(parts: Sequence[Clause]) -> set[str]:
 
 
 def untold(parts: Sequence[Clause], unknown: str) -> bool:
-    """Tell whether a clause says that nothing is known, in the words of an option or in others.
+    """Return whether a clause says that nothing is known, in the words of an option or in others.
 
     Args:
         parts: Clauses.

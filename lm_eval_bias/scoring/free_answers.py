@@ -109,7 +109,7 @@ def without_thoughts(text: str) -> str:
 
 
 def _behind_marks(text: str) -> str:
-    """Return the message behind the last of several control marks; empty where that is a thought or a tool's."""
+    """Return the message behind the last of several control marks; empty if that is a thought or a tool's."""
     places = [match.span() for match in _CONTROL.finditer(text)]
     following = len(text)
     for begin, end in reversed(places[1:]):
@@ -135,7 +135,7 @@ def opening_of_thoughts(prompt: object) -> str:
 
 
 def marks_thoughts(text: str) -> bool:
-    """Tell whether a text has a mark of thoughts, or one of what isn't a thought beside them.
+    """Return whether a text has a mark of thoughts, or one of what isn't a thought beside them.
 
     >>> marks_thoughts("<|END_THINKING|>Female"), marks_thoughts("Female<|im_end|>")
     (True, False)
@@ -177,7 +177,7 @@ def _refusals(language: str, *kinds: str) -> re.Pattern[str]:
 
 
 def refuses(text: str, language: str, *kinds: str) -> bool:
-    """Tell whether an answer begins with one of the refusals in ``refusals.yaml``, of a language or English.
+    """Return whether an answer begins with one of the refusals in ``refusals.yaml``, of a language or English.
 
     Args:
         text: What the model wrote.

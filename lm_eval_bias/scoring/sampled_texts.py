@@ -96,7 +96,7 @@ PartTexts = tuple[TextBatch, list[str]]
 
 
 def seeded(kind: type[LM]) -> bool:
-    """Tell whether a model type takes a seed with every request; ours say so themselves (``takes_seeds``)."""
+    """Return whether a model type takes a seed with every request; ours say so themselves (``takes_seeds``)."""
     return (
         getattr(kind, "takes_seeds", False) or getattr(kind, "__name__", "") in _SEEDED
     )

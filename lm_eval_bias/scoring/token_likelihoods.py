@@ -35,7 +35,7 @@ _PORTION = 2000  # requests: enough to keep every device busy
 
 
 def mixes_up(model: LM, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]) -> bool:
-    """Tell whether a backend would give some requests the log-likelihoods of others.
+    """Return whether a backend would give some requests the log-likelihoods of others.
 
     The harness's ``hf`` backend (0.4.13, ``logits_cache``) runs requests together whose context and continuation, the
     last token aside, are the same tokens; where they are divided at different places, the shorter continuation gets the

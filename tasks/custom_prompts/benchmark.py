@@ -49,7 +49,7 @@ class CustomPrompts(SizedBenchmark):
     facets = {"group": "group", "cluster": "cluster"}
 
     def provenance(self, docs: Documents) -> Data:
-        """Say what was compared, and with which classifier, if any."""
+        """Describe what was compared, and with which classifier, if any."""
         used = REGARD.provenance(docs) if docs and docs[0]["classifier"]["name"] else {}
         return {**used, "comparison": docs[0]["comparison"]} if docs else {}
 

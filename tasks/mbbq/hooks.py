@@ -115,7 +115,7 @@ def _rows(name: str) -> dict[str, list[Data]]:
 
 
 def _way(block: Sequence[Data], control: bool) -> bool | None:
-    """Tell whether a block's items, or control items, go along stereotypes; ``None`` where they have no direction."""
+    """Return whether a block's items, or control items, go along stereotypes; ``None`` where they have no direction."""
     directed = [d for d in block if d["control"] == control and d["directed"]]
     return goes_along(directed) if directed else None
 

@@ -164,7 +164,7 @@ def read(
     sentence: str = "",
     cut: bool = False,
 ) -> str:
-    """Tell which gender an answer names, or give one of :data:`~lm_eval_bias.core.answers.UNANSWERED`.
+    """Return which gender an answer names, or give one of :data:`~lm_eval_bias.core.answers.UNANSWERED`.
 
     Args:
         text: What the model wrote, without its thoughts.

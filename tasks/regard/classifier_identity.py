@@ -48,7 +48,7 @@ class Identity:
 
 
 def accuracy_in_words(measured: Facts | None) -> str:
-    """Say how often a classifier is right: on generated texts, which a run classifies, before other ones.
+    """Describe how often a classifier is right: on generated texts, which a run classifies, before other ones.
 
     >>> accuracy_in_words({"accuracy": 0.59, "source": "29 test sentences of Sheng et al. (2019)"})
     'not measured on generated texts, right in 0.59 of 29 test sentences of Sheng et al. (2019), which people wrote'

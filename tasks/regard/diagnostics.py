@@ -35,14 +35,14 @@ def withheld(task: TaskRun) -> str:
 
 
 def has_both(task: TaskRun) -> bool:
-    """Say whether a task has regard and sexism facets for women and men."""
+    """State whether a task has regard and sexism facets for women and men."""
     needed = product(SETS, GENDERS, REGARDS)
     facets = product(FACETS, GENDERS)
     return all("/".join(parts) in task.scores for parts in (*needed, *facets))
 
 
 def scope(scores: Mapping[str, Value] | Mapping[str, Estimate]) -> str:
-    """Say what the intervals of shares are about: texts that belong to no prompt have none for prompts like theirs."""
+    """Describe the scope of the intervals of shares: texts without a prompt have none for similar prompts."""
     shares = [scores[f"all/{gender}/negative"] for gender in GENDERS]
     return LIKE_THESE if any(share.interval for share in shares) else THESE_TEXTS
 

@@ -21,7 +21,7 @@ class Rule:
     as_written: bool
 
     def hits(self, text: str, lowered: str) -> bool:
-        """Say whether a stem occurs that does not lie within an exception."""
+        """State whether a stem occurs that does not lie within an exception."""
         exceptions = []
         if self.exceptions is not None:
             exceptions = [match.span(1) for match in self.exceptions.finditer(lowered)]

@@ -94,7 +94,7 @@ def rows(path: Path) -> list[tuple[str, Row]]:
 
 
 def matches(path: Path) -> bool:
-    """Say whether a file's first line names a text and a gender, as those of labelled texts do."""
+    """State whether a file's first line names a text and a gender, as those of labelled texts do."""
     name = {".jsonl": r'"(\w+)":', ".csv": r"\w+"}.get(path.suffix.lower())
     with contextlib.suppress(OSError, BiasError):
         if name:

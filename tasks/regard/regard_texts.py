@@ -34,7 +34,7 @@ CHANCE: dict[str, list[str]] = {
 
 
 def is_dropped(answer: Sequence[str | float]) -> bool:
-    """Tell whether a text, given with its label, was dropped before anybody labelled it."""
+    """Return whether a text, given with its label, was dropped before anybody labelled it."""
     return str(answer[1]).startswith(DROPPED)
 
 
@@ -100,7 +100,7 @@ def gender_of(text: str, language: str) -> str | None:
 
 
 def keeps_spaces(continuations: Sequence[str]) -> bool:
-    """Tell whether a backend keeps the space before a continuation's first word (some tokenizers lose it).
+    """Return whether a backend keeps the space before a continuation's first word (some tokenizers lose it).
 
     The majority decides of those that begin with a space or a letter; line breaks and punctuation tell nothing.
     """
@@ -119,7 +119,7 @@ def _full_text(prompt: str, continuation: str, spaced: bool) -> str:
 
 
 def _goes_on(sentence: str, rest: str, language: str) -> bool:
-    """Tell whether the full stop in front of the rest belongs to an abbreviation or ordinal and ends no sentence."""
+    """Return whether the full stop in front of the rest belongs to an abbreviation or ordinal and ends no sentence."""
     before, _, last = sentence.rstrip().rpartition(" ")
     if not last.endswith(".") or not rest:
         return False
@@ -145,7 +145,7 @@ def first_sentence(
 ) -> tuple[str, str]:
     r"""Cut a prompt and its continuation to the first sentence; beside it, why it is none (else an empty string).
 
-    Line breaks become spaces; a blank line ends the text. Sentences are told apart by ``sentencex``; abbreviations that
+    Line breaks become spaces; a blank line ends the text. Sentences are split by ``sentencex``; abbreviations that
     it lacks and German ordinals in front of nouns are in ``data/sentence_ends.yaml``. Letters are composed (NFC).
 
     Args:
@@ -182,7 +182,7 @@ def first_sentence(
 
 
 def unfinished(sentence: str) -> bool:
-    """Tell whether a sentence doesn't end as sentences do (cut off by the number of tokens).
+    """Return whether a sentence doesn't end as sentences do (cut off by the number of tokens).
 
     >>> unfinished("Die Frau galt als klug, weil"), unfinished('Er rief: "Hilfe!"')
     (True, False)

@@ -71,7 +71,7 @@ class PromptWordings(NamedTuple):
 
 
 def keeps_released_order(metadata: Facts) -> bool:
-    """Tell whether prompts show the options as the released files do (``--metadata released_order``).
+    """Return whether prompts show the options as the released files do (``--metadata released_order``).
 
     Raises:
         BiasError: The option is neither true nor false.
@@ -184,7 +184,7 @@ class BBQLike(SizedBenchmark):
         return bbq_records.read(doc, answers, continuations, shows_options, self.terms)
 
     def asking(self, doc: Document) -> Asking:
-        """Say that numbers of tokens are never needed, and taken by some where they are known."""
+        """State that numbers of tokens are never needed, and taken by some where they are known."""
         takes = self.questions.tokens_where_known and not self.all_wordings
         return Asking(counts_tokens=None if takes else False)
 

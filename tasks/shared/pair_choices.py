@@ -50,7 +50,7 @@ class PairChoices(SizedBenchmark):
     synthetic_bias = SyntheticBias(_answers, _expected)
 
     def record(self, doc: Document, answers: Answers) -> Record:
-        """Tell which option the letter that was read stands for."""
+        """Return which option the letter that was read stands for."""
         from lm_eval_bias.custom_metrics.pair_choices import (
             BIASED,
             COUNTER,

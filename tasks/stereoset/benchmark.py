@@ -29,7 +29,7 @@ _TERMS = 79  # that its items are about
 
 
 def _diagnostics(task: TaskRun) -> Iterator[str]:
-    """Say what a file of predictions scores beyond the data."""
+    """Describe what a file of predictions scores beyond the data."""
     for test, count in (task.metadata.get("left_out") or {}).items():
         yield (
             f"left out: the scores of {count['candidates']} candidates of {count['items']} items ({test}), which the "

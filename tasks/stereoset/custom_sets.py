@@ -1,4 +1,4 @@
-"""A data set of one's own in StereoSet's form: its file, its items for a task, and task YAMLs for its language."""
+"""A data set of your own in StereoSet's form: its file, its items for a task, and task YAMLs for its language."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def write(path: str | Path, data_set: DataSet) -> None:
 
 
 def word_of(context: str, sentence: str) -> str:
-    """Return what fills the blank of a context in a sentence; empty where that can't be told.
+    """Return what fills the blank of a context in a sentence; empty if that can't be told.
 
     >>> word_of("A BLANK dog.", "a big black dog."), word_of("He is BLANK.", "He was tall!"), word_of("BLANK", "x")
     ('big black', 'tall', 'x')

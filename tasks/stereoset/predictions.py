@@ -34,7 +34,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def matches(path: Path) -> bool:
-    """Tell whether a file looks like predictions: JSON, perhaps gzipped, whose beginning names a test."""
+    """Return whether a file looks like predictions: JSON, perhaps gzipped, whose beginning names a test."""
     if not path.name.endswith((".json", ".json.gz")):
         return False
     try:

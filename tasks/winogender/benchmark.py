@@ -29,7 +29,7 @@ class Winogender(SizedBenchmark):
     )
 
     def record(self, doc: Document, answers: Answers) -> Record:
-        """Tell whether the pronoun refers to the likelier of the two people, of ties the occupation."""
+        """Return whether the pronoun refers to the likelier of the two people, of ties the occupation."""
         occupation, participant = (float(answer[0]) for answer in answers)
         is_nan = math.isnan(occupation) or math.isnan(participant)
         return {

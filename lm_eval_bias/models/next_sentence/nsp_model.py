@@ -251,7 +251,7 @@ class HFNextSentence(QuestionModel):
 
     @classmethod
     def refusal(cls, arguments: Facts, kinds: Sequence[str]) -> BiasError | None:
-        """Say why it can't answer these kinds of questions; ``None`` if it can."""
+        """Explain why it can't answer these kinds of questions; ``None`` if it can."""
         problem = super().refusal(arguments, kinds)
         if problem is None and {CLOZE, CONTRAST} & set(kinds):
             return BiasError(_NO_CLOZE)

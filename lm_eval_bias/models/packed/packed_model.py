@@ -147,7 +147,7 @@ class HFPacked(EncodesAhead, HFLM):
         logger.info("hf-packed: walk (%s)", verdict.why)
 
     def _unfit(self) -> str | None:
-        """Say why requests must be left to the ``hf`` backend; ``None`` if the model may be tried."""
+        """Explain why requests must be left to the ``hf`` backend; ``None`` if the model may be tried."""
         accelerator = getattr(self, "accelerator", None)
         if accelerator is not None and str(accelerator.distributed_type).endswith(
             "FSDP"

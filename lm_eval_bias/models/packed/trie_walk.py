@@ -34,7 +34,7 @@ _KEPT_PER_TOKEN = 4  # most kept tokens of several strands per token of a forwar
 
 
 def _cache_name(model: torch.nn.Module) -> str:
-    """Name what a model takes its cache as; an adapter hands on what it is given, and code of one's own has the old."""
+    """Name what a model takes its cache as; an adapter hands on what it is given, and code of your own has the old."""
     keeps_old = "past_key_values" in inspect.signature(model.forward).parameters
     return "cache" if _IS_RENAMED and not keeps_old else "past_key_values"
 

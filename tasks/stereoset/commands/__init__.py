@@ -1,1 +1,1 @@
-"""The commands of StereoSet: translations and sets of one's own, and the authors' prediction files."""
+"""The commands of StereoSet: translations and sets of your own, and the authors' prediction files."""

@@ -1,4 +1,4 @@
-"""``lm-eval-bias stereoset tasks``: tasks over a data set of one's own in StereoSet's form."""
+"""``lm-eval-bias stereoset tasks``: tasks over a data set of your own in StereoSet's form."""
 
 from __future__ import annotations
 
