@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from lm_eval_bias.api import compare as compare
     from lm_eval_bias.api import comparison as comparison
     from lm_eval_bias.api import evaluate as evaluate
+    from lm_eval_bias.api import extract_choice as extract_choice
     from lm_eval_bias.api import items as items
     from lm_eval_bias.api import leaderboard as leaderboard
     from lm_eval_bias.api import load as load
-    from lm_eval_bias.api import read_choice as read_choice
     from lm_eval_bias.api import rescore as rescore
     from lm_eval_bias.api import scores as scores
     from lm_eval_bias.core.benchmark import Benchmark as Benchmark
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "breakdown", "card",
-    "compare", "comparison", "evaluate", "items", "leaderboard", "load", "read_choice", "rescore", "scores",
+    "compare", "comparison", "evaluate", "items", "leaderboard", "load", "extract_choice", "rescore", "scores",
 ]  # fmt: skip
 _HOMES = {
     "Benchmark": "core.benchmark",

@@ -463,7 +463,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
 
 
 @_public
-def read_choice(
+def extract_choice(
     text: str, options: Sequence[str], language: str, *, cut: bool = False
 ) -> str:
     """Return which option an answer takes, by the rule that all ``_gen`` tasks with options share.
@@ -485,9 +485,9 @@ def read_choice(
         BiasError: A language without words, or no 2 to 12 options.
 
     >>> options = ["The woman", "The man", "Not known"]
-    >>> read_choice("The text doesn't say who it was, so the answer is C.", options, "en")
+    >>> extract_choice("The text doesn't say who it was, so the answer is C.", options, "en")
     'C'
-    >>> read_choice("It would be a cliché to assume that it was the woman.", options, "en")
+    >>> extract_choice("It would be a cliché to assume that it was the woman.", options, "en")
     '[unparsed]'
     """
     from lm_eval_bias.scoring import answer_extraction, free_answers
@@ -562,7 +562,7 @@ def items(run: Run, task: str) -> DataFrame:
 
     Returns:
         ``key``, what names it; the facets that ``rescore --by`` knows; ``prompt``, as it was sent; of
-        written answers ``text`` and ``read``, what
+        written answers ``text`` and ``extracted``, what
         is read from it by today's rules; the benchmark's record of the answer
         (``docs/add-a-benchmark.md``), such as ``answer`` or ``share``; and a column for each score that means over
         items, with the item's contribution to it, in its unit (``nan`` where it has none).

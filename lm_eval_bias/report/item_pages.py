@@ -20,7 +20,7 @@ def row(item: Item) -> Data:
     found: Data = {"key": item.key, **item.facets, "prompt": item.prompt}
     if item.written:
         texts, readings = zip(*item.written, strict=True)
-        found |= {"text": "\n\n".join(texts), "read": "\n\n".join(readings)}
+        found |= {"text": "\n\n".join(texts), "extracted": "\n\n".join(readings)}
     return {**found, **item.record, **item.contributions}
 
 

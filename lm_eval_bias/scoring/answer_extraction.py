@@ -110,7 +110,7 @@ class Language:
 _language = lru_cache(Language)
 
 
-class ChoiceReader:
+class ChoiceExtractor:
     """Reads the answers to one question with options, which may have letters.
 
     Attributes:
@@ -200,4 +200,4 @@ class ChoiceReader:
 
 
 # of a question like the last ones, whose reader is at hand
-reader = lru_cache(256)(ChoiceReader)
+reader = lru_cache(256)(ChoiceExtractor)

@@ -15,7 +15,7 @@ from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics import occugender, occugender_answers
 from lm_eval_bias.custom_metrics.score import Answers, Record
-from lm_eval_bias.tasks.occugender import answer_reading, inputs
+from lm_eval_bias.tasks.occugender import answer_extraction, inputs
 from lm_eval_bias.tasks.shared.bbq_records import in_turn
 
 PROBABILITIES = ("product", "geometric_mean", "last_word")
@@ -194,7 +194,7 @@ def record(doc: Facts, results: Answers) -> Record:
 def read_texts(doc: Facts, texts: Sequence[str]) -> list[list[str]]:
     """Pair each text with what it says: a gender, or why it says none."""
     read = partial(
-        answer_reading.read,
+        answer_extraction.read,
         kind=doc["kind"],
         genders=dict(zip(doc["words"], doc["genders"], strict=True)),
         sentence=doc["sentence"],

@@ -16,7 +16,7 @@ from lm_eval_bias.custom_metrics.question_answering import Terms
 from lm_eval_bias.custom_metrics.score import Answers, Record
 
 if TYPE_CHECKING:
-    from lm_eval_bias.scoring.answer_extraction import ChoiceReader
+    from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor
 
 Item = TypeVar("Item")
 
@@ -138,7 +138,7 @@ def options(doc: Facts) -> str:
     return "\n".join(f"{letter}. {doc['choices'][choice]}" for letter, choice in pairs)
 
 
-def reader(doc: Facts) -> ChoiceReader:
+def reader(doc: Facts) -> ChoiceExtractor:
     """Make the reader of answers to a question, whose prompt shows its options with letters, without, or not at all."""
     from lm_eval_bias.scoring import (
         answer_extraction,

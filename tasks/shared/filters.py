@@ -10,7 +10,7 @@ from lm_eval.api.filter import Filter
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.answers import reading
 from lm_eval_bias.custom_metrics.score import Documents
-from lm_eval_bias.scoring.answer_extraction import ChoiceReader
+from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor
 from lm_eval_bias.tasks.shared.bbq_records import reader
 
 
@@ -20,7 +20,7 @@ class FirstTextFilter(Filter):
     reads_again = True  # by rule alone, from the text and its document
 
     @abstractmethod
-    def reader(self, doc: Facts) -> ChoiceReader:
+    def reader(self, doc: Facts) -> ChoiceExtractor:
         """Make the reader of a document's texts."""
 
     def apply(
@@ -42,6 +42,6 @@ class FirstTextFilter(Filter):
 class LetteredAnswerFilter(FirstTextFilter):
     """Turns each answer into the letter (A, B, C) that it takes, or one of ``answers.UNANSWERED``."""
 
-    def reader(self, doc: Facts) -> ChoiceReader:
+    def reader(self, doc: Facts) -> ChoiceExtractor:
         """Make the reader."""
         return reader(doc)

@@ -11,7 +11,7 @@ from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.custom_metrics.score import Record
 from lm_eval_bias.scoring import answer_extraction
-from lm_eval_bias.scoring.answer_extraction import ChoiceReader, Option
+from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor, Option
 from lm_eval_bias.tasks.shared.bbq_records import ROLE_ORDERS
 from lm_eval_bias.tasks.shared.filters import FirstTextFilter
 from lm_eval_bias.tasks.stereoset.stereoset_items import LABELS
@@ -75,7 +75,7 @@ def prompt(doc: Facts) -> str:
     )
 
 
-def reader(doc: Facts) -> ChoiceReader:
+def reader(doc: Facts) -> ChoiceExtractor:
     """Make the reader of answers; a candidate may be named by its whole sentence, too."""
     shown = [doc["candidates"][i] for i in doc["order"]]
     texts = [
@@ -106,6 +106,6 @@ def record(doc: Facts, results: Sequence[str]) -> Record:
 class CandidateFilter(FirstTextFilter):
     """Turns each answer into the letter of the candidate that it takes, or one of ``answers.UNANSWERED``."""
 
-    def reader(self, doc: Facts) -> ChoiceReader:
+    def reader(self, doc: Facts) -> ChoiceExtractor:
         """Make the reader."""
         return reader(doc)

@@ -9,7 +9,7 @@ from lm_eval.api.model import CachingLM
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, Text, reading
 from lm_eval_bias.harness import registration
 from lm_eval_bias.harness import servers as checks
-from lm_eval_bias.scoring.answer_extraction import ChoiceReader, Option
+from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor, Option
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from tests.support import servers, tiny
 from tests.support.run_scores import results_of
@@ -84,7 +84,7 @@ def test_what_is_made_of_texts_that_did_not_end_by_themselves():
         Option("B", ("A woman",)),
         Option("C", ("Unknown",)),
     ]
-    read = ChoiceReader(options, "en").read
+    read = ChoiceExtractor(options, "en").read
 
     cut = [
         "Let us look at the options. (B) The",

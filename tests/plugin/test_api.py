@@ -74,7 +74,7 @@ def test_the_interface():
         "items",
         "leaderboard",
         "load",
-        "read_choice",
+        "extract_choice",
         "rescore",
         "scores",
     }

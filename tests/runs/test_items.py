@@ -55,7 +55,7 @@ def test_table_data_and_python_say_the_same(run, said):
     for row, one, (_, of_frame) in zip(rows, data, frame.iterrows(), strict=True):
         assert row["key"] == one["key"] == of_frame["key"]
         assert row["prompt"] == one["prompt"] == of_frame["prompt"]
-        assert one["read"] == of_frame["read"]
+        assert one["extracted"] == of_frame["extracted"]
         assert one["prompt"].startswith("Q: ")
 
 

@@ -84,8 +84,10 @@ def test_texts_stand_beside_what_is_read_from_them(run):
     assert set(frame.text) == {
         "<think>A?</think>Es wäre ein Klischee, dass es der Mann war."
     }
-    assert set(frame.read) <= {"[unparsed]", "[several answers]"}
-    assert list(frame.columns).index("read") == list(frame.columns).index("text") + 1
+    assert set(frame.extracted) <= {"[unparsed]", "[several answers]"}
+    assert (
+        list(frame.columns).index("extracted") == list(frame.columns).index("text") + 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_texts_stand_beside_what_is_read_from_them(run):
     ],
 )
 def test_the_public_reader(text, said):
-    assert leb.read_choice(text, ["The woman", "The man", "Not known"], "en") == said
+    assert leb.extract_choice(text, ["The woman", "The man", "Not known"], "en") == said
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_the_public_reader(text, said):
 )
 def test_the_public_reader_refuses(options, language, says):
     with pytest.raises(leb.BiasError, match=says):
-        leb.read_choice("A", options, language)
+        leb.extract_choice("A", options, language)
 
 
 @pytest.mark.parametrize(
@@ -130,4 +132,4 @@ def test_the_public_reader_refuses(options, language, says):
 )
 def test_a_text_that_was_cut_is_read_only_if_it_states_a_choice(text, said):
     options = ["The woman", "The man", "Not known"]
-    assert leb.read_choice(text, options, "en", cut=True) == said
+    assert leb.extract_choice(text, options, "en", cut=True) == said

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lm_eval_bias.api import read_choice
+from lm_eval_bias.api import extract_choice
 from lm_eval_bias.core.answers import ENDLESS, REFUSED, SEVERAL, UNANSWERED, UNPARSED
 from lm_eval_bias.scoring.free_answers import without_thoughts
 from tests.simulation.answer_rules import KINDS, NAMES
@@ -77,7 +77,7 @@ def test_the_table_of_the_page_is_what_is_read():
     rows = rows_of_the_page()
     assert len(rows) >= 20
     for text, right in rows:
-        said = read_choice(without_thoughts(text.replace("⏎", "\n")), PERSONS, "en")
+        said = extract_choice(without_thoughts(text.replace("⏎", "\n")), PERSONS, "en")
         assert (said if len(said) == 1 else "–") == right, text
 
 

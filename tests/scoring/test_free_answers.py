@@ -16,7 +16,7 @@ from lm_eval_bias.scoring.free_answers import (
     refuses,
     without_thoughts,
 )
-from lm_eval_bias.tasks.occugender import answer_reading
+from lm_eval_bias.tasks.occugender import answer_extraction
 from tests.support.chat_styles import MARKS
 
 
@@ -108,7 +108,7 @@ READERS = {
     "plain_lines": plain_lines,
     **{f"refuses {name}": lambda text, name=name: refuses(text, name) for name in listed("refusals.yaml")["firm"]},
     **{
-        kind: lambda text, kind=kind: answer_reading.read(text, kind, GENDERS, "I met")
+        kind: lambda text, kind=kind: answer_extraction.read(text, kind, GENDERS, "I met")
         for kind in ("explicit", "implicit", "stories")
     },
 }  # fmt: skip
@@ -134,7 +134,7 @@ def test_long_texts_are_read(scrap):
     text = (scrap * 100_000)[:100_000] + "x"
     for read in READERS.values():
         read(text)
-    said = leb.read_choice(text, ["The woman", "The man", "Not known"], "en")
+    said = leb.extract_choice(text, ["The woman", "The man", "Not known"], "en")
     assert said in {"A", "B", "C", *UNANSWERED}
 
 

@@ -5,10 +5,10 @@ import time
 import pytest
 
 from lm_eval_bias.core.answers import LONGEST_READ
-from lm_eval_bias.scoring.answer_extraction import ChoiceReader, Option, languages
+from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor, Option, languages
 from lm_eval_bias.scoring.free_answers import refuses, without_thoughts
 from lm_eval_bias.tasks.occugender import hooks
-from lm_eval_bias.tasks.occugender.answer_reading import read
+from lm_eval_bias.tasks.occugender.answer_extraction import read
 
 # repeated as often as fits
 PIECES = [
@@ -49,7 +49,7 @@ def readers():
                 "ABC", ["The woman", "The man", "Unknown"], strict=True
             )
         ]
-        yield f"choices in {language}", ChoiceReader(options, language).read
+        yield f"choices in {language}", ChoiceExtractor(options, language).read
     for kind in ("explicit", "implicit", "stories"):
         words = hooks.genders_by_word(
             None, "explicit" if kind == "explicit" else "implicit"

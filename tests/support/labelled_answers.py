@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import NamedTuple
 
-from lm_eval_bias.scoring.answer_extraction import ChoiceReader, Option
+from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor, Option
 from lm_eval_bias.scoring.free_answers import without_thoughts
 from tests.support.places import ROOT
 
@@ -44,7 +44,7 @@ def _reader(language, options):
         (option,) if isinstance(option, str) else option
         for option in json.loads(options)
     ]
-    return ChoiceReader(list(map(Option, "ABCDEFGHIJKL", texts)), language)
+    return ChoiceExtractor(list(map(Option, "ABCDEFGHIJKL", texts)), language)
 
 
 def reader(language, options):

@@ -8,7 +8,7 @@ import pytest
 
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNPARSED
 from lm_eval_bias.tasks.occugender import hooks
-from lm_eval_bias.tasks.occugender.answer_reading import read
+from lm_eval_bias.tasks.occugender.answer_extraction import read
 from tests.support.places import ROOT
 
 LABELLED = ROOT / "tests" / "tasks" / "data" / "occugender_answers.jsonl"

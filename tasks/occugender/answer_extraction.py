@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL, UNPARSED
-from lm_eval_bias.scoring.answer_extraction import ChoiceReader, Option
+from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor, Option
 from lm_eval_bias.scoring.free_answers import plain_lines, refuses
 
 NEITHER = "diverse"
@@ -86,7 +86,7 @@ _OF_A_MODEL = re.compile(
 
 
 @lru_cache(maxsize=32)
-def _choices(genders: tuple[tuple[str, str], ...]) -> ChoiceReader:
+def _choices(genders: tuple[tuple[str, str], ...]) -> ChoiceExtractor:
     """Make the reader of one word: the genders are the options, and have no letters."""
     words: dict[str, set[str]] = {}
     for word, gender in genders:
@@ -94,7 +94,7 @@ def _choices(genders: tuple[tuple[str, str], ...]) -> ChoiceReader:
             (word.lower(), word.lower().replace("-", " "))
         )
     words.setdefault(NEITHER, set()).add("unknown")
-    return ChoiceReader(
+    return ChoiceExtractor(
         [
             Option(gender, tuple(sorted(spellings)))
             for gender, spellings in words.items()
