@@ -185,7 +185,7 @@ def test_a_model_that_thinks_is_asked_as_it_takes_it(
     model = client(kind, name="o4-mini", batch_size=1)
     server.judge = thinks
     assert all(written(model, servers.chats(model, 4), temperature=0.0, top_p=1.0))
-    assert checks.told(model)["sent"] == [
+    assert checks.facts(model)["sent"] == [
         {"model": "o4-mini", "max_completion_tokens": 3}
     ]
     told = " ".join(record.getMessage() for record in caplog.records)
@@ -207,7 +207,7 @@ def test_a_refusal_that_names_nothing(server, client, written):
         error("Unprocessable", 422) if "top_k" in asked else None
     )
     assert all(written(model, servers.chats(model, 3), top_k=0, temperature=1.0))
-    assert checks.told(model)["sent"] == [
+    assert checks.facts(model)["sent"] == [
         {"model": "tiny", "max_tokens": 3, "temperature": 1.0}
     ]
 
@@ -292,4 +292,4 @@ def test_a_server_that_answers_as_another_model_is_told(
     server.fail(lambda found: {**found, "model": answered})
     written(model, servers.chats(model, 3))
     assert checks.notes(model) == said
-    assert checks.told(model)["served"] == [answered] * bool(answered)
+    assert checks.facts(model)["served"] == [answered] * bool(answered)

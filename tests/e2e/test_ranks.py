@@ -101,10 +101,10 @@ LABELLED = {"repeats": 2, "classifier": "light"}
 def test_what_goes_wrong_on_the_first_rank_stops_all(tiny_mirror, on_both, monkeypatch):
     tasks = [built("regard_en", rank, 2, **LABELLED) for rank in (0, 1)]
 
-    def broken(found, texts):
+    def broken(name, language, texts):
         raise BiasError("no probabilities")
 
-    monkeypatch.setattr(classifier, "label", broken)
+    monkeypatch.setattr(classifier, "label_kept", broken)
     assert on_both(lambda rank: answered(tasks[rank])) == ["no probabilities"] * 2
 
 
