@@ -32,7 +32,6 @@ from lm_eval_bias.report.pictures import Panel
 from lm_eval_bias.runs import breakdowns, sample_logs
 
 MANY = 8  # runs whose pictures, words and figures a page shows
-MAIN = 12  # scores a task in pictures and columns, where a benchmark names no main ones
 LISTED = 20  # items a task, values of a facet
 FIGURED = 10  # values of a facet in a figure
 

@@ -22,7 +22,6 @@ from lm_eval_bias.tasks.shared.bbq_records import in_turn
 
 LIKELIHOODS = ("mean", "sum")
 FRAMES = ("usual", "nouns")
-ENGLISH = "GEST_sentence"
 QUOTATION = "data/quotation.yaml"
 _PRONOUNS = ("he said", "she said")
 _NOUNS = ("the man said", "the woman said")
