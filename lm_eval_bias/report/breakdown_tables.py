@@ -10,7 +10,7 @@ from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import value_cell
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report.tables import titled
+from lm_eval_bias.report.tables import text_table
 from lm_eval_bias.runs.breakdowns import Breakdown
 
 INTERVALS = "95% intervals, of each value and for all at once"
@@ -113,5 +113,6 @@ def as_text(breakdowns: Sequence[Breakdown]) -> str:
         if len(breakdown.by) == 2:
             texts.append(grid(breakdown))
         else:
-            texts.append(titled("text", table([breakdown])))
+            made = table([breakdown])
+            texts.append(f"{made.caption}\n{text_table(made)}")
     return "\n\n".join(texts) + "\n"

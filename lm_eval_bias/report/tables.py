@@ -112,15 +112,6 @@ def latex_floats(
     return Markup("\n".join(floats))
 
 
-def titled(style: str, table: Table, column: bool = False) -> str:
-    """Write a table with its caption, as ``text``, ``md`` or ``latex``."""
-    if style == "latex":
-        return latex_floats(table, column)
-    if style == "md":
-        return f"**{markdown(table.caption)}**\n\n{markdown_table(table)}"
-    return f"{table.caption}\n{text_table(table)}"
-
-
 def json_text(data: object, indent: int | None) -> str:
     """Write JSON that any reader accepts: no NaN; on one line without an indent."""
     ends = None if indent else (",", ":")
