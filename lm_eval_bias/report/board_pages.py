@@ -31,7 +31,7 @@ from lm_eval_bias.core.numbers import (
     shown,
     target_text,
 )
-from lm_eval_bias.core.page_parts import Cell, Column, Table
+from lm_eval_bias.core.page_parts import Cell, Column, Row, Table
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import badges, pictures
@@ -400,7 +400,7 @@ def by_benchmark(made: Table, is_open: bool) -> Iterator[Table]:
         if is_open or head.kind != "inner"
     ]
     for places in grouped(placed).values():
-        rows = []
+        rows: list[Row] = []
         for row in made.rows:
             cells = [row[place] for place in places]
             if not {cell.text for cell in cells} <= {NOT_RUN, NONE}:

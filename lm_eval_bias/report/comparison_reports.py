@@ -21,7 +21,7 @@ from lm_eval_bias.core.numbers import (
     p_value,
     target_text,
 )
-from lm_eval_bias.core.page_parts import Cell, Table, numeric
+from lm_eval_bias.core.page_parts import Cell, Row, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.custom_metrics.intervals import error_factors
@@ -193,9 +193,9 @@ def _paper_tables(findings: Sequence[Finding], correction: str) -> Iterator[Tabl
     pairs = grouped(((finding.base, finding.other), finding) for finding in findings)
     for (base, other), pair in pairs.items():
         made = _table(pair, correction)
-        rows = [
-            [*(cell.text for cell in row[:2]), *row[2:_IN_PAPERS]] for row in made.rows
-        ]
+        rows: list[Row] = []
+        for task, score, *rest in made.rows:
+            rows.append([task.text, score.text, *rest[: _IN_PAPERS - 2]])
         notes = [legend(pair, correction), *_notes(pair)]
         caption = f"{other} against {base}: differences with {BRACKETS}"
         yield Table(caption, made.columns[:_IN_PAPERS], rows, notes)
