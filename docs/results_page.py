@@ -7,12 +7,21 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from lm_eval_bias.boards.building import RUN, BoardRow
 from lm_eval_bias.boards.models import models
 from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.comparability import shown
-from lm_eval_bias.core.page_parts import Footnotes
+from lm_eval_bias.core.numbers import NONE, bracketed, target_text
+from lm_eval_bias.core.page_parts import Cell, Footnotes, Table, numeric
 from lm_eval_bias.core.run_data import Run
-from lm_eval_bias.report import board_reports, content, parts, pictures, tables
+from lm_eval_bias.report import (
+    board_pages,
+    board_reports,
+    content,
+    parts,
+    pictures,
+    tables,
+)
 from lm_eval_bias.runs.run_discovery import read
 
 ROOT = Path(__file__).parents[1]
@@ -68,11 +77,27 @@ def minutes(run: Run) -> str:
     return f"{float(results['total_evaluation_time_seconds']) / 60:.0f} minutes"
 
 
+def _summed(row: BoardRow, score: str) -> str:
+    """Write a run's value with its interval, badge and part."""
+    cell = row.cells[score]
+    said = (bracketed(cell), board_pages.badge(row, cell), board_pages.part(row))
+    value, *rest = filter(None, (board_pages.text(cell), *said))
+    return f"{value} {', '.join(rest)}"
+
+
 def table_of(runs: list[Run]) -> list[str]:
     """Write the table of primary scores, a task a row."""
     board = board_reports.BoardReport(models(runs))
-    table = board_reports.models_across(board.models, board.columns)
-    return [tables.markdown_table(table), ""]
+    rows = []
+    for column in board.columns:
+        about = f"{column.score.title}, {target_text(column.score)}"
+        cells = [Cell(column.board.task, note=about)]
+        for model in board.models:
+            row = column.rows.get((RUN, model.label))
+            cells.append(Cell(_summed(row, column.score.name) if row else NONE))
+        rows.append(cells)
+    heads = ["Task", *numeric(*(model.label for model in board.models))]
+    return [tables.markdown_table(Table("", heads, rows)), ""]
 
 
 def page() -> str:

@@ -717,7 +717,6 @@ def leaderboard(
     scores: str | Sequence[str] = (),
     tasks: str | Sequence[str] = (),
     language: str | Sequence[str] = (),
-    models_across: bool = False,
 ) -> BoardReport:
     """List runs beside the models of the papers, as ``leaderboard`` does.
 
@@ -726,7 +725,6 @@ def leaderboard(
         scores: Names of scores in the first table; each task's primary one by default.
         tasks: As for :meth:`Runs.choose`.
         language: As for :meth:`Runs.choose`.
-        models_across: Whether texts have models across and tasks down.
 
     Returns:
         What a notebook shows as a page; ``str()`` is its text, ``.write(FILE)`` and so on its other formats.
@@ -740,9 +738,7 @@ def leaderboard(
     every = read([os.fspath(path) for path in paths], by_file=True)
     runs = every.choose(tasks, language)
     problems = [*every.problems, *building.foreign(every), *runs.left_out]
-    return board_reports.BoardReport(
-        models.models(runs), problems, names(scores), models_across
-    )
+    return board_reports.BoardReport(models.models(runs), problems, names(scores))
 
 
 @_public

@@ -166,7 +166,6 @@ def leaderboard(
     paths: Sequence[str],
     *,
     scores: Names = (),
-    models_across: bool = False,
     which: Which,
     to: ToPaper,
 ) -> None:
@@ -178,8 +177,6 @@ def leaderboard(
         paths (RUNS_DIR): folders with result files (results_*.json) at any depth, or NAME=PATH with a name for the
             model
         scores (A,B): scores in the first table (default: each task's primary score)
-        models_across: in texts, models across and tasks down: for few models, or for many languages (default: a row a
-            model)
     """
     files.check_place(to.output, paths)
     board = api.leaderboard(
@@ -187,7 +184,6 @@ def leaderboard(
         scores=scores,
         tasks=which.tasks,
         language=which.language,
-        models_across=models_across,
     )
     name_problems(board.problems)
     counts = {"model": board.models, "run": board.runs, "task": board.boards}

@@ -16,7 +16,7 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.evaluation import steps, suites
 from lm_eval_bias.evaluation.steps import FinishedRun
 from lm_eval_bias.harness import distributed, internals, registration, running
-from lm_eval_bias.report import listings, run_output, sentences
+from lm_eval_bias.report import run_output, sentences
 from lm_eval_bias.runs import harness_results
 
 if TYPE_CHECKING:
@@ -125,18 +125,11 @@ def _summarize(table: str, finished: FinishedRun) -> None:
 def _blocks(
     table: str, finished: FinishedRun, tasks: Sequence[TaskRun], words: str
 ) -> Iterator[str]:
-    """Yield what stands behind the scores in words: unanswered items, tables, how to read them, notes."""
+    """Yield what stands behind the scores in words: unanswered items, tables, notes."""
     yield run_output.unanswered(tasks, finished.samples)
-    if tasks and table == "main":
-        yield run_output.main_scores(tasks)
-    results = finished.results
+    yield run_output.scores(tasks, table) if tasks else ""
     if not tasks or table != "none":
-        whole = {task.task: task.scores for task in tasks}
-        scores = whole if table == "all" else dict.fromkeys(whole, {})
-        yield running.tables(results, scores)
-    if tasks and table == "all":
-        legend = listings.legend(results["configs"].values())
-        yield f"How to read the scores (a part such as gender/… reads like its score):\n{legend}"
+        yield running.tables(finished.results, {task.task for task in tasks})
     yield run_output.notes(tasks, table == "all", words)
 
 

@@ -14,7 +14,7 @@ import sqlite3
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from lm_eval_bias.core import Data, redaction
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from lm_eval.loggers import EvaluationTracker, TrackioLogger, WandbLogger
     from lm_eval.tasks import TaskManager
 
-    from lm_eval_bias.core.run_data import Value
     from lm_eval_bias.harness.internals import EvaluatorConfig
 
     Service: TypeAlias = "WandbLogger | TrackioLogger"
@@ -366,25 +365,20 @@ def save(
     return failures
 
 
-def tables(results: Results, scores: Mapping[str, Mapping[str, Value]]) -> str:
+def tables(results: Results, left_out: Collection[str]) -> str:
     """Make the harness's own tables of tasks and groups; empty if there are no scores to show.
 
     Args:
         results: Of a run.
-        scores: Of some tasks, in place of what the results have; tasks without any are left out.
+        left_out: Tasks without a row.
     """
     from lm_eval.utils import make_table
 
-    shown = {}
-    for name, entry in results["results"].items():
-        if name not in scores:
-            shown[name] = entry
-        elif scores[name]:
-            label = next(key.partition(",")[2] for key in entry if "," in key)
-            shown[name] = {}
-            for score, value in scores[name].items():
-                shown[name][f"{score},{label}"] = in_results(value.value)
-                shown[name][f"{score}_stderr,{label}"] = in_results(value.stderr)
+    shown = {
+        name: entry
+        for name, entry in results["results"].items()
+        if name not in left_out
+    }
     # groups of ours have no scores
     if not any("," in key for entry in shown.values() for key in entry):
         return ""

@@ -137,7 +137,7 @@ function tell(cell, place) {
   line(list, "Rank", cell.ranks ? `${cell.ranks[0]} to ${cell.ranks[1]} of ${cell.ranks[2]} that were asked the same` : cell.no_rank);
   line(list, "Unsure", cell.unsure);
   line(list, "Source", cell.source);
-  line(list, "Made by", cell.source ? cell.made_by : score.conventions[cell.made_by ?? 0]);
+  line(list, "Made by", cell.source ? cell.provenance : score.conventions[cell.provenance ?? 0]);
   line(list, "Departs", cell.departs);
   line(list, "Command", run?.command);
   line(list, "File", run && `${run.file} (SHA-256 ${run.sha256 ?? "unknown"})`);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -23,6 +23,7 @@ from lm_eval_bias.core.benchmark import Benchmark, card_of
 from lm_eval_bias.core.numbers import (
     NONE,
     SHARES,
+    bare,
     bracketed,
     grouped,
     reads_as,
@@ -30,6 +31,7 @@ from lm_eval_bias.core.numbers import (
     shown,
     target_text,
 )
+from lm_eval_bias.core.page_parts import Cell, Column, Row, Table
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import badges, pictures
@@ -60,6 +62,13 @@ def distance(cell: RankedScore) -> float:
     if cell.neutral is None or cell.higher_is_better is not None:
         return cell.value
     return abs(cell.value - cell.neutral)
+
+
+def uncertainty(cell: RankedScore) -> str:
+    """Write a value's interval, its printed ±, or that it was derived; "" where there is nothing to say."""
+    if cell.plus_minus is not None:
+        return f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
+    return bracketed(cell) or ("derived" if cell.derived else "")
 
 
 def sort_key(row: BoardRow, cell: RankedScore) -> float:
@@ -244,40 +253,17 @@ def score_data(column: PageColumn) -> Data:
 
 
 @dataclass(frozen=True)
-class PageCell:
-    """A cell of the page's table.
+class PageHead(Column):
+    """A heading of the page's table: a benchmark, below it the task with its score, or how many tasks it is of.
 
     Attributes:
-        text: Its value, or how many of several differ.
-        ends: Its interval.
-        said: Badge and part, or the strongest of several.
-        key: What it is sorted by; empty sorts last.
-        bar: Where the interval begins, the value and the interval's end are, in percent.
-    """
-
-    text: str
-    ends: str = ""
-    said: str = ""
-    key: str = ""
-    bar: tuple[float, float, float] | None = None
-
-
-@dataclass(frozen=True)
-class PageHead:
-    """A heading of the page's table.
-
-    Attributes:
-        label: The benchmark.
-        note: The task with its score; of a summary how many tasks it is of.
         benchmark: The benchmark's name, by which columns are opened and chosen.
         language: ISO 639-1 code.
         score: The column's name in the data; empty for a summary and abilities.
         kind: ``summary`` of several tasks, ``ability``, ``inner`` for one of several tasks; empty for an only one.
     """
 
-    label: str
-    note: str
-    benchmark: str
+    benchmark: str = ""
     language: str = ""
     score: str = ""
     kind: str = ""
@@ -289,25 +275,21 @@ class PageHead:
         return self.score or f"{self.benchmark}{ability}"
 
 
-def _score_cell(column: PageColumn, row: BoardRow | None) -> PageCell:
+def rank(cell: RankedScore) -> str:
+    """Write a rank with the number of models that were ranked; "" without one."""
+    return f"rank {cell.rank} of {cell.rank.of}" if cell.rank else ""
+
+
+def score_cell(column: PageColumn, row: BoardRow | None) -> Cell:
+    """Write a value with its interval, sorted by its distance, and what it says; why there is none."""
     if row is None:
-        return PageCell(NOT_RUN)
-    if row.kind == PUBLISHED and math.isnan(row.cells[column.score.name].value):
-        return PageCell(NOT_PUBLISHED)
+        return Cell(NOT_RUN, math.nan)
     cell = row.cells[column.score.name]
-    said = [badge(row, cell), part(row)]
-    if cell.rank:
-        said.insert(1, f"rank {cell.rank} of {cell.rank.of}")
-    if row.task is not None and math.isnan(cell.value):
-        return PageCell(", ".join(filter(None, said)))
-    away = sort_key(row, cell)
-    return PageCell(
-        text(cell),
-        bracketed(cell),
-        said=", ".join(filter(None, said)),
-        key="" if math.isnan(away) else f"{away:.6g}",
-        bar=_bar(column, cell),
-    )
+    said = ", ".join(filter(None, (badge(row, cell), rank(cell), part(row))))
+    if math.isnan(cell.value):
+        return Cell(said if row.task else NOT_PUBLISHED, math.nan)
+    shown = f"{text(cell)} {uncertainty(cell)}".rstrip()
+    return Cell(shown, sort_key(row, cell), said, _bar(column, cell))
 
 
 def _bar(column: PageColumn, cell: RankedScore) -> tuple[float, float, float] | None:
@@ -319,7 +301,7 @@ def _bar(column: PageColumn, cell: RankedScore) -> tuple[float, float, float] | 
     return round(low, 1), round(at, 1), round(high, 1)
 
 
-def _summary(family: Sequence[PageColumn], kind: str, model: str) -> PageCell:
+def _summary(family: Sequence[PageColumn], kind: str, model: str) -> Cell:
     """Say how many of a benchmark's tasks differ of those that can tell, and show the strongest of them."""
     found = []
     columns = {}
@@ -331,21 +313,21 @@ def _summary(family: Sequence[PageColumn], kind: str, model: str) -> PageCell:
         found.append((badge(row, cell), cell))
         columns[id(cell)] = column
     if not found:
-        return PageCell(NOT_RUN)
+        return Cell(NOT_RUN, math.nan)
     if kind == PUBLISHED:
-        return PageCell(f"{len(found)} of {len(family)} printed")
+        return Cell(f"{len(found)} of {len(family)} printed", math.nan)
     differing, telling, strongest = badges.summary(found)
     if not telling or strongest is None:
         kinds = dict.fromkeys(said or "ability" for said, _ in found)
-        return PageCell(", ".join(kinds))
+        return Cell(", ".join(kinds), math.nan)
     column = columns[id(strongest)]
     assert isinstance(strongest, RankedScore)
     away = pictures.position(strongest, strongest.value)
-    return PageCell(
+    return Cell(
         f"{differing} of {telling} differ{'s' * (telling == 1)}",
-        said=f"{column.board.task}: {text(strongest)} {bracketed(strongest)}",
-        key=f"{abs(away):.6g}",
-        bar=_bar(column, strongest),
+        abs(away),
+        f"{column.board.task}: {text(strongest)} {bracketed(strongest)}",
+        _bar(column, strongest),
     )
 
 
@@ -356,52 +338,77 @@ def _able(row: BoardRow | None) -> list[Value]:
     return list(islice(found, 1))
 
 
-def _ability(known: Sequence[Value]) -> PageCell:
+def _ability(known: Sequence[Value]) -> Cell:
     """Show the lowest and the highest ability of a model in a benchmark's tasks, beside its bias."""
     if not known:
-        return PageCell(NONE)
+        return Cell(NONE, math.nan)
     known = sorted(known, key=lambda value: value.value)
     texts = dict.fromkeys((shown(known[0]), shown(known[-1])))
-    ends = bracketed(known[0]) if len(known) == 1 else ""
-    return PageCell(" to ".join(texts), ends, key=f"{known[0].value:.6g}")
+    ends = f" {bracketed(known[0])}" if len(known) == 1 else ""
+    return Cell(f"{' to '.join(texts)}{ends}", known[0].value)
 
 
 def table(
-    models: Sequence[str], listed: Sequence[PageColumn], kind: str = RUN
-) -> tuple[list[PageHead], list[list[PageCell]]]:
+    caption: str, models: Mapping[str, str], listed: Sequence[PageColumn], kind: str
+) -> Table:
     """Set models in rows and benchmarks in columns: a summary of several tasks, these, and the ability in them.
 
-    Returns:
-        Headings, and the cells of each model.
+    Args:
+        caption: What it shows.
+        models: Each with what is said of it.
+        listed: The scores.
+        kind: Of the rows, runs or published ones.
     """
     families = grouped((column.family.name, column) for column in listed)
     known = [benchmark.name for benchmark in registry.benchmarks()]
     families = dict(sorted(families.items(), key=lambda f: known.index(f[0])))
-    heads = []
-    rows: list[list[PageCell]] = [[] for _ in models]
+    columns: list[tuple[PageHead, list[Cell]]] = []
     for name, family in families.items():
         label = family[0].family.title or name
-        several = len(family) > 1
-        if several:
-            heads.append(PageHead(label, f"{len(family)} tasks", name, kind="summary"))
-            for row, model in zip(rows, models, strict=True):
-                row.append(_summary(family, kind, model))
+        if len(family) > 1:
+            head = PageHead(label, True, f"{len(family)} tasks", name, kind="summary")
+            columns.append((head, [_summary(family, kind, model) for model in models]))
         for column in family:
-            language = column.board.language
             note = f"{column.board.task}: {column.score.title}"
-            inner = "inner" if several else ""
-            heads.append(PageHead(label, note, name, language, column.ident, inner))
-            for row, model in zip(rows, models, strict=True):
-                row.append(_score_cell(column, column.rows.get((kind, model))))
+            inner = "inner" if len(family) > 1 else ""
+            language = column.board.language
+            head = PageHead(label, True, note, name, language, column.ident, inner)
+            rows = [column.rows.get((kind, model)) for model in models]
+            columns.append((head, [score_cell(column, row) for row in rows]))
         every = [_able(row) for column in family for row in column.rows.values()]
         titles = {value.title for found in every for value in found}
         if titles:
             note = min(titles, key=len)
-            heads.append(PageHead(f"{label}: ability", note, name, kind="ability"))
-            for row, model in zip(rows, models, strict=True):
+            head = PageHead(f"{label}: ability", True, note, name, kind="ability")
+            able = []
+            for model in models:
                 found = [_able(column.rows.get((kind, model))) for column in family]
-                row.append(_ability(list(chain.from_iterable(found))))
-    return heads, rows
+                able.append(_ability(list(chain.from_iterable(found))))
+            columns.append((head, able))
+    heads = [Column("Model"), *(head for head, _ in columns)]
+    names = [Cell(model, note=said) for model, said in models.items()]
+    cells = zip(names, *(cells for _, cells in columns), strict=True)
+    return Table(caption, heads, cells)
+
+
+def by_benchmark(made: Table, is_open: bool) -> Iterator[Table]:
+    """Yield the page's table in a table for each benchmark, which can be open: with the tasks that a summary is of."""
+    heads = [head for head in made.columns if isinstance(head, PageHead)]
+    placed = [
+        (head.benchmark, place)
+        for place, head in enumerate(heads, start=1)
+        if is_open or head.kind != "inner"
+    ]
+    for places in grouped(placed).values():
+        rows: list[Row] = []
+        for row in made.rows:
+            cells = [row[place] for place in places]
+            if not {cell.text for cell in cells} <= {NOT_RUN, NONE}:
+                texts = (", ".join(filter(None, (c.text, c.note))) for c in cells)
+                rows.append([row[0], *texts])
+        shown = [made.columns[place] for place in places]
+        labels = [Column(head.note, True) for head in shown]
+        yield Table(shown[0].label, ["Model", *labels], rows)
 
 
 def published_models(shown: Sequence[PageColumn]) -> dict[str, str]:

@@ -14,7 +14,6 @@ from lm_eval_bias.boards.building import (
     RUN,
     Board,
     BoardRow,
-    RankedScore,
     boards,
     rule,
 )
@@ -24,15 +23,11 @@ from lm_eval_bias.core.benchmark import without_language
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.numbers import (
     NONE,
-    bare,
-    bracketed,
     grouped,
     join_some,
-    target_text,
 )
 from lm_eval_bias.core.page_parts import (
     Cell,
-    Column,
     Table,
     language_table,
     numeric,
@@ -40,10 +35,19 @@ from lm_eval_bias.core.page_parts import (
 from lm_eval_bias.core.run_data import Problem, Run, Value, readable
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import badges, board_pages, provenance_facts, templates
-from lm_eval_bias.report.board_pages import PageColumn, reads, sort_key, text
+from lm_eval_bias.report.board_pages import (
+    PageColumn,
+    rank,
+    reads,
+    sort_key,
+    text,
+    uncertainty,
+)
 from lm_eval_bias.report.outputs import Output
 
 TITLE = "Bias leaderboard"
+CAPTION = "Primary scores with 95% intervals; columns with a neutral value sort by the distance from it"
+PRINTED = "Scores that papers print"
 NO_SUM = (
     "No number sums up bias, and no ranking spans several benchmarks: they measure different things, and a model near "
     "one neutral value can be far from another."
@@ -68,13 +72,6 @@ _COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "convent
             "no_rank", "warning")  # fmt: skip
 _OF_RANK = ("low", "high", "of")
 _MANY = 20  # names that are listed
-
-
-def uncertainty(cell: RankedScore) -> str:
-    """Write a value's interval, its printed ±, or that it was derived; "" where there is nothing to say."""
-    if cell.plus_minus is not None:
-        return f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
-    return bracketed(cell) or ("derived" if cell.derived else "")
 
 
 def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
@@ -154,8 +151,7 @@ def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
         cells = [Cell(row.model, note=about)]
         for column in columns:
             cell = row.cells[column.name]
-            ranked = f"rank {cell.rank} of {cell.rank.of}" if cell.rank else ""
-            note = ", ".join(filter(None, (uncertainty(cell), ranked)))
+            note = ", ".join(filter(None, (uncertainty(cell), rank(cell))))
             cells.append(Cell(text(cell), sort_key(row, cell), note))
         rows.append(cells)
     heads = numeric(*(column.title for column in columns))
@@ -185,83 +181,6 @@ def language_tables(boards: Sequence[Board]) -> list[Table]:
                 cells[row.model, board.language] = shown
         made.append(language_table(f"{stem} by language", cells, _listing(wrong)))
     return made
-
-
-def overview_tables(
-    models: Sequence[BoardModel], shown: Sequence[PageColumn], across: int = 5
-) -> list[Table]:
-    """Set models in rows and a benchmark's tasks in columns, in tables that fit a page.
-
-    Args:
-        models: The rows.
-        shown: The scores.
-        across: The most columns of a table.
-    """
-    made = []
-    families = grouped((column.family, column) for column in shown)
-    for family, members in families.items():
-        title = family.title or family.name
-        about = {_about(column) for column in members}
-        if len(about) == 1:
-            title = f"{title}: {about.pop()}"
-        for first in range(0, len(members), across):
-            chunk = members[first : first + across]
-            heads = numeric(*(_head(column, not about) for column in chunk))
-            rows = []
-            for model in models:
-                row = [Cell(model.label), *(_summed(c, model.label) for c in chunk)]
-                if any(cell.text != NONE for cell in row[1:]):
-                    rows.append(row)
-            more = f" ({first + 1} to {first + len(chunk)} of {len(members)} tasks)"
-            caption = f"{title}{more if len(members) > across else ''}"
-            made.append(Table(caption, [Column("Model"), *heads], rows))
-    return made
-
-
-def models_across(models: Sequence[BoardModel], shown: Sequence[PageColumn]) -> Table:
-    """Set tasks in rows and models in columns: for few models, and for many languages."""
-    rows = []
-    for column in shown:
-        cells = [_summed(column, model.label) for model in models]
-        rows.append([Cell(column.board.task, note=_about(column)), *cells])
-    heads = [Column("Task"), *numeric(*(model.label for model in models))]
-    return Table("Scores with 95% intervals", heads, rows)
-
-
-def _about(column: PageColumn) -> str:
-    return f"{column.score.title}, {target_text(column.score)}"
-
-
-def _head(column: PageColumn, is_alike: bool) -> str:
-    return column.board.task if is_alike else f"{column.board.task}: {_about(column)}"
-
-
-def _summed(column: PageColumn, model: str) -> Cell:
-    """Write a run's value with its interval, badge and part."""
-    row = column.rows.get((RUN, model))
-    if row is None:
-        return Cell(NONE)
-    cell = row.cells[column.score.name]
-    said = (bracketed(cell), board_pages.badge(row, cell), board_pages.part(row))
-    return Cell(text(cell), sort_key(row, cell), ", ".join(filter(None, said)))
-
-
-def _provenance(runs: Sequence[Run]) -> str:
-    """Say what the intervals are and which suites and versions made the runs."""
-    texts = ["Intervals account for items that share a template or group"]
-    for run in runs:
-        for task in run.tasks.values():
-            suite = task.metadata.get("suite")
-            if suite:
-                texts.append(
-                    f"suite {suite['name']} (version {suite.get('version', 'unknown')})"
-                )
-    facts = [provenance_facts.facts(run) for run in runs]
-    for package in ("lm-eval-bias", "lm_eval"):
-        versions = [str(found[package] or "") for found in facts]
-        if any(versions):
-            texts.append(f"{package} {join_some(filter(None, versions))}")
-    return joined(*dict.fromkeys(texts))
 
 
 def origins(runs: Sequence[Run]) -> Table:
@@ -297,13 +216,11 @@ class BoardReport(Output):
         models: The models, with their runs.
         problems: Files that were passed over.
         names: Scores that are shown; each task's primary ones if empty.
-        across: Whether texts have models across and tasks down.
     """
 
     models: Sequence[BoardModel]
     problems: Sequence[Problem] = ()
     names: Sequence[str] = ()
-    across: bool = False
     template = "leaderboard"
 
     def __post_init__(self) -> None:
@@ -330,51 +247,30 @@ class BoardReport(Output):
         """All runs."""
         return [run for model in self.models for run in model.runs]
 
-    def html(self) -> str:
-        """Write a page that needs no network; a script in it sorts, searches and filters."""
-        labels = [model.label for model in self.models]
-        heads, rows = board_pages.table(labels, self.columns)
-        papers = board_pages.published_models(self.columns)
-        _, published_rows = board_pages.table(list(papers), self.columns, PUBLISHED)
-        return templates.render(
-            "leaderboard.html.j2",
-            title=TITLE,
-            no_sum=NO_SUM,
-            date=max((model.date for model in self.models), default=""),
-            reading=READING,
-            skipped=dict.fromkeys(
-                str(replace(problem, path=Path(problem.path.name)))
-                for problem in self.problems
-            ),
-            columns=self.columns,
-            origins=origins,
-            runs=self.runs,
-            names=[(model.label, board_pages.about(model)) for model in self.models],
-            heads=heads,
-            rows=rows,
-            published_names=list(papers.items()),
-            published_rows=published_rows,
-            data=templates.json_block(self.data()),
-        )
-
     def context(self) -> Mapping[str, object]:
         """Override."""
+        models = {model.label: board_pages.about(model) for model in self.models}
+        papers = board_pages.published_models(self.columns)
+        made = board_pages.table(CAPTION, models, self.columns, RUN)
+        named = [
+            replace(problem, path=Path(problem.path.name)) for problem in self.problems
+        ]
         return {
             "title": TITLE,
-            "reading": READING,
             "no_sum": NO_SUM,
+            "date": max((model.date for model in self.models), default=""),
+            "reading": READING,
+            "skipped": list(dict.fromkeys(map(str, named))),
+            "origins": origins(self.runs),
+            "columns": self.columns,
+            "models": made,
+            "overview": board_pages.by_benchmark(made, bool(self.names)),
+            "published": board_pages.table(PRINTED, papers, self.columns, PUBLISHED),
+            "data": lambda: templates.json_block(self.data()),
             "notes": notes,
-            "origins": origins,
-            "overview": [models_across(self.models, self.columns)]
-            if self.across
-            else overview_tables(self.models, self.columns),
-            "provenance": _provenance(self.runs),
             "board_table": table,
             "language_tables": language_tables,
             "boards": self.boards,
-            "columns": self.columns,
-            "runs": self.runs,
-            "problems": self.problems,
         }
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:

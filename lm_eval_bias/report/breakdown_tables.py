@@ -1,4 +1,4 @@
-"""Breakdowns as tables, grids and data."""
+"""Breakdowns as tables and data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import value_cell
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report.tables import titled
+from lm_eval_bias.report.tables import text_table
 from lm_eval_bias.runs.breakdowns import Breakdown
 
 INTERVALS = "95% intervals, of each value and for all at once"
@@ -86,32 +86,7 @@ def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:
     return Table("; ".join(caption), columns, [row.values() for row in rows])
 
 
-def grid(breakdown: Breakdown) -> str:
-    """Write a breakdown by two facets as a grid of values, with their numbers of items."""
-    import pandas
-
-    score, (first, second) = breakdown.score, breakdown.by
-    frame = pandas.DataFrame(records([breakdown]))
-    frame["shown"] = [
-        f"{numbers.number(row.estimate, score.unit)} (n={row.n:,})"
-        for row in frame.itertuples()
-    ]
-    cells = frame.pivot_table("shown", ["task", first], second, "first", sort=False)
-    beware = [cell.warning for cell in breakdown.cells if cell.warning]
-    caption = joined(
-        f"{score.title} ({score.name}), {numbers.target_text(score)}",
-        *dict.fromkeys(beware),
-        "--csv has the intervals",
-    )
-    return f"{caption}\n{cells.fillna(numbers.NONE).to_string()}"
-
-
 def as_text(breakdowns: Sequence[Breakdown]) -> str:
-    """Write each breakdown as a table; by two facets as a grid."""
-    texts = []
-    for breakdown in breakdowns:
-        if len(breakdown.by) == 2:
-            texts.append(grid(breakdown))
-        else:
-            texts.append(titled("text", table([breakdown])))
-    return "\n\n".join(texts) + "\n"
+    """Write each breakdown as a table."""
+    made = (table([breakdown]) for breakdown in breakdowns)
+    return "\n\n".join(f"{one.caption}\n{text_table(one)}" for one in made) + "\n"

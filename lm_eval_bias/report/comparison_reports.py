@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -21,16 +21,14 @@ from lm_eval_bias.core.numbers import (
     p_value,
     target_text,
 )
-from lm_eval_bias.core.page_parts import Cell, Table, numeric
+from lm_eval_bias.core.page_parts import Cell, Row, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.custom_metrics.intervals import error_factors
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import board_reports
-from lm_eval_bias.report.escaping import latex_comment
 from lm_eval_bias.report.listings import diagnostic_label
 from lm_eval_bias.report.outputs import Output
-from lm_eval_bias.report.tables import latex_floats, titled
 from lm_eval_bias.runs import diagnostics
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
@@ -153,105 +151,54 @@ def _available(finding: Finding) -> str:
     return f"{text}, {count(most)} in all" if most else text
 
 
-def _cells(finding: Finding, several: bool, labelled: bool) -> list[Cell | str]:
+def _cells(finding: Finding, several: bool) -> list[Cell | str]:
     moved = finding.difference
-    score = finding.score
-    unit = score.unit
-    goal = target_text(score)
+    unit = finding.score.unit
     ends = bracketed_ends(moved.interval, unit, "+")
-    cells: list[Cell | str] = [
+    sides = f"{finding.other}, against {finding.base}" if several else ""
+    return [
+        Cell(
+            finding.subject, note=joined(sides, "" if finding.paired else "independent")
+        ),
+        score_cell(finding.score, target_text(finding.score)),
         number_cell(finding.base_value, unit),
         number_cell(finding.other_value, unit),
         Cell(difference(moved.value, unit), moved.value, ends),
-        finding.verdict,
         Cell(p_value(finding.adjusted), finding.adjusted),
+        finding.verdict,
         Cell(
             difference(finding.minimum_detectable, unit, ""), finding.minimum_detectable
         ),
         Cell(count(finding.items), finding.items),
         _needed(finding),
     ]
-    if not labelled:
-        named = Cell(score.name, note="primary" if finding.primary else "")
-        alone = Cell(p_value(moved.p), moved.p)
-        return [named, *cells, alone, Cell(goal, score.neutral)]
-    sides = f"{finding.other}, against {finding.base}" if several else ""
-    pairing = "" if finding.paired else "independent"
-    subject = Cell(finding.subject, note=joined(sides, pairing))
-    return [subject, score_cell(score, goal), *cells]
 
 
-def _table(findings: Sequence[Finding], correction: str, title: str = "") -> Table:
-    """Make a row per finding.
-
-    Args:
-        findings: At least one.
-        correction: What their p-values are corrected by.
-        title: Of one task's table, which has its scores' technical names; by default the table is a page's, which
-            names tasks, and scores as people call them.
-    """
+def _table(findings: Sequence[Finding], correction: str) -> Table:
+    """Make a row per finding."""
     sides = {(finding.base, finding.other) for finding in findings}
-    first = findings[0]
-    names = ("Base", "Other") if len(sides) > 1 else (first.base, first.other)
+    names = ("Base", "Other") if len(sides) > 1 else next(iter(sides))
     corrected = f"p ({CORRECTIONS[correction]})"
-    columns = ["Score", *numeric(*names, "Difference"), "Finding"]
-    columns += numeric(corrected, "Detectable", "n", "Needed")
-    if title:
-        columns += [*numeric("p alone"), "Neutral or best"]
-    else:
-        columns = ["Task", *columns]
-    rows = [_cells(finding, len(sides) > 1, not title) for finding in findings]
-    return Table(title or f"Differences with {BRACKETS}", columns, rows)
+    columns = ["Task", "Score", *numeric(*names, "Difference", corrected), "Finding"]
+    columns += numeric("Detectable", "n", "Needed")
+    rows = [_cells(finding, len(sides) > 1) for finding in findings]
+    return Table(f"Differences with {BRACKETS}", columns, rows)
 
 
-def _tables(
-    findings: Sequence[Finding],
-    correction: str,
-    style: str,
-    left_out: Sequence[NotCompared],
-    column: bool = False,
-) -> str:
-    """Write a table per comparison, with how to read it, and one of what was not compared."""
-    if style == "latex":
-        return _paper_tables(findings, correction, left_out, column)
-    pairs = grouped(((f.subject, f.base, f.other), f) for f in findings)
-    lines = [legend(findings, correction), ""]
-    for (subject, base, other), pair in pairs.items():
-        pairing = "the same items" if pair[0].paired else "independent"
-        title = f"{subject}: {other} against {base} ({pairing}), {BRACKETS}"
-        lines.append(titled(style, _table(pair, correction, title)))
-        notes = {finding.note for finding in pair if finding.note}
-        lines += [*(f"note: {note}" for note in sorted(notes)), ""]
-    if left_out:
-        columns = ["Task", "Base", "Other", "Why"]
-        rows = [[one.subject, one.base, one.other, one.reason] for one in left_out]
-        lines.append(titled(style, Table("Not compared", columns, rows)))
-    return "\n".join(lines).rstrip() + "\n"
+_IN_PAPERS = 6  # columns: up to p
 
 
-def _paper_tables(
-    findings: Sequence[Finding],
-    correction: str,
-    left_out: Sequence[NotCompared],
-    column: bool,
-) -> str:
-    """Write a table in LaTeX for all tasks of two sides: values, their difference with its interval, and p."""
-    lines = [r"% Needs \usepackage{adjustbox,booktabs} and UTF-8 input."]
-    lines += [latex_comment(f"Not compared: {one}") for one in left_out]
+def _paper_tables(findings: Sequence[Finding], correction: str) -> Iterator[Table]:
+    """Yield a table for a paper for each two sides: the first columns, a score by its title, and the legend below."""
     pairs = grouped(((finding.base, finding.other), finding) for finding in findings)
     for (base, other), pair in pairs.items():
-        rows = []
-        for finding in pair:
-            _, was, now, moved, _, p, *_ = _cells(finding, False, False)
-            rows.append([finding.subject, finding.score.title, was, now, moved, p])
-        p_label = f"p ({CORRECTIONS[correction]})"
-        columns = ["Task", "Score", *numeric(base, other, "Difference", p_label)]
-        notes = [legend(pair, correction)]
-        noted = grouped((f.note, f.subject) for f in pair if f.note)
-        notes += [f"{join_some(tasks, 4)}: {note}" for note, tasks in noted.items()]
+        made = _table(pair, correction)
+        rows: list[Row] = []
+        for task, score, *rest in made.rows:
+            rows.append([task.text, score.text, *rest[: _IN_PAPERS - 2]])
+        notes = [legend(pair, correction), *_notes(pair)]
         caption = f"{other} against {base}: differences with {BRACKETS}"
-        lines.append(latex_floats(Table(caption, columns, rows, notes), column))
-    return "\n".join(lines)
+        yield Table(caption, made.columns[:_IN_PAPERS], rows, notes)
 
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
@@ -328,17 +275,21 @@ def _sentences(findings: Sequence[Finding]) -> list[str]:
 
 def _notes(findings: Sequence[Finding]) -> list[str]:
     """Collect the notes, each with the comparisons that it is about."""
-    about = grouped(
-        (finding.note, f"{finding.subject} ({finding.other} and {finding.base})")
-        for finding in findings
-        if finding.note
-    )
-    return [f"{join_some(compared, 4)}: {note}" for note, compared in about.items()]
+    several = len({(finding.base, finding.other) for finding in findings}) > 1
+    told = []
+    for one in findings:
+        sides = f" ({one.other} and {one.base})" if several else ""
+        told.append((one.note, f"{one.subject}{sides}"))
+    return [
+        f"{join_some(compared, 4)}: {note}"
+        for note, compared in grouped(told).items()
+        if note
+    ]
 
 
 @dataclass(frozen=True)
 class ComparisonReport(Output):
-    """A comparison: as a page what to beware of and the primary scores first, else a table per comparison.
+    """A comparison: what to beware of, the primary scores, all others; in LaTeX a table for each two sides.
 
     Attributes:
         findings: At least one.
@@ -361,21 +312,6 @@ class ComparisonReport(Output):
     def data(self) -> list[dict[str, object]]:
         """Override."""
         return records(self.findings, self.correction, self.left_out)
-
-    def markdown(self) -> str:
-        """Write how to read it, and a table per comparison."""
-        return self._tables("md")
-
-    def text(self) -> str:
-        """Write how to read it, and a table per comparison."""
-        return self._tables("text")
-
-    def latex(self, column: bool = False) -> str:
-        """Write a table per comparison, as wide as the text, or as one of two columns."""
-        return self._tables("latex", column)
-
-    def _tables(self, style: str, column: bool = False) -> str:
-        return _tables(self.findings, self.correction, style, self.left_out, column)
 
     def context(self) -> Mapping[str, object]:
         """Override."""
@@ -402,6 +338,7 @@ class ComparisonReport(Output):
             "sentences": _sentences(primary or others),
             "first": _table(primary or others, correction),
             "rest": _table(others, correction) if primary and others else None,
+            "papers": _paper_tables(self.findings, correction),
             "legend": legend(listed, correction),
             "needed": NEEDED,
             "not_to_claim": NOT_TO_CLAIM,
@@ -432,10 +369,12 @@ class PowerReport(ComparisonReport):
 
     target: float = 0.1
     formats = tuple(name for name in FORMATS if name != "html")
+    template = "power"
 
-    def _tables(self, style: str, column: bool = False) -> str:
+    def context(self) -> Mapping[str, object]:
+        """Override."""
         rows = [_planned(finding, self.target) for finding in self.findings]
         tests = sum(not math.isnan(finding.difference.p) for finding in self.findings)
         heads = numeric("n", "Alone", f"among {tests} (Holm)")
         columns = ["Task", "Score", *heads, "More templates, terms or the like"]
-        return titled(style, Table(PLAN, columns, rows), column) + "\n"
+        return {"made": Table(PLAN, columns, rows)}

@@ -262,9 +262,6 @@ def seen(section: Section) -> list[tuple[str, str]]:
 def breakdowns(section: Section, facets: bool) -> list[Part]:
     """Make a section's tables for a page, with its scores by facet only where they are asked for."""
     contents = []
-    lines, lists = parts.about_items(section.tasks)
-    if lines or lists:
-        contents.append(Part("Items", lines, folded=lists))
     if languages := language_tables(section):
         contents.append(Part("By language", tables=languages))
     if any(item.task.is_saved for item in section.tasks):

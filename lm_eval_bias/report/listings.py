@@ -113,28 +113,13 @@ def card_text(benchmark: Benchmark, card: Card) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _scores(benchmarks: Iterable[Benchmark], style: str) -> str:
-    """Make a table of how to read the headline scores of some benchmarks."""
-    scores = [
-        score for benchmark in benchmarks for score in catalog.headline(benchmark)
-    ]
+def _scores(benchmark: Benchmark) -> str:
+    """Make a table of how to read a benchmark's headline scores."""
     rows = [
         [score.name, score_range(score, " … "), target_text(score), reads_as(score)]
-        for score in scores
+        for score in catalog.headline(benchmark)
     ]
-    return grid(["Score", "Range", "Neutral or best", "Reads as"], rows, style)
-
-
-def legend(configs: Iterable[Facts]) -> str:
-    """Make a table of how to read the scores of these tasks' benchmarks; "" if none is ours.
-
-    Args:
-        configs: The tasks' ``configs`` in the harness's results.
-    """
-    names = [(config.get("metadata") or {}).get("benchmark") for config in configs]
-    known = registry.by_name()
-    benchmarks = dict.fromkeys(known[name] for name in names if name in known)
-    return _scores(benchmarks, "github") if benchmarks else ""
+    return grid(["Score", "Range", "Neutral or best", "Reads as"], rows)
 
 
 def benchmarks() -> str:
@@ -216,7 +201,7 @@ def tasks(entries: Sequence[catalog.Entry]) -> str:
         "Least: the smallest useful --limit; with fewer items, scores have no intervals or aren't balanced.",
     ]
     for benchmark in dict.fromkeys(entry.definition for entry in entries):
-        blocks.append(f"Scores of {benchmark.name}\n{_scores([benchmark], 'simple')}")
+        blocks.append(f"Scores of {benchmark.name}\n{_scores(benchmark)}")
     return "\n\n".join(blocks)
 
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from operator import itemgetter
-from pathlib import Path
 
-from lm_eval_bias.core import Data, catalog, numbers, registry
-from lm_eval_bias.core.answers import DAMAGE, requests_of
-from lm_eval_bias.core.benchmark import Benchmark, facets_of
+from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import (
@@ -24,15 +19,15 @@ from lm_eval_bias.core.page_parts import (
     numeric,
 )
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.core.wording import score_cell, short, value_cell
+from lm_eval_bias.core.wording import score_cell, value_cell
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import breakdown_tables, pictures
 from lm_eval_bias.report.listings import diagnostic_label
 from lm_eval_bias.report.pictures import Panel
-from lm_eval_bias.runs import breakdowns, sample_logs
+from lm_eval_bias.runs import breakdowns
 
 MANY = 8  # runs whose pictures, words and figures a page shows
-LISTED = 20  # items a task, values of a facet
+LISTED = 20  # values of a facet
 FIGURED = 10  # values of a facet in a figure
 
 
@@ -52,17 +47,18 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
 
 
 def score_rows(
-    tasks: Iterable[tuple[str, TaskRun]], footnotes: Footnotes
+    tasks: Iterable[tuple[str, TaskRun]], footnotes: Footnotes, every: bool = False
 ) -> list[tuple[str, Value, dict[str, Cell]]]:
-    """List what every table of the main scores has a row of: task, score, and the cells by run.
+    """List what every table of scores has a row of: task, score, and the cells by run.
 
     Args:
         tasks: Each with its run's name.
         footnotes: Get the warnings.
+        every: Whether of all scores; else of the main ones.
     """
     found: dict[tuple[str, str], tuple[str, Value, dict[str, Cell]]] = {}
     for run, task in tasks:
-        for value in task.shown():
+        for value in task.scores.values() if every else task.shown():
             row = task.task, value, dict[str, Cell]()
             *_, cells = found.setdefault((task.task, value.name), row)
             cells[run] = scored_cell(task, value.name, footnotes)
@@ -97,86 +93,8 @@ def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
     return value_cell(value, footnotes.mark(warning))
 
 
-def _listed_score(task: TaskRun) -> Value | None:
-    """Return the main score whose items are listed: the first with a neutral value inside its range, else the first."""
-    values = task.shown()
-    for value in values:
-        if value.neutral is not None and value.low < value.neutral < value.high:
-            return value
-    return values[0] if values else None
-
-
-def _moving(
-    log: Path, score: Value, benchmark: Benchmark
-) -> Iterator[tuple[float, str, float, Data]]:
-    """Yield the samples that move a score: sort key, the item's name, its value of the score, the sample."""
-    neutral = score.neutral or 0.0
-    sign = 1.0 if score.value >= neutral else -1.0
-    for _, sample in sample_logs.lines(log):
-        value = sample.get(score.name)
-        if isinstance(value, float) and sign * (value - neutral) > 0:
-            yield -sign * value, " / ".join(benchmark.key(sample["doc"])), value, sample
-
-
-def moving_items(item: ReportTask) -> Table | None:
-    """List the items that move a task's main score most, each with its own value of the score; ``None`` without any.
-
-    They move it away from its neutral value, in the direction in which it is off.
-
-    Raises:
-        BiasError: They can't be told.
-    """
-    score = _listed_score(item.task)
-    if score is None:
-        return None
-    if item.task.samples is None:
-        raise BiasError(
-            "no sample log, which has the texts (run with --log_samples and give the run's folder)"
-        )
-    benchmark: Benchmark = item.task.definition
-    try:
-        samples = _moving(item.task.samples, score, benchmark)
-        first = heapq.nsmallest(LISTED, samples, key=itemgetter(0, 1))
-    except DAMAGE as error:
-        raise BiasError(str(error)) from error
-    rows: list[Row] = []
-    for _, name, value, sample in first:
-        prompt = next(iter(requests_of(sample)), [""])[0]
-        facets = facets_of(benchmark, sample["doc"]).items()
-        rows.append(
-            [
-                name,
-                ", ".join(f"{facet} {level}" for facet, level in facets),
-                Cell(numbers.significant(value), value),
-                short(str(prompt), 300),
-            ]
-        )
-    columns = ["Item", "About", *numeric("Its value"), "Prompt (can offend)"]
-    caption = f"Items that move a score most: {item.label}, {score.title}"
-    return Table(caption, columns, rows) if rows else None
-
-
-def about_items(tasks: ReportTasks) -> tuple[list[str], list[Table]]:
-    """List the items behind the main scores, and say why some tasks have none."""
-    lists = []
-    reasons = []
-    for item in progress(tasks, "Items of tasks"):
-        try:
-            table = moving_items(item)
-        except BiasError as error:
-            reasons.append((str(error), short(item.label, 40)))
-            continue
-        if table is not None:
-            lists.append(table)
-    lines = [
-        f"No items to show of {numbers.join_some(labels)}: {reason}."
-        for reason, labels in numbers.grouped(reasons).items()
-    ]
-    return lines, lists
-
-
 def by_facet(tasks: ReportTasks) -> list[Table]:
-    """Break the main scores of tasks down, a table a facet; :func:`about_items` says which can't be."""
+    """Break the main scores of tasks down, a table a facet, as far as they can be."""
     tables = []
     for item in progress(tasks, "Breakdowns of tasks"):
         with contextlib.suppress(BiasError):

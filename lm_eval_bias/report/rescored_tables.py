@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.report import parts, run_output, run_reports, sentences
-from lm_eval_bias.report.tables import json_text, text_table
+from lm_eval_bias.report import run_output, run_reports, sentences
+from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs import diagnostics, run_discovery
 from lm_eval_bias.runs.rescoring import Rescored, said_otherwise
 
@@ -120,12 +119,6 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
         "\n".join(headings),
         f"In words ({sentences.LEGEND}):\n{words}" if words else "",
     ]
-    if table == "main":
-        blocks.append(run_output.main_scores(tasks))
-    if table == "all":
-        every = parts.every_score((task.task, task) for task in tasks)
-        # what each measures is too long for a line
-        rows = [row[:-1] for row in every.rows]
-        blocks.append(text_table(Table("", every.columns[:-1], rows)))
+    blocks.append(run_output.scores(tasks, table))
     blocks.append(run_output.notes(tasks, table == "all", words))
     return "\n\n".join(block for block in blocks if block) + "\n"

@@ -19,15 +19,19 @@ TABLES = ("main", "all", "none")  # what --table takes
 _QUOTED = 80  # characters of an answer
 
 
-def main_scores(tasks: Sequence[TaskRun]) -> str:
-    """Show the main scores with their intervals, a line a score and task, and what is neutral or best.
+def scores(tasks: Sequence[TaskRun], which: str) -> str:
+    """Show scores with their intervals, a line a score and task, and what is neutral or best.
 
     Args:
         tasks: Of one run.
+        which: One of :data:`TABLES`.
     """
+    if which == "none":
+        return ""
     footnotes = Footnotes()
     rows = []
-    for name, value, cells in parts.score_rows((("", t) for t in tasks), footnotes):
+    named = [("", task) for task in tasks]
+    for name, value, cells in parts.score_rows(named, footnotes, which == "all"):
         cell = cells[""].whole
         has_goal = value.neutral is not None or value.higher_is_better is not None
         goal = numbers.target_text(value) if has_goal else numbers.NONE

@@ -52,16 +52,14 @@ def text_table(table: Table) -> str:
 def grid(
     columns: Iterable[Column | str],
     rows: Iterable[Iterable[str]],
-    style: str = "simple",
 ) -> str:
-    """Set lines of text in columns, escaped by no rule but the style's own.
+    """Set lines of text in columns.
 
     Args:
         columns: Headings; a mere text heads a column of words.
         rows: Texts, one per column.
-        style: One of tabulate's.
     """
-    return _grid(Table("", columns, rows), style, str)
+    return text_table(Table("", columns, rows))
 
 
 def _latex_cell(text: str) -> str:
@@ -110,15 +108,6 @@ def latex_floats(
             "",
         ]
     return Markup("\n".join(floats))
-
-
-def titled(style: str, table: Table, column: bool = False) -> str:
-    """Write a table with its caption, as ``text``, ``md`` or ``latex``."""
-    if style == "latex":
-        return latex_floats(table, column)
-    if style == "md":
-        return f"**{markdown(table.caption)}**\n\n{markdown_table(table)}"
-    return f"{table.caption}\n{text_table(table)}"
 
 
 def json_text(data: object, indent: int | None) -> str:

@@ -456,7 +456,7 @@ def test_a_run_of_the_harness(harness_run, tmp_path):
     ):
         holds(hasattr(tracker, name), f"a tracker has no {name}", where)
     holds(
-        "stereotype_gap" in running.tables(results, {}),
+        "stereotype_gap" in running.tables(results, ()),
         "make_table differs",
         f"{DOOR}.running.tables",
     )

@@ -132,7 +132,7 @@ def test_what_the_command_and_python_give(tmp_path, said):
     run(folder, "occugender_explicit", "--limit", "200")
     text = said("rescore", folder, "--by", "job", "--scores", "stereotype_gap")
     assert "neutral 0" in text
-    assert said("rescore", folder, "--by", "job,template").count("(n=1)") >= 200
+    assert said("rescore", folder, "--by", "job,template").count("\n") >= 200
     file = tmp_path / "jobs.csv"
     assert said("rescore", folder, "--by", "job", "--csv", file) == ""
     with file.open(encoding="utf-8") as lines:
