@@ -231,15 +231,16 @@ def masked(value: object) -> Any:
     ...     masked({"says": ["no such key: s3cret"]})
     {'says': ['no such key: ***']}
     """
-    return _masked(value, _pattern(tuple(_KNOWN))) if _KNOWN else value
+    return _masked(value, _pattern(tuple(_KNOWN)), names=True) if _KNOWN else value
 
 
-def _masked(value: object, pattern: re.Pattern[str]) -> Any:
+def _masked(value: object, pattern: re.Pattern[str], names: bool = False) -> Any:
     if isinstance(value, Mapping):
-        names = (_masked(key, pattern) for key in value)
-        return dict(zip(names, _masked([*value.values()], pattern), strict=True))
+        keys = _masked([*value], pattern) if names else value
+        entries = _masked([*value.values()], pattern, names)
+        return dict(zip(keys, entries, strict=True))
     if isinstance(value, list | tuple):
-        return [_masked(entry, pattern) for entry in value]
+        return [_masked(entry, pattern, names) for entry in value]
     return pattern.sub(STARS, value) if isinstance(value, str) else value
 
 

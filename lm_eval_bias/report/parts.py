@@ -135,8 +135,8 @@ def panels(tasks: ReportTasks, footnotes: Footnotes) -> list[Panel]:
 
 def _entry(
     item: ReportTask, row: str, value: Value, cell: Cell, beware: str = ""
-) -> pictures.Entry:
-    return pictures.Entry(row, item.run.name, item.series, value, cell, beware)
+) -> pictures.PictureEntry:
+    return pictures.PictureEntry(row, item.run.name, item.series, value, cell, beware)
 
 
 def facet_panels(tasks: ReportTasks) -> Iterator[tuple[str, str, list[Panel]]]:
@@ -167,7 +167,7 @@ def _facet_panel(
 ) -> Panel | None:
     """Show a score's furthest values of a facet, the same ones of each run."""
     first = members[0][1].cells[:FIGURED]
-    kept: dict[tuple[str, ...], list[pictures.Entry]] = {
+    kept: dict[tuple[str, ...], list[pictures.PictureEntry]] = {
         cell.values: [] for cell in first
     }
     for item, of_score in members:

@@ -53,7 +53,7 @@ _METADATA: Mapping[str, Mapping[str, None]] = {
 }
 
 
-class Entry(NamedTuple):
+class PictureEntry(NamedTuple):
     """A value to be placed.
 
     Attributes:
@@ -82,7 +82,7 @@ class Mark(NamedTuple):
         bar: Where the interval begins and ends; ``None`` where there is none.
     """
 
-    entry: Entry
+    entry: PictureEntry
     at: float
     bar: tuple[float, float] | None
 
@@ -184,7 +184,7 @@ def reaching(values: Iterable[Value]) -> float:
     return next(limit for limit in LIMITS if furthest <= limit)
 
 
-def panel(title: str, entries: Iterable[Entry]) -> Panel | None:
+def panel(title: str, entries: Iterable[PictureEntry]) -> Panel | None:
     """Place the values of one score; ``None`` where none can be."""
     placed = [entry for entry in entries if in_picture(entry.value)]
     if not placed:

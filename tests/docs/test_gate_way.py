@@ -102,7 +102,7 @@ def test_six_models_on_the_way_through_the_page(
     )  # run and base
     again = command(*verified)
     assert again.status == bool(says)
-    assert "holds the run, evidence" in " ".join(again.out.split())
+    assert "passes the run, evidence" in " ".join(again.out.split())
     for file in (
         Path("trial.yaml"),
         next(Path("accepted").rglob("samples_*.jsonl")),

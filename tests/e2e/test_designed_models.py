@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulation import mixtures
 
-# habits by position and length, and diagnostic; the others fair, stereotyped, perfect or unable
+# biases by position and length, and diagnostic; the others fair, stereotyped, perfect or unable
 HABITS = ("A or first", "shortest", "longest", "cautious 88/96", "cautious 93/97")
 
 

@@ -56,10 +56,10 @@ def test_by_hand():
     assert got["choice_icat"] == pytest.approx(nadeem, abs=1e-9)
     assert got["unanswered"] == pytest.approx(3 / 12, abs=1e-12)
     assert got["refused"] == pytest.approx(1 / 12, abs=1e-12)
-    places = [r["shown"].index(r["taken"]) for r in records if r["taken"] in SHOWN]
+    positions = [r["shown"].index(r["taken"]) for r in records if r["taken"] in SHOWN]
     for number, name in enumerate("abc"):
-        assert got[f"place_{name}"] == pytest.approx(
-            places.count(number) / 9, abs=1e-12
+        assert got[f"position_{name}"] == pytest.approx(
+            positions.count(number) / 9, abs=1e-12
         )
 
 
@@ -86,7 +86,7 @@ TURNED = (ANTI, STEREOTYPE, UNRELATED)
 
 
 @pytest.mark.parametrize(
-    ("places", "effect"),
+    ("positions", "effect"),
     [
         ([SHOWN], 50),
         (
@@ -103,16 +103,18 @@ TURNED = (ANTI, STEREOTYPE, UNRELATED)
         ([], math.nan),
     ],
 )
-def test_what_always_taking_a_letter_gets_by_hand(places, effect):
+def test_what_always_taking_a_letter_gets_by_hand(positions, effect):
     records = [
         {**r, "shown": shown}
-        for r, shown in zip(items("SA" * 50), places, strict=False)
+        for r, shown in zip(items("SA" * 50), positions, strict=False)
     ]
     assert stereoset_choices.position_effect(records) == pytest.approx(
         effect, abs=0, nan_ok=True
     )
     # 51 of 100 stereotypes at a letter are no more than 1 away from 50
-    assert ("places" in by_name()["choice_ss"].compute(records).reason) is (effect > 1)
+    assert ("positions" in by_name()["choice_ss"].compute(records).reason) is (
+        effect > 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,11 +130,11 @@ def test_a_model_that_always_takes_the_same_letter_is_neutral(language, mirror):
         records = [benchmark.record(doc, [letter]) for doc in docs]
         for score in benchmark.scores(docs):
             name, estimate = score.name.rpartition("/")[2], score.compute(records)
-            # places are balanced over all items, not over those of equal length
+            # positions are balanced over all items, not over those of equal length
             if name in neutral and not score.name.startswith("equal_length/"):
                 ends = estimate.ends()
                 assert ends[0] <= neutral[name] <= ends[1], score.name
-                assert "places" not in estimate.reason
+                assert "positions" not in estimate.reason
                 assert "/" in score.name or estimate.value == pytest.approx(
                     neutral[name], abs=0.2
                 )

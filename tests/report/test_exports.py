@@ -90,9 +90,8 @@ def test_markdown_of_a_hostile_run(tmp_path, said):
         if token.type == "inline"
     ]
     one = " ".join(HOSTILE.split())
-    assert (
-        sum(f"@note {one}" in line or f"Bias report: {one}" in line for line in inline)
-        > 1
+    assert any(
+        f"@note {one}" in line or f"Bias report: {one}" in line for line in inline
     )
     # links that make themselves need one of these as they are
     assert not re.search(

@@ -27,9 +27,14 @@ from lm_eval_bias.custom_metrics import positions
 from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.runs import diagnostics
-from tests.simulation import coverage, habits
+from tests.simulation import coverage, position_bias
 
-HABITS = (*habits.PLACES, *habits.NAMED, *habits.LENGTHS, "frequent words")
+HABITS = (
+    *position_bias.PLACES,
+    *position_bias.NAMED,
+    *position_bias.LENGTHS,
+    "frequent words",
+)
 SHARES = (0.3, 0.6, 0.7, 0.92, 1.0)
 RESTS = {
     "fair": Dial(0.0, 0.5),
@@ -116,7 +121,7 @@ class Mixture:
             share = open_ if doc["context_type"] == "ambiguous" else given
             if draw < share:
                 return _by_habit("unknown", doc)
-        elif draw < self.share and habits.applies(self.habit, doc):
+        elif draw < self.share and position_bias.applies(self.habit, doc):
             return _by_habit(self.habit, doc)
         else:
             dial = RESTS[self.rest]
@@ -131,8 +136,8 @@ class Mixture:
 
 
 @cache
-def _model(habit: str) -> habits.HabitLM:
-    return habits.HabitLM(habit)
+def _model(habit: str) -> position_bias.HabitLM:
+    return position_bias.HabitLM(habit)
 
 
 def _by_habit(habit: str, doc: Any) -> Sequence[Any]:
@@ -245,7 +250,7 @@ def told(task: str, seed: int, only: Sequence[str] = ()) -> list[Said]:
             continue
         if model.habit in CAUTIOUS and "context_type" not in doc:
             continue
-        if model.habit in CAUTIOUS or habits.applies(model.habit, doc):
+        if model.habit in CAUTIOUS or position_bias.applies(model.habit, doc):
             found += said(model, task)
     return found
 

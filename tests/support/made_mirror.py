@@ -17,7 +17,6 @@ from pathlib import Path
 from lm_eval_bias.core import catalog
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.es_bbq.benchmark import HARNESS_TASKS
-from lm_eval_bias.tasks.eurogest import hooks as eurogest_hooks
 from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
 from lm_eval_bias.tasks.mbbq.hooks import CATEGORIES
 from lm_eval_bias.tasks.regard.annotators import GENERATED, SENTENCES
@@ -210,13 +209,13 @@ def _eurogest() -> dict[str, str]:
         entry.metadata["fixed"]["column"]
         for entry in catalog.entries().values()
         if entry.benchmark == "eurogest" and entry.data
-    } - {eurogest_hooks.ENGLISH}
+    } - {"GEST_sentence"}
     ordered = sorted(languages)
     gendered = [name for name in ordered if name not in ("Danish", "Dutch", "Turkish")]
-    neutral = [["", eurogest_hooks.ENGLISH, *ordered, "stereotype_number"]]
+    neutral = [["", "GEST_sentence", *ordered, "stereotype_number"]]
     pairs = [name for name in gendered for _ in range(2)]
     variants = [
-        ["Language", eurogest_hooks.ENGLISH, *pairs, "stereotype_number"],
+        ["Language", "GEST_sentence", *pairs, "stereotype_number"],
         ["Prompt", "", *["the man said", "the woman said"] * len(gendered), ""],
     ]
     for number in range(12 * 16):
