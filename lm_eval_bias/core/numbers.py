@@ -36,18 +36,15 @@ def number(value: float, unit: str = "") -> str:
 MORE_DIGITS = 3  # than usual, at most
 
 
-def telling_digits(value: Value, digits: int, factor: float) -> int:
+def telling_digits(value: Value) -> int:
     """Return how many digits tell on which side of its neutral value a score and its interval's ends are.
 
-    Args:
-        value: The score.
-        digits: The usual number of digits.
-        factor: By which numbers are multiplied before they are shown.
-
     >>> from lm_eval_bias.core.run_data import Value
-    >>> telling_digits(Value("gap", 0.0011, interval=(-0.0004, 0.0026), neutral=0.0), 3, 1)
+    >>> telling_digits(Value("gap", 0.0011, interval=(-0.0004, 0.0026), neutral=0.0))
     4
     """
+    digits = DIGITS.get(value.unit, 3)
+    factor = SHARES.get(value.unit, 1)
     neutral = factor * (value.neutral or 0.0)
     for more in range(MORE_DIGITS):
         for shown in (value.value, *(value.interval or ())):
@@ -60,14 +57,9 @@ def telling_digits(value: Value, digits: int, factor: float) -> int:
     return digits + MORE_DIGITS
 
 
-def _digits(value: Value) -> int:
-    usual = DIGITS.get(value.unit, 3)
-    return telling_digits(value, usual, SHARES.get(value.unit, 1))
-
-
 def shown(value: Value) -> str:
     """Write a score with as many digits as its unit bears, or as it takes to tell on which side of neutral it is."""
-    text = bare(value.value, value.unit, digits=_digits(value))
+    text = bare(value.value, value.unit, digits=telling_digits(value))
     return text + "%" * (value.unit in SHARES and not math.isnan(value.value))
 
 
@@ -197,8 +189,8 @@ def fixed_interval(value: Value) -> str:
 
 
 def bracketed(value: Value) -> str:
-    """Write a score's 95% interval in brackets; empty if it has none."""
-    return bracketed_ends(value.interval, value.unit, digits=_digits(value))
+    """Write a score's 95% interval in brackets; empty where it has none."""
+    return bracketed_ends(value.interval, value.unit, digits=telling_digits(value))
 
 
 def cell(value: Value) -> str:

@@ -32,47 +32,14 @@ def score_cell(score: ScoreSpec, note: str = "") -> Cell:
     return Cell(score.title, note=joined(technical, note))
 
 
-def with_interval(
-    value: Value,
-    unit: str | None = None,
-    digits: int | None = None,
-    factor: float | None = None,
-) -> str:
-    """Write a score with its 95% interval in brackets: ``56.7% [54.9, 58.5]``.
-
-    Args:
-        value: The score.
-        unit: What stands behind it; by default a percent sign behind shares.
-        digits: After the point; more where it takes them to tell on which side of neutral it is. As tables by default.
-        factor: By which it is multiplied; by default what makes percents of a share.
-    """
-    is_share = value.unit in numbers.SHARES
-    unit = ("%" if is_share else "") if unit is None else unit
-    factor = numbers.SHARES.get(value.unit, 1) if factor is None else factor
-    digits = numbers.DIGITS.get(value.unit, 3) if digits is None else digits
-    digits = numbers.telling_digits(value, digits, factor)
+def with_interval(value: Value) -> str:
+    """Write a score with its 95% interval in brackets: ``56.7% [54.9, 58.5]``; or that it has none."""
     if math.isnan(value.value):
         return "not computable"
-    text = f"{_fixed(factor * value.value, digits)}{unit}"
     if value.interval is None:
         counted = "" if value.n is None else f", n = {value.n:,}"
-        return f"{text} (no interval{counted})"
-    ends = (
-        numbers.bound(factor * end)
-        if end in (value.low, value.high)
-        else _fixed(factor * end, digits)
-        for end in value.interval
-    )
-    return f"{text} [{', '.join(ends)}]"
-
-
-def _fixed(number: float, digits: int) -> str:
-    """Write a number with that many digits after the point, and no minus in front of 0.
-
-    >>> _fixed(-0.002, 2), _fixed(-0.52, 2)
-    ('0.00', '-0.52')
-    """
-    return f"{round(number, digits) + 0.0:.{digits}f}"
+        return f"{numbers.shown(value)} (no interval{counted})"
+    return numbers.cell(value)
 
 
 def sentence(text: str) -> str:

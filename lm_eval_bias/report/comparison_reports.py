@@ -29,7 +29,6 @@ from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import board_reports
 from lm_eval_bias.report.listings import diagnostic_label
 from lm_eval_bias.report.outputs import Output
-from lm_eval_bias.runs import diagnostics
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
 DETECTABLE = (
@@ -322,19 +321,11 @@ class ComparisonReport(Output):
         )
         primary = [finding for finding in listed if finding.primary]
         others = [finding for finding in listed if not finding.primary]
-        tasks = [task for run in self.runs for task in run.tasks.values()]
-        serious = [
-            one
-            for one in diagnostics.of_runs(self.runs)
-            if one.heading == diagnostics.SERIOUS and one.code != diagnostics.TRIAL
-        ]
         correction = self.correction
         return {
             "bases": list(dict.fromkeys(finding.base for finding in listed)),
             "others": list(dict.fromkeys(finding.other for finding in listed)),
-            "trial": diagnostics.trials(tasks),
             "task_diagnostics": self._task_diagnostics(),
-            "serious": serious,
             "sentences": _sentences(primary or others),
             "first": _table(primary or others, correction),
             "rest": _table(others, correction) if primary and others else None,

@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from lm_eval_bias.core import __version__, catalog, content_hashes, numbers, registry
+from lm_eval_bias.core import content_hashes, numbers
 from lm_eval_bias.core.benchmark import (
-    REQUIRED,
     Benchmark,
     Card,
     UnknownBenchmark,
     card_of,
-    options_for,
     without_language,
 )
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import (
-    Cell,
     Footnotes,
     Part,
     ReportTask,
@@ -30,7 +27,6 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.core.verdicts import NO_DIRECTION
-from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.report import (
     badges,
     citing,
@@ -56,8 +52,6 @@ class Section:
         ident: For links.
         title: Its heading.
         card: What readers must know of it; ``None`` where nothing was written, or this version doesn't know it.
-        data_from: Where its data are from.
-        scores: Per main score its range and neutral or best value.
         tasks: What of it was run.
         words: Per task what its scores say.
         said: Per model what its primary scores say.
@@ -67,8 +61,6 @@ class Section:
     ident: str
     title: str
     card: Card | None
-    data_from: str
-    scores: Sequence[str]
     tasks: ReportTasks
     words: Sequence[Part]
     said: Sequence[badges.Said]
@@ -158,25 +150,12 @@ def _section(
         scores = [(item.task, parts.primary(item.task)) for item in items]
         known = [(task, value) for task, value in scores if value is not None]
         said.append(badges.said(model, series, known))
-    seen = said, parts.panels(tasks, footnotes)
-    if benchmark is None:
-        unknown = "Benchmarks that this version doesn't know"
-        return Section("other", unknown, None, "", [], tasks, words, *seen)
-    ranges = {}
-    for item in tasks:
-        for value in item.task.shown():
-            span = f"{numbers.score_range(value)}, {numbers.target_text(value)}"
-            ranges[value.name] = f"{value.title} ({value.name}): {span}"
-    return Section(
-        benchmark.name,
-        benchmark.title or benchmark.name,
-        card_of(benchmark),
-        _data_from(benchmark, tasks),
-        list(ranges.values()),
-        tasks,
-        words,
-        *seen,
-    )
+    ident, title = "other", "Benchmarks that this version doesn't know"
+    if benchmark is not None:
+        ident, title = benchmark.name, benchmark.title or benchmark.name
+    card = card_of(benchmark) if benchmark else None
+    shown = parts.panels(tasks, footnotes)
+    return Section(ident, title, card, tasks, words, said, shown)
 
 
 def _sections(tasks: ReportTasks, footnotes: Footnotes) -> list[Section]:
@@ -309,42 +288,19 @@ def paper_tables(section: Section) -> list[tuple[str, Table]]:
     tables = []
     groups = numbers.grouped((item.task.definition, item) for item in section.tasks)
     for benchmark, members in groups.items():
-        footnotes = Footnotes()
-        pairs = ((item.run.name, item.task) for item in members)
-        found = parts.score_rows(pairs, footnotes)
+        made = parts.main_table(members)
         caption = f"{section.title}: main scores with 95% intervals"
         if cited := list(citing.of_benchmarks([benchmark.family])):
             caption = Markup(rf"{latex(caption)} \cite{{{cited[0]}}}")
         runs = list(dict.fromkeys(item.run.name for item in members))
         for first in range(0, len(runs), _BESIDE):
-            beside = runs[first : first + _BESIDE]
+            last = first + _BESIDE
             rows: list[Row] = []
-            for task, value, cells in found:
-                shown = [cells.get(run, Cell(numbers.NONE)) for run in beside]
-                rows.append([task, value.title, *shown])
-            columns = ["Task", "Score", *numeric(*beside)]
+            for task, score, *rest in made.rows:
+                rows.append([task, score.text, *rest[first : min(last, len(runs))]])
+            columns = ["Task", "Score", *numeric(*runs[first:last])]
             name = f"{benchmark.name}-{first}" if first else benchmark.name
-            tables.append((name, Table(caption, columns, rows, footnotes.lines)))
+            tables.append((name, Table(caption, columns, rows, made.notes)))
     for number, table in enumerate(language_tables(section), start=1):
         tables.append((f"{section.ident}-languages-{number}", table))
     return tables
-
-
-def _data_from(benchmark: Benchmark, items: ReportTasks) -> str:
-    """Say where a benchmark's data are from; pinned ones by upstream revision."""
-    if options_for(benchmark, REQUIRED):
-        return "A file of the user’s: its name is in the command that repeats the run"
-    if not registry.is_own(benchmark):
-        return f"Comes with {registry.distribution(benchmark) or 'another package'}"
-    entries = [catalog.entries().get(item.task.task) for item in items]
-    if all(entry is not None and entry.path is None for entry in entries):
-        return "Downloaded by the harness; not pinned here"
-    names = {entry.data for entry in entries if entry is not None and entry.data}
-    pinned = "The paper’s tables, in the package; nothing is downloaded"
-    if names:
-        lines = [
-            f"{source.repository}, commit {source.commit[:12]}; licence: {source.licence}"
-            for source in manifest().resolve(sorted(names))
-        ]
-        pinned = "; ".join(dict.fromkeys(lines))
-    return f"{pinned} (as lm-eval-bias {__version__} pins it)"

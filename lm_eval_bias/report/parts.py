@@ -73,7 +73,8 @@ def main_table(tasks: ReportTasks) -> Table:
     rows: list[Row] = []
     pairs = ((item.run.name, item.task) for item in tasks)
     for name, value, cells in score_rows(pairs, footnotes):
-        goal = Cell(numbers.target_text(value), value.neutral)
+        target, span = numbers.target_text(value), numbers.score_range(value)
+        goal = Cell(target, value.neutral, span)
         beside = [cells.get(run, Cell(numbers.NONE)) for run in runs]
         rows.append([name, score_cell(value), *beside, goal, numbers.reads_as(value)])
     heads = numeric(*(runs if len(runs) > 1 else ["Value"]))

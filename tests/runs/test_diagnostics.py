@@ -245,4 +245,4 @@ def test_shares_without_room_say_nothing(tmp_path):
 )
 def test_no_number_is_rounded_onto_its_neutral_value(value, low, high, digits):
     score = Value("gap", value, interval=(low, high), neutral=0.0)
-    assert numbers.telling_digits(score, 3, 1.0) == digits
+    assert numbers.telling_digits(score) == digits
