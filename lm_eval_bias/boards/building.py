@@ -132,7 +132,7 @@ class Board:
 
 
 def rule(column: Value) -> str:
-    """Say how a score ranks models; "" where it doesn't."""
+    """Describe how a score ranks models; "" where it doesn't."""
     if column.higher_is_better is not None:
         return "highest first" if column.higher_is_better else "lowest first"
     return (

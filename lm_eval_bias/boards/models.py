@@ -52,7 +52,7 @@ class BoardModel:
 
     @property
     def date(self) -> str:
-        """Day of the newest run that counts; empty where none is known."""
+        """Day of the newest run that counts; empty if none is known."""
         days = [run.record.date or "" for run, _ in self.tasks.values()]
         return max(days, default="")
 
@@ -99,7 +99,7 @@ def _differences(run: Run, other: Run) -> Iterator[tuple[Fact, object, object]]:
 
 
 def _words(run: Run, first: Run) -> str:
-    """Say in what a model differs from the first of its name."""
+    """Describe in what a model differs from the first of its name."""
     parts = []
     for fact, here, there in _differences(run, first):
         if here and not there:
@@ -124,7 +124,7 @@ def models(runs: Sequence[Run]) -> list[BoardModel]:
         runs: A file each.
 
     Returns:
-        Models whose labels tell them apart.
+        Models whose labels distinguishes them.
     """
     found: list[BoardModel] = []
     for run in presentable(runs):

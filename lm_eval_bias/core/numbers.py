@@ -189,7 +189,7 @@ def fixed_interval(value: Value) -> str:
 
 
 def bracketed(value: Value) -> str:
-    """Write a score's 95% interval in brackets; empty where it has none."""
+    """Write a score's 95% interval in brackets; empty if it has none."""
     return bracketed_ends(value.interval, value.unit, digits=telling_digits(value))
 
 

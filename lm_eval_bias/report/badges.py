@@ -97,7 +97,7 @@ def said(model: str, series: int, scores: Sequence[tuple[TaskRun, Value]]) -> Sa
 
 
 def badge(task: TaskRun, value: Value) -> str:
-    """Say in words what a score of a task shows; empty for an ability."""
+    """Describe in words what a score of a task shows; empty for an ability."""
     if task.withheld:
         return WITHHELD
     if math.isnan(value.value):
@@ -121,7 +121,7 @@ def beware(task: TaskRun) -> str:
 
 
 def part(task: TaskRun) -> str:
-    """Say which part of the items was run: ``trial``, a suite's name, ``part``; empty for all."""
+    """Describe which part of the items was run: ``trial``, a suite's name, ``part``; empty for all."""
     if any(one.code == diagnostics.TRIAL for one in task.diagnostics):
         return TRIAL
     suite = task.metadata.get("suite") or {}

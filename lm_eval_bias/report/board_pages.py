@@ -41,12 +41,12 @@ NOT_RUN = "not run"
 
 
 def badge(row: BoardRow, cell: RankedScore) -> str:
-    """Say in words what a score shows; empty for an ability, and for a published score."""
+    """Describe in words what a score shows; empty for an ability, and for a published score."""
     return badges.badge(row.task, cell) if row.task else ""
 
 
 def part(row: BoardRow) -> str:
-    """Say which part of the items a run took; empty for all."""
+    """Describe which part of the items a run took; empty for all."""
     return badges.part(row.task) if row.task else ""
 
 
@@ -58,7 +58,7 @@ def text(cell: RankedScore) -> str:
 
 
 def distance(cell: RankedScore) -> float:
-    """Return a value, or how far it is from a neutral value in the middle; nan where there is none."""
+    """Return a value, or how far it is from a neutral value in the middle; nan if there is none."""
     if cell.neutral is None or cell.higher_is_better is not None:
         return cell.value
     return abs(cell.value - cell.neutral)
@@ -80,7 +80,7 @@ def sort_key(row: BoardRow, cell: RankedScore) -> float:
 
 
 def reads(score: Value) -> str:
-    """Say what a score's range and target are, and which way it reads."""
+    """Describe what a score's range and target are, and which way it reads."""
     return joined(f"{score_range(score)}, {target_text(score)}", reads_as(score))
 
 
@@ -302,7 +302,7 @@ def _bar(column: PageColumn, cell: RankedScore) -> tuple[float, float, float] | 
 
 
 def _summary(family: Sequence[PageColumn], kind: str, model: str) -> Cell:
-    """Say how many of a benchmark's tasks differ of those that can tell, and show the strongest of them."""
+    """Describe how many of a benchmark's tasks differ of those that can tell, and show the strongest of them."""
     found = []
     columns = {}
     for column in family:

@@ -98,14 +98,14 @@ def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
 
 
 def _meaning(column: Value) -> str:
-    """Say how to read a score."""
+    """Describe how to read a score."""
     name = "" if column.title == column.name else f" ({column.name})"
     ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
     return f"{column.title}{name}: {column.summary} ({reads(column)}). {ranked}"
 
 
 def unranked(board: Board) -> list[str]:
-    """Say why rows have no rank: each reason with the rows that it is about."""
+    """Explain why rows have no rank: each reason with the rows that it is about."""
     reasons = []
     for row in board.rows:
         label = "published models" if row.kind == PUBLISHED else row.model

@@ -31,22 +31,22 @@ from lm_eval_bias.report.listings import diagnostic_label
 from lm_eval_bias.report.outputs import Output
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
-DETECTABLE = (
-    "Detectable: the smallest true difference that this number of items would detect with 80% probability, by the "
+MDE = (
+    "MDE: the minimum detectable effect, the smallest true difference that these items detect with 80% power, by the "
     "first step of that correction."
 )
-NEEDED = (
-    "Needed: how many independent groups of items, such as templates, would detect a true difference as large as the "
-    "measured one, where it isn't significant; the true one can be smaller, and then it takes more. More items of the "
-    "same templates add little."
+REQUIRED = (
+    "Required: the number of independent groups of items, such as templates, that detects a true difference as large "
+    "as the measured one, if that isn't significant. A smaller true difference requires more. More items of the same "
+    "templates add little."
 )
 # what a comparison doesn't say, beside what it couldn't find
 NOT_TO_CLAIM = (
-    "That the models are alike where no difference is significant: a true one below “Detectable” is likely missed.",
+    "That the models are alike where no difference is significant: a true difference below the MDE is likely missed.",
     "That one model is more biased than the other as such: a finding is about its task's items, language and groups.",
     "That a model nearer to neutral is fair: one that understands less is often nearer. Look at the abilities.",
 )
-PLAN = (
+POWER = (
     "The minimum detectable difference from a similar model: found with 80% probability if the two models' errors are "
     "independent. On the same items the errors are correlated, so the paired test can detect smaller differences. In "
     "brackets the 95% interval of this figure"
@@ -55,7 +55,7 @@ FAMILIES = {
     True: "primary scores (first family, chosen before looking)",
     False: "other scores (second family)",
 }
-_MOST = 100_000  # items needed that are written out
+_MOST = 100_000  # required items that are written out
 NOT_COMPARED = "not compared"
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
@@ -127,10 +127,10 @@ def _record(finding: Finding, correction: str) -> dict[str, object]:
 
 def _needed(finding: Finding) -> Cell:
     """Write how many clusters it takes, in two digits, beside how many there are."""
-    needed = finding.required_clusters
-    if math.isnan(needed):
-        return Cell(NONE, needed)
-    return Cell(_two_digits(needed), needed, _available(finding))
+    required = finding.required_clusters
+    if math.isnan(required):
+        return Cell(NONE, required)
+    return Cell(_two_digits(required), required, _available(finding))
 
 
 def _two_digits(number: float) -> str:
@@ -142,7 +142,7 @@ def _two_digits(number: float) -> str:
 
 
 def _available(finding: Finding) -> str:
-    """Say how many clusters a score rests on, and how many its task has."""
+    """Describe how many clusters a score rests on, and how many its task has."""
     kind = finding.definition.clusters
     text = f"{count(finding.difference.clusters)} {kind} here"
     entry = catalog.entries().get(finding.subject)
@@ -179,7 +179,7 @@ def _table(findings: Sequence[Finding], correction: str) -> Table:
     names = ("Base", "Other") if len(sides) > 1 else next(iter(sides))
     corrected = f"p ({CORRECTIONS[correction]})"
     columns = ["Task", "Score", *numeric(*names, "Difference", corrected), "Finding"]
-    columns += numeric("Detectable", "n", "Needed")
+    columns += numeric("MDE", "n", "Required")
     rows = [_cells(finding, len(sides) > 1) for finding in findings]
     return Table(f"Differences with {BRACKETS}", columns, rows)
 
@@ -201,7 +201,7 @@ def _paper_tables(findings: Sequence[Finding], correction: str) -> Iterator[Tabl
 
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
-    """Say how many differences of each family are significant, and how they were tested."""
+    """Describe how many differences of each family are significant, and how they were tested."""
     counts = []
     named = any(finding.primary for finding in findings)
     for primary, of in FAMILIES.items():
@@ -216,7 +216,7 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
         return "None of these differences could be tested: the findings say why."
     methods = sorted({finding.difference.test for finding in findings})
     said = f"Significant at {100 * LEVEL:.0f}% by p ({CORRECTIONS[correction]}): {', '.join(counts)}"
-    return f"{said}. p: {'; '.join(methods)}. {DETECTABLE}"
+    return f"{said}. p: {'; '.join(methods)}. {MDE}"
 
 
 def _planned(finding: Finding, target: float) -> list[Cell | str]:
@@ -252,7 +252,7 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
-    """Say what differs, alike verdicts together, the clearest first; then in how many scores nothing is shown."""
+    """Describe what differs, alike verdicts together, the clearest first; then in how many scores nothing is shown."""
     significant = [finding for finding in findings if finding.significant]
     significant.sort(key=attrgetter("adjusted"))
     places = grouped(
@@ -331,7 +331,7 @@ class ComparisonReport(Output):
             "rest": _table(others, correction) if primary and others else None,
             "papers": _paper_tables(self.findings, correction),
             "legend": legend(listed, correction),
-            "needed": NEEDED,
+            "required": REQUIRED,
             "not_to_claim": NOT_TO_CLAIM,
             "left_out": list(map(str, self.left_out)),
             "notes": _notes(listed),
@@ -368,4 +368,4 @@ class PowerReport(ComparisonReport):
         tests = sum(not math.isnan(finding.difference.p) for finding in self.findings)
         heads = numeric("n", "Alone", f"among {tests} (Holm)")
         columns = ["Task", "Score", *heads, "More templates, terms or the like"]
-        return {"made": Table(PLAN, columns, rows)}
+        return {"made": Table(POWER, columns, rows)}

@@ -77,7 +77,7 @@ class Origin:
         version: Of the package that ran it.
         file: Its results file and the beginning of the file's SHA-256.
         facts: What its file says, label and value.
-        command: What repeats it; empty where the file doesn't say.
+        command: What repeats it; empty if the file doesn't say.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Report:
 
     @property
     def trial(self) -> str:
-        """The tasks of which a part was run, with that part; empty where all were run whole."""
+        """The tasks of which a part was run, with that part; empty if all were run whole."""
         return diagnostics.trials(item.task for item in self.tasks)
 
     @property

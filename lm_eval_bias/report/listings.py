@@ -41,7 +41,7 @@ def diagnostic_label(one: Diagnostic) -> str:
 
 
 def card_lines(card: Card, field: str) -> Sequence[str]:
-    """List a card field's sentences; none where nothing was written."""
+    """List a card field's sentences; none if nothing was written."""
     value = getattr(card, field)
     return [value] if value and isinstance(value, str) else list(value)
 

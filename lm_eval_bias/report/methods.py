@@ -53,7 +53,7 @@ class Paragraph:
     pieces: Sequence[Piece]
 
     def is_spaced(self, place: int) -> bool:
-        """Tell whether a space stands behind so many pieces: not before a sign that ends words."""
+        """Return whether a space stands behind so many pieces: not before a sign that ends words."""
         after = self.pieces[place : place + 1]
         return bool(after) and after[0][:1] not in tuple(".,;:")
 
@@ -105,7 +105,7 @@ def _items(task: TaskRun) -> str:
 
 
 def _prompts(tasks: Tasks) -> Iterable[Piece]:
-    """Say what stands around documents, by the tasks for which it is the same."""
+    """Describe what stands around documents, by the tasks for which it is the same."""
     told = grouped((_prompt(task), task.task) for _, task in tasks)
     for text, names in told.items():
         about = "All tasks" if len(told) == 1 else join_some(names, _MOST)
@@ -168,7 +168,7 @@ def _software(run: Run) -> tuple[str, str, str]:
 
 
 def _scores(tasks: Tasks) -> Iterable[Piece]:
-    """Say of each benchmark's shown scores what they measure, by which formula and from where."""
+    """Describe of each benchmark's shown scores what they measure, by which formula and from where."""
     for benchmark, asked in grouped((t.definition, t) for _, t in tasks).items():
         known = {score.name: score for score in catalog.headline(benchmark)}
         by_name = {value.name: value for task in asked for value in task.shown()}
@@ -210,7 +210,7 @@ def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
 
 
 def _left_out(tasks: Tasks, problems: Sequence[Problem]) -> Iterable[Piece]:
-    """Say what was passed over, has no value or has to be known before it is believed."""
+    """Describe what was passed over, has no value or has to be known before it is believed."""
     named = [
         f"{problem if problem.is_choice else f'{problem.path.name}: {problem.reason}'}."
         for problem in problems

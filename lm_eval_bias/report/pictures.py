@@ -152,7 +152,7 @@ def position(value: Value, number: float) -> float:
 
 
 def in_picture(value: Value) -> bool:
-    """Say whether a score has a value, and a neutral value or a direction, between two ends."""
+    """State whether a score has a value, and a neutral value or a direction, between two ends."""
     return (
         math.isfinite(value.high - value.low)
         and value.low <= value.value <= value.high

@@ -37,7 +37,7 @@ def _ends(bound: Bound, low: str, high: str) -> list[tuple[str, float]]:
 
 
 def required(finding: GateFinding) -> str:
-    """Say what a bound asks for."""
+    """Describe what a bound asks for."""
     bound = finding.required
     if isinstance(bound, str):
         return bound
@@ -48,7 +48,7 @@ def required(finding: GateFinding) -> str:
 
 
 def says(finding: GateFinding) -> str:
-    """Say how a bound is missed, "" where it is met; of a compared score which way it moved, and what that means."""
+    """Describe how a bound is missed, "" where it is met; of a compared score which way it moved, and what that means."""
     change = finding.change
     if change:
         outcome = finding.problem or change.outcome

@@ -53,7 +53,7 @@ def _unread(samples: Iterable[Facts]) -> Iterator[str]:
 
 
 def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]]) -> str:
-    """Say how many written answers couldn't be read and how many are refusals, and quote two of them.
+    """Describe how many written answers couldn't be read and how many are refusals, and quote two of them.
 
     Args:
         tasks: Of one run.
@@ -83,7 +83,7 @@ def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]])
 
 
 def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
-    """Say why scores or their intervals are missing, and what to beware of; a line a reason.
+    """Explain why scores or their intervals are missing, and what to beware of; a line a reason.
 
     Args:
         tasks: Of one run.

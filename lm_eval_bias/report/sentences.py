@@ -26,7 +26,7 @@ def of_score(value: Value) -> str:
 
 
 def of_task(task: TaskRun) -> list[str]:
-    """Say what a task's main scores say, each with its uncertainty, or why they can't be put into words."""
+    """Describe what a task's main scores say, each with its uncertainty, or why they can't be put into words."""
     if isinstance(task.definition, UnknownBenchmark):
         return [
             f"Not described in words: this version doesn't know the benchmark {task.benchmark!r}."
@@ -37,7 +37,7 @@ def of_task(task: TaskRun) -> list[str]:
 
 
 def after_diagnostics(task: TaskRun) -> list[str]:
-    """Say what must be known before a task's scores are believed, then what they say."""
+    """Describe what must be known before a task's scores are believed, then what they say."""
     found = diagnostics.about_answers(task)
     warnings = [one.message for one in found if one.code == "of_benchmark"]
     lines = filter(None, (task.warning(), *warnings))
@@ -45,6 +45,6 @@ def after_diagnostics(task: TaskRun) -> list[str]:
 
 
 def describe(tasks: Sequence[TaskRun]) -> str:
-    """Say what the scores of some tasks mean, task by task; empty if there is none."""
+    """Describe what the scores of some tasks mean, task by task; empty if there is none."""
     blocks = ([f"{task.task}:", *after_diagnostics(task)] for task in tasks)
     return "\n".join("\n  ".join(block) for block in blocks)

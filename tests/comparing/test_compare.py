@@ -112,7 +112,7 @@ def test_the_page_begins_with_warnings_and_the_primary_scores(runs, said, tmp_pa
         "What differs in the primary scores",
         "No significant difference in",
         "What not to claim.",
-        "Needed",
+        "Required",
         "Other scores (8)",
     ]
     places = [page.index(text) for text in order]
