@@ -48,7 +48,7 @@ def required(finding: GateFinding) -> str:
 
 
 def says(finding: GateFinding) -> str:
-    """Describe how a bound is missed, "" where it is met; of a compared score which way it moved, and what that means."""
+    """Describe how a bound is missed, "" if it is met; of a compared score, how it moved and what that means."""
     change = finding.change
     if change:
         outcome = finding.problem or change.outcome
