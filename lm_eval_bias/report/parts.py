@@ -27,7 +27,6 @@ from lm_eval_bias.report.pictures import Panel
 from lm_eval_bias.runs import breakdowns
 
 MANY = 8  # runs whose pictures, words and figures a page shows
-MAIN = 12  # scores a task in pictures and columns, where a benchmark names no main ones
 LISTED = 20  # values of a facet
 FIGURED = 10  # values of a facet in a figure
 

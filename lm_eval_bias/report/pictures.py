@@ -21,7 +21,6 @@ from lm_eval_bias.core.wording import short
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LANE = 13  # pixels of a mark on a page
 # shares of the range that the picture's half width can stand for
 LIMITS = (0.1, 0.25, 0.5, 1.0)
 SERIES = 6  # colours, in page.css
