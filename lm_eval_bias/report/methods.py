@@ -276,11 +276,3 @@ class Methods(Output):
     def context(self) -> Mapping[str, object]:
         """Override."""
         return {"paragraphs": self.paragraphs}
-
-    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
-        """Return no columns: it has no CSV."""
-        return (), ()
-
-    def data(self) -> object:
-        """Return the paragraphs' pieces by heading."""
-        return {paragraph.title: paragraph.pieces for paragraph in self.paragraphs}

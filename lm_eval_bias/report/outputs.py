@@ -31,13 +31,13 @@ class Output(ABC):
     def context(self) -> Mapping[str, object]:
         """Return what its templates ask for."""
 
-    @abstractmethod
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
         """Return the columns and rows of its CSV."""
+        raise NotImplementedError
 
-    @abstractmethod
     def data(self) -> object:
         """Return everything in it as plain data."""
+        raise NotImplementedError
 
     def html(self) -> str:
         """Write a page that needs no network."""
