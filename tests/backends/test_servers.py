@@ -495,7 +495,7 @@ def test_a_model_that_refuses_everything_is_called_nothing_else(
         for task in run.tasks:
             items = leb.items(run, task)
             assert all(items.text.str.contains(SORRY))
-            assert all(items.read.str.contains("[refused]", regex=False))
+            assert all(items.extracted.str.contains("[refused]", regex=False))
 
 
 def test_quick_chat_asks_a_strict_server(

@@ -236,7 +236,7 @@ def test_commands_run(page, kit, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("page", SAVED_OUTPUT)
 def test_output_of_a_real_model_is_that_of_its_saved_run(page):
     runs, _ = run_discovery.read([ROOT / SAVED_OUTPUT[page]])
-    printed = run_output.main_scores(list(runs[0].tasks.values()))
+    printed = run_output.scores(list(runs[0].tasks.values()), "main")
     ((block, above),) = pages.outputs(page)
     assert "--suite quick" in above
     suites_run = {task.metadata["suite"]["name"] for task in runs[0].tasks.values()}

@@ -109,7 +109,7 @@ def test_columns_open_sort_and_hold_all_against_one(page):
     assert len(shown) == len(score["cells"]) > len(able)  # the unable ones come last
     assert "sort=" in browser.evaluate("location.hash")
 
-    first = next(cell for cell in score["cells"] if cell.get("tier"))
+    first = next(cell for cell in score["cells"] if cell.get("ranks"))
     browser.evaluate(
         f"document.querySelector('tr[data-model=\"{first['model']}\"] .pin').click()"
     )
@@ -120,7 +120,7 @@ def test_columns_open_sort_and_hold_all_against_one(page):
     for cell in score["cells"]:
         if cell is first:
             expected = ""
-        elif not cell.get("tier") or cell.get("group") != first.get("group"):
+        elif not cell.get("ranks") or cell.get("group") != first.get("group"):
             expected = "not compared"
         elif first["model"] in cell.get("worse", ()):
             expected = "better"
