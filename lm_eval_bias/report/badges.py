@@ -39,7 +39,7 @@ class Summary(NamedTuple):
     strongest: Value | None
 
 
-class Said(NamedTuple):
+class LeadLine(NamedTuple):
     """What a model's primary scores of a benchmark say, at a glance.
 
     Attributes:
@@ -65,12 +65,14 @@ def summary(scores: Sequence[tuple[str, Value]]) -> Summary:
     return Summary(len(differing), len(telling), strongest)
 
 
-def said(model: str, series: int, scores: Sequence[tuple[TaskRun, Value]]) -> Said:
+def lead_line(
+    model: str, series: int, scores: Sequence[tuple[TaskRun, Value]]
+) -> LeadLine:
     """Say in a badge and a sentence what a model's primary scores show."""
     found = [(badge(task, value) or "ability", value) for task, value in scores]
     of = len(found)
     if not found:
-        return Said(model, series, "no bias score to judge by", "")
+        return LeadLine(model, series, "no bias score to judge by", "")
     differing, _, strongest = summary(found)
     kinds = dict.fromkeys(kind for kind, _ in found)
     label = found[0][0]
@@ -93,7 +95,7 @@ def said(model: str, series: int, scores: Sequence[tuple[TaskRun, Value]]) -> Sa
     about = [name(task) for name in (beware, part) for task, _ in scores]
     badges = ", ".join([label, *filter(None, dict.fromkeys(about))])
     sentence = ", ".join(texts).replace(", (", " (")
-    return Said(model, series, badges, sentence)
+    return LeadLine(model, series, badges, sentence)
 
 
 def badge(task: TaskRun, value: Value) -> str:

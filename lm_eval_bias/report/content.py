@@ -63,7 +63,7 @@ class Section:
     card: Card | None
     tasks: ReportTasks
     words: Sequence[Part]
-    said: Sequence[badges.Said]
+    said: Sequence[badges.LeadLine]
     panels: Sequence[pictures.Panel]
 
 
@@ -149,7 +149,7 @@ def _section(
     for (model, series), items in runs.items():
         scores = [(item.task, parts.primary(item.task)) for item in items]
         known = [(task, value) for task, value in scores if value is not None]
-        said.append(badges.said(model, series, known))
+        said.append(badges.lead_line(model, series, known))
     ident, title = "other", "Benchmarks that this version doesn't know"
     if benchmark is not None:
         ident, title = benchmark.name, benchmark.title or benchmark.name
