@@ -15,6 +15,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -120,19 +121,33 @@ def _in_address(text: str) -> Iterator[str]:
         yield from filter(None, re.split("[&;]", parameters))
 
 
-def arguments(value: object) -> Any:
+def arguments(value: object, name: str = "", is_flag: bool = False) -> Any:
     """Return arguments of a model, or whatever holds some, with stars in place of keys, tokens and headers.
 
-    >>> arguments({"model": "m", "auth_token": "s3cret", "tokenizer": "gpt2"})
+    Args:
+        value: The arguments.
+        name: What they are called.
+        is_flag: As of :func:`secrets`.
+
+    >>> arguments({"model": "m", "auth_token": "secret", "tokenizer": "gpt2"})
     {'model': 'm', 'auth_token': '***', 'tokenizer': 'gpt2'}
     """
-    return _masked(value, _pattern(tuple(_ways(secrets(value)))))
+    if _is_secret(name, value):
+        return STARS
+    if isinstance(value, Mapping):
+        by_task = name in ("configs", "tasks")
+        return {k: arguments(v, "" if by_task else str(k)) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [arguments(entry, name) for entry in value]
+    if isinstance(value, str):
+        return _masked(value, _pattern(tuple(_ways(_in_text(value, name, is_flag)))))
+    return value
 
 
 def of_results(content: Facts) -> Data:
     """Return results with stars in their arguments: the run's, each task's, and those in the provenance."""
     parts = {"config", "configs", "provenance"} & content.keys()
-    return {**content, **{part: arguments(content[part]) for part in parts}}
+    return {**content, **{part: arguments(content[part], part) for part in parts}}
 
 
 def parsed(given: object) -> Data:
@@ -155,25 +170,26 @@ def as_flag(given: object) -> str:
     return ",".join(f"{key}={value}" for key, value in shown.items())
 
 
-def _in_command(words: Sequence[str]) -> Iterator[str]:
+def _in_command(words: Sequence[str]) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield each word of a command in two parts, a flag with its sign and a value, the value's name, and its kind."""
     flag = ""
     for word in words:
-        name, _, value = word.partition("=")
+        before = ""
         if word.startswith("--"):
-            flag = name
-            word = value
-        yield from secrets(word, flag.strip("-"), bool(_FLAGS.fullmatch(flag)))
+            flag, sign, word = word.partition("=")
+            before = flag + sign
+        yield before, word, flag.strip("-"), bool(_FLAGS.fullmatch(flag))
 
 
 def command(words: Sequence[str]) -> list[str]:
     """Return a command's words with stars in place of keys, tokens and headers among arguments.
 
-    >>> command(["run", "--model_args=model=m,api_key=s3cret", "--metadata", '{"hf_token": "s3cret"}'])
+    >>> command(["run", "--model_args=model=m,api_key=secret", "--metadata", '{"hf_token": "s3cret"}'])
     ['run', '--model_args=model=m,api_key=***', '--metadata', '{"hf_token": "***"}']
     >>> command(["run", "--model_args", "sk-secret"])
     ['run', '--model_args', '***']
     """
-    return list(_masked(words, _pattern(tuple(_ways(_in_command(words))))))
+    return [before + arguments(*given) for before, *given in _in_command(words)]
 
 
 @contextlib.contextmanager
@@ -192,8 +208,8 @@ def learning() -> Iterator[None]:
 
 def learn(given: object) -> None:
     """Know what is secret in arguments, or in a command's words, so that :func:`masked` hides it."""
-    found = _in_command(given) if isinstance(given, list) else secrets(given)
-    ways = _ways(found)
+    values = _in_command(given) if isinstance(given, list) else [("", given)]
+    ways = _ways(chain.from_iterable(secrets(*value) for _, *value in values))
     _KNOWN.update(dict.fromkeys(filter(_is_telling, ways)))
 
 
