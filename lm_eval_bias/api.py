@@ -363,7 +363,7 @@ def load(*paths: str | os.PathLike[str] | Mapping[str, object]) -> Runs:
             what ``lm_eval.simple_evaluate`` returned.
 
     Returns:
-        The runs in the order of the paths, each once. Runs of one model have names that distinguishes them. Files that
+        The runs in the order of the paths, each once. Runs of one model have names that distinguish them. Files that
         can't be read are in ``.problems``, with a warning each.
 
     Raises:

@@ -124,7 +124,7 @@ def models(runs: Sequence[Run]) -> list[BoardModel]:
         runs: A file each.
 
     Returns:
-        Models whose labels distinguishes them.
+        Models whose labels distinguish them.
     """
     found: list[BoardModel] = []
     for run in presentable(runs):

@@ -180,7 +180,7 @@ def _judge(paths: Sequence[str], asked: Asked, outcome: GateVerdict) -> None:
         bases, problems = read_runs([asked.base])
         outcome.problems += problems
         if len(bases) != 1:
-            raise BiasError(f"--base {asked.base}: passes {len(bases)} runs: name one")
+            raise BiasError(f"--base {asked.base}: holds {len(bases)} runs: name one")
     runs, left_out = choose(runs, asked.tasks, asked.language)
     if bases:
         bases, _ = choose(bases, asked.tasks, asked.language)

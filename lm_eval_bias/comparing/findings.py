@@ -617,7 +617,7 @@ def _check_paired(pairs: Sequence[Pair], runs: Sequence[Run], choice: Choice) ->
 
 
 def compare(runs: Sequence[Run], choice: Choice) -> Comparison:
-    """Compare runs, which have names that distinguishes them, as :func:`compare_pairs` compares pairs."""
+    """Compare runs, which have names that distinguish them, as :func:`compare_pairs` compares pairs."""
     pairs = make_pairs(runs, choice.by, choice.base)
     _check_paired(pairs, runs, choice)
     findings, left_out = compare_pairs(pairs, choice)

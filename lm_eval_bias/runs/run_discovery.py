@@ -62,7 +62,7 @@ def _difference(run: Run, first: Run) -> str:
 
 
 def _distinguished(runs: Sequence[Run]) -> list[Run]:
-    """Give the runs names that distinguishes them: by their folders where they are of one model."""
+    """Give the runs names that distinguish them: by their folders where they are of one model."""
     renamed = {}
     for name, group in grouped((run.name, run) for run in runs).items():
         if len(group) == 1:
