@@ -55,6 +55,12 @@ def _is_secret(name: str, value: object) -> bool:
     return _names_secret(name) and not is_number
 
 
+def _names(value: Facts, name: str) -> dict[str, str]:
+    """Return what the entries of a mapping are called, by key; names of tasks say nothing."""
+    by_task = name in ("configs", "tasks")
+    return {key: "" if by_task else str(key) for key in value}
+
+
 def secrets(value: object, name: str = "", is_flag: bool = False) -> Iterator[str]:
     """Yield what is secret in a model's arguments, a run's configuration, or whatever holds some.
 
@@ -71,9 +77,8 @@ def secrets(value: object, name: str = "", is_flag: bool = False) -> Iterator[st
     if _is_secret(name, value):
         yield from _leaves(value)
     elif isinstance(value, Mapping):
-        by_task = name in ("configs", "tasks")  # whose names say nothing
-        for key, entry in value.items():
-            yield from secrets(entry, "" if by_task else str(key))
+        for key, called in _names(value, name).items():
+            yield from secrets(value[key], called)
     elif isinstance(value, list | tuple):
         for entry in value:
             yield from secrets(entry, name)
@@ -135,8 +140,8 @@ def arguments(value: object, name: str = "", is_flag: bool = False) -> Any:
     if _is_secret(name, value):
         return STARS
     if isinstance(value, Mapping):
-        by_task = name in ("configs", "tasks")
-        return {k: arguments(v, "" if by_task else str(k)) for k, v in value.items()}
+        called = _names(value, name)
+        return {key: arguments(entry, called[key]) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [arguments(entry, name) for entry in value]
     if isinstance(value, str):
@@ -170,15 +175,18 @@ def as_flag(given: object) -> str:
     return ",".join(f"{key}={value}" for key, value in shown.items())
 
 
-def _in_command(words: Sequence[str]) -> Iterator[tuple[str, str, str, bool]]:
-    """Yield each word of a command in two parts, a flag with its sign and a value, the value's name, and its kind."""
+_Named = tuple[object, str, bool]  # a value, its name, whether a flag holds it
+
+
+def _in_command(words: Sequence[str]) -> Iterator[tuple[str, _Named]]:
+    """Yield each word of a command in two parts: a flag with its sign, and a value with what it is called."""
     flag = ""
     for word in words:
         before = ""
         if word.startswith("--"):
             flag, sign, word = word.partition("=")
             before = flag + sign
-        yield before, word, flag.strip("-"), bool(_FLAGS.fullmatch(flag))
+        yield before, (word, flag.strip("-"), bool(_FLAGS.fullmatch(flag)))
 
 
 def command(words: Sequence[str]) -> list[str]:
@@ -189,7 +197,7 @@ def command(words: Sequence[str]) -> list[str]:
     >>> command(["run", "--model_args", "sk-secret"])
     ['run', '--model_args', '***']
     """
-    return [before + arguments(*given) for before, *given in _in_command(words)]
+    return [before + arguments(*given) for before, given in _in_command(words)]
 
 
 @contextlib.contextmanager
@@ -208,8 +216,10 @@ def learning() -> Iterator[None]:
 
 def learn(given: object) -> None:
     """Know what is secret in arguments, or in a command's words, so that :func:`masked` hides it."""
-    values = _in_command(given) if isinstance(given, list) else [("", given)]
-    ways = _ways(chain.from_iterable(secrets(*value) for _, *value in values))
+    values: list[_Named] = [(given, "", False)]
+    if isinstance(given, list):
+        values = [value for _, value in _in_command(given)]
+    ways = _ways(chain.from_iterable(secrets(*value) for value in values))
     _KNOWN.update(dict.fromkeys(filter(_is_telling, ways)))
 
 
