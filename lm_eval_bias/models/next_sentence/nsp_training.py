@@ -19,6 +19,7 @@ import pandas
 import torch
 import transformers
 from transformers.models.auto import modeling_auto
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 
 from lm_eval_bias.core import Data
@@ -257,6 +258,9 @@ def train(settings: TrainingSettings, output: Path) -> Data:
     pairs = sentence_pairs.draw(sentences, settings)
     collate = partial(classifier.collate, sentences)
     trainer = _trainer(settings, classifier, collate, pairs, work / "checkpoints")
+    for checkpoint in (work / "checkpoints").glob("checkpoint-*"):
+        if not (checkpoint / TRAINER_STATE_NAME).exists():  # it is written last
+            shutil.rmtree(checkpoint)
     trainer.train(resume_from_checkpoint=get_last_checkpoint(work / "checkpoints"))
     right = trainer.predict(pairs["test"]).metrics["test_accuracy"]
     tested = len(pairs["test"])
