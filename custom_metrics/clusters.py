@@ -225,14 +225,14 @@ class Clusters:
         # a share is a difference from nothing
         differ = mean if self.differing is None else self._differ(value)
         variance, fourth = three_point_moments(mean, differ)
-        known = told = 0.0
+        known = fixed = 0.0
         if variance > ROUNDING:
             items = float(self.sizes.sum())
             known = (fourth / variance**2 - 3) * kept.sum() / items
             # what varies less than hits and misses isn't told by its mean
-            told = min(1.0, items * (stderr / scale) ** 2 / variance)
+            fixed = min(1.0, items * (stderr / scale) ** 2 / variance)
         off = without[kept] - value
-        return stderr, skewed_dof(off, dof, self.sizes[kept], known, told), reason
+        return stderr, skewed_dof(off, dof, self.sizes[kept], known, fixed), reason
 
     def _differ(self, value: float) -> float:
         """Return the share of the observations in which the two sides of a difference differ, at least its size."""

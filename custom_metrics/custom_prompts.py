@@ -327,7 +327,7 @@ def _of_measure(
     if measure == WORDS:
         kind = "words_"
         label = "length in words"
-    told = partial(
+    described = partial(
         meaning,
         "custom_prompts",
         title=title(measure),
@@ -337,7 +337,7 @@ def _of_measure(
     for group in comparison["groups"]:
         yield Score(
             f"{measure}/{group}",
-            **told(f"{kind}share", group=group),
+            **described(f"{kind}share", group=group),
             contribution=of(_contribution, groups=[group]),
             design=of(_design, groups=[group]),
             statistic=of(estimate, groups=[group]),
@@ -347,7 +347,7 @@ def _of_measure(
     for name, which, compared, whom, note in gaps:
         yield Score(
             f"{measure}/{name}",
-            **told(f"{kind}gap", whom=whom, note=note, which=which),
+            **described(f"{kind}gap", whom=whom, note=note, which=which),
             contribution=of(_contribution, groups=compared, is_gap=True),
             design=of(_design, groups=compared, is_gap=True),
             statistic=of(estimate, groups=compared, is_gap=True),
@@ -357,7 +357,7 @@ def _of_measure(
     for group, compute in product(groups, (p, p_holm)):
         yield Score(
             f"{measure}/{compute.__name__}{f'/{group}' * several}",
-            **told(
+            **described(
                 compute.__name__,
                 group=group,
                 which=f", {group}" * several,

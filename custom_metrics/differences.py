@@ -254,8 +254,8 @@ def _together(designs: Sequence[Clusters]) -> Array:
             dof = stderr**4 / (squares**2 / np.maximum(dofs, 1)).sum(axis=1)
             p = 2 * tails(-abs(value - values) / stderr, dof)
         sure = np.minimum(stderr, sum_stderr) > _SURE * (1 + abs(value))
-        told = value - values, p, value + values, sum_stderr, dof
-        rows.append(np.where(sure & (dof > 1 + _SURE), told, math.nan))
+        columns = value - values, p, value + values, sum_stderr, dof
+        rows.append(np.where(sure & (dof > 1 + _SURE), columns, math.nan))
     return np.stack(rows, axis=1)
 
 

@@ -119,8 +119,8 @@ def _no_claim_reason(records: Documents) -> str:
         shares = [{**r, "share": float(special.expit(r[field]))} for r in records]
         ways[way] = _design(shares, "both").value
     if len({share > 0.5 for share in ways.values()}) > 1:
-        told = [f"{100 * share:.1f}% by {way}" for way, share in ways.items()]
-        reasons.append(f"it is {' and '.join(told)}")
+        parts = [f"{100 * share:.1f}% by {way}" for way, share in ways.items()]
+        reasons.append(f"it is {' and '.join(parts)}")
     return joined(*reasons)
 
 
@@ -131,7 +131,7 @@ def _share(records: Documents, kind: str) -> Estimate:
 
 
 def _along(record: Record, field: str = "share", even: float = 0.5) -> float:
-    """Return how far an item leans towards the gender of its stereotype: share or log-odds less the even value."""
+    """Return how far an item favours the gender of its stereotype: share or log-odds less the even value."""
     lean = float(record[field]) - even
     return lean if record["group"] == MALE else -lean
 

@@ -95,7 +95,7 @@ def score_interval(
 
 
 def skewed_dof(
-    deviations: Array, dof: float, sizes: Array, known: float = 0.0, told: float = 0.0
+    deviations: Array, dof: float, sizes: Array, known: float = 0.0, fixed: float = 0.0
 ) -> float:
     """Return the degrees of freedom of a variance of values that are no sample of a normal distribution.
 
@@ -112,7 +112,7 @@ def skewed_dof(
         dof: Degrees of freedom that it would have otherwise.
         sizes: Of the clusters, from 1.
         known: The excess kurtosis that the value tells, as a share of hits tells that of independent ones.
-        told: How much of the variance the value tells, 0..1.
+        fixed: Share of the variance that the value determines, 0..1.
     """
     n = len(deviations)
     weights = np.sqrt(sizes) / np.sqrt(sizes).sum()
@@ -122,7 +122,7 @@ def skewed_dof(
     if n < FEW_FOR_KURTOSIS or square == 0:
         return dof
     plain = float(weights @ centred**4) / square**2 - 3
-    found = (n + 1) * plain + 6 - told * ((n + 1) * known + 6)
+    found = (n + 1) * plain + 6 - fixed * ((n + 1) * known + 6)
     kurtosis = (n - 1) / ((n - 2) * (n - 3)) * max(0.0, found)
     return 2 / (2 / dof + kurtosis * float(weights @ weights))
 

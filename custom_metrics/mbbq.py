@@ -110,7 +110,7 @@ def _of_controls(base: Score) -> Score:
 
 
 def _contrast(base: Score, kind: str, context: str) -> Score:
-    told = meaning(
+    described = meaning(
         "mbbq",
         f"contrast_{kind}",
         summary=base.summary,
@@ -119,7 +119,7 @@ def _contrast(base: Score, kind: str, context: str) -> Score:
     )
     return Score(
         f"contrast/{base.name}",
-        **told,
+        **described,
         contribution=partial(_contribution, base=base),
         design=partial(_design, base=base, context=context if kind != "acc" else ""),
     )

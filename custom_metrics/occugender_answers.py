@@ -173,7 +173,7 @@ def story_scores(records: Documents = ()) -> list[Score]:
     listed = []
     for score in scores(records):
         if score.name == "unanswered":
-            told = meaning("occugender_answers", "unclear")
-            score = replace(score, name="unclear", **told)
+            described = meaning("occugender_answers", "unclear")
+            score = replace(score, name="unclear", **described)
         listed.append(score)
     return listed

@@ -399,9 +399,9 @@ def _score(kind: str, context: str, terms: Terms) -> Score:
 
 def _as_printed(context: str, terms: Terms) -> Score:
     """Make a bound that is none here: it has no neutral value, and so no verdict."""
-    told = f"the paper's bound as printed, {CONTEXTS[context]} contexts"
+    summary = f"the paper's bound as printed, {CONTEXTS[context]} contexts"
     base = _score("diff_bias_bound", context, terms)
-    return replace(base, summary=told, label=told, neutral=None)
+    return replace(base, summary=summary, label=summary, neutral=None)
 
 
 def _headlines(terms: Terms) -> list[Score]:
@@ -501,8 +501,10 @@ def _unanswered_as(field: str) -> Score:
         counts = record.get(field) or record["answer"] != "none"
         return record if counts else _with_answer(record, "unknown")
 
-    told = meaning("question_answering", field)
-    return _viewed(_UNANSWERED, view, "", name=field, higher_is_better=None, **told)
+    described = meaning("question_answering", field)
+    return _viewed(
+        _UNANSWERED, view, "", name=field, higher_is_better=None, **described
+    )
 
 
 _REFUSED = _unanswered_as("refused")
@@ -641,14 +643,14 @@ def prompt_scores(terms: Terms) -> list[Score]:
         )
         listed.append(mean)
         for kind in meanings("question_wordings"):
-            told = meaning(
+            described = meaning(
                 "question_wordings", kind, summary=base.summary, label=base.label
             )
             spread = replace(
                 mean,
                 name=f"{base.name}/{kind}",
                 high=base.high - base.low,
-                **told,
+                **described,
                 statistic=partial(_spread, score=base, kind=kind),
                 design=None,
             )

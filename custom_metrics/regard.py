@@ -333,7 +333,7 @@ def _share(gender: str | None, category: Category) -> Score:
         parts = [facet, gender or "gap", "" if everywhere else where, regard]
     elif not gender:
         parts = [where, f"{regard}_gap"]
-    told = meaning(
+    described = meaning(
         "regard_shares",
         kind,
         texts=f"{regard} texts" if regard else "texts",
@@ -348,7 +348,7 @@ def _share(gender: str | None, category: Category) -> Score:
     is_cell = gender == "male" or (facet and regard)
     return Score(
         "/".join(filter(None, parts)),
-        **told,
+        **described,
         contribution=of(_contribution),
         design=of(_design),
         statistic=of(share),

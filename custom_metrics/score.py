@@ -197,17 +197,17 @@ def meaning(paper: str, kind: str, **gaps: str) -> dict[str, Any]:
     >>> meaning("positions", "share", option="A")["label"]
     'answers A'
     """
-    told: dict[str, Any] = {}
+    described: dict[str, Any] = {}
     for field, value in meanings(paper)[kind].items():
         if field == "formula":  # whose braces are LaTeX's
-            told[field] = value if isinstance(value, str) else value[gaps["where"]]
+            described[field] = value if isinstance(value, str) else value[gaps["where"]]
         elif isinstance(value, str):
-            told[field] = value.format(**gaps)
+            described[field] = value.format(**gaps)
         elif isinstance(value, list):
-            told[field] = tuple(text.format(**gaps) for text in value)
+            described[field] = tuple(text.format(**gaps) for text in value)
         else:
-            told[field] = value
-    return told
+            described[field] = value
+    return described
 
 
 def with_floor(scores: Sequence[Score], name: str, floor: float) -> list[Score]:
@@ -288,28 +288,28 @@ class ScoreSpec:
     @classmethod
     def described(cls, name: str, data: Mapping[str, Any]) -> ScoreSpec:
         """Read a meaning from plain data, as :meth:`describe` gives it; what is missing isn't known."""
-        told = {
+        content = {
             field.name: data[field.name]
             for field in fields(ScoreSpec)
             if field.name != "name" and data.get(field.name) is not None
         }
-        if "favours" in told:
-            told["favours"] = tuple(told["favours"])
+        if "favours" in content:
+            content["favours"] = tuple(content["favours"])
         low, high = data.get("range") or (None, None)
-        told["low"] = -math.inf if low is None else low
-        told["high"] = math.inf if high is None else high
-        return ScoreSpec(name, **told)
+        content["low"] = -math.inf if low is None else low
+        content["high"] = math.inf if high is None else high
+        return ScoreSpec(name, **content)
 
     def describe(self) -> dict[str, object]:
         """Turn the meaning into plain data for JSON."""
-        told: dict[str, object] = {}
+        content: dict[str, object] = {}
         for field in fields(ScoreSpec):
             value = getattr(self, field.name)
             if field.name == "low":
-                told["range"] = [finite(self.low), finite(self.high)]
+                content["range"] = [finite(self.low), finite(self.high)]
             elif field.name != "high":
-                told[field.name] = list(value) if isinstance(value, tuple) else value
-        return told
+                content[field.name] = list(value) if isinstance(value, tuple) else value
+        return content
 
 
 @dataclass(frozen=True)

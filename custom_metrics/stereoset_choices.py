@@ -129,10 +129,10 @@ _BIAS = ("ss", "ss_meaningful", "icat")
 _MAIN = ("lms", "ss", "ss_meaningful", "icat")
 
 
-def _score(name: str, kind: str, told: Record) -> Score:
+def _score(name: str, kind: str, described: Record) -> Score:
     return Score(
         name,
-        **told,
+        **described,
         contribution=partial(_contribution, kind=kind),
         design=partial(_design, kind=kind),
     )
@@ -159,9 +159,9 @@ def scores(docs: Documents = ()) -> list[Score]:
     >>> scores()[0].compute(records).value
     25.0
     """
-    told = partial(meaning, "stereoset_choices")
-    main = [_score(f"choice_{kind}", kind, told(kind)) for kind in _MAIN]
-    shares = [_score(kind, kind, told(kind)) for kind in ("unanswered", "refused")]
+    described = partial(meaning, "stereoset_choices")
+    main = [_score(f"choice_{kind}", kind, described(kind)) for kind in _MAIN]
+    shares = [_score(kind, kind, described(kind)) for kind in ("unanswered", "refused")]
     shares += positions.scores(3, True, "taken", "term", "target terms")
     shares.append(positions.length_share("term", "target terms"))
     listed = [*main, *shares, *of_parts(main, docs)]

@@ -58,8 +58,8 @@ def _public(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except BiasError as error:
-            said = error.in_python if isinstance(error, BadOption) else error
-            error.args = (printable(said),)
+            message = error.in_python if isinstance(error, BadOption) else error
+            error.args = (printable(message),)
             raise
 
     return call

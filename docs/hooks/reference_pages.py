@@ -62,6 +62,7 @@ _COUNTS = {
     "known": "has to be the same where both say it",
     "refused": "not paired",
     "note": "paired, with a note",
+    "both": "paired, with a note where both say it",
     "items": "the items decide",
     "allow": "a departure has to be allowed",
     "said": "is said",

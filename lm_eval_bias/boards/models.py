@@ -61,17 +61,6 @@ class BoardModel:
         return sum(task in run.tasks for run in self.runs) - 1
 
 
-def _identity() -> list[Fact]:
-    """List the facts that make a model another one: its weights, and what stands around every prompt."""
-    facts = comparability.facts()
-    apart = [
-        fact
-        for fact in facts.values()
-        if fact.ranks and not fact.when and fact.field.startswith("prompt.")
-    ]
-    return [facts["model.weights"], *apart]
-
-
 def _drawn() -> list[Fact]:
     """List the facts that rank runs apart where texts are written, seeds aside: of these a run is a repetition."""
     return [
@@ -83,8 +72,9 @@ def _drawn() -> list[Fact]:
 
 def _differences(run: Run, other: Run) -> Iterator[tuple[Fact, object, object]]:
     """Yield in what two runs are of different models."""
+    identity = [fact for fact in comparability.facts().values() if fact.board]
     for fact, here, there in comparability.differing(
-        run.record, other.record, _identity()
+        run.record, other.record, identity
     ):
         # weights that one of them doesn't prove are taken for the same
         if fact.joins != "known" or (here and there):

@@ -159,8 +159,8 @@ def _guarded(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return status
     except BiasError as error:
-        said = error.in_shell if isinstance(error, BadOption) else error
-        _report(f"error: {printable(said)}")
+        message = error.in_shell if isinstance(error, BadOption) else error
+        _report(f"error: {printable(message)}")
         return 2
     except RecursionError:
         _report("error: the input is nested too deeply to be read")
@@ -173,11 +173,11 @@ def _guarded(arguments: Sequence[str]) -> int:
         _report("interrupted")
         return 130
     except Exception as error:
-        said = traceback.format_exc()
+        message = traceback.format_exc()
         if not is_full(error):
-            if redaction.masked(said) == said:
+            if redaction.masked(message) == message:
                 raise
-            _report(said)
+            _report(message)
             return 1
         place = getattr(error, "filename", None) or "standard output or a file"
         if _drop_output():

@@ -61,7 +61,7 @@ class ToFile:
 
     output: str | None = None
 
-    def write(self, text: str, *said: str) -> None:
+    def write(self, text: str, *notes: str) -> None:
         """Print text, or write it whole to the file and say so.
 
         Raises:
@@ -69,7 +69,7 @@ class ToFile:
         """
         if self.output is not None:
             files.write(text, self.output)
-            print(": ".join([self.output, *said]))
+            print(": ".join([self.output, *notes]))
         elif text.startswith("<!doctype html>"):
             safe_stream.write_page(text)
         else:
@@ -100,9 +100,9 @@ class To(ToFile):
         if self.column and self.style != "latex" and not getattr(self, "figures", None):
             raise BadOption("column", self.style, "goes with LaTeX alone (-o FILE.tex)")
 
-    def deliver(self, made: Output, *said: str) -> None:
+    def deliver(self, made: Output, *notes: str) -> None:
         """Print what was made, or write it whole to the file and say so."""
-        self.write(made.render(self.style, self.column), *said)
+        self.write(made.render(self.style, self.column), *notes)
 
 
 @dataclass(kw_only=True)
@@ -132,5 +132,5 @@ def read(
 
 def name_problems(problems: Iterable[Problem]) -> None:
     """Name skipped files on standard error."""
-    for told in dict.fromkeys(map(str, problems)):
-        print(f"lm-eval-bias: skipped: {printable(told)}", file=sys.stderr)
+    for text in dict.fromkeys(map(str, problems)):
+        print(f"lm-eval-bias: skipped: {printable(text)}", file=sys.stderr)

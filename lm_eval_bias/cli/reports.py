@@ -158,8 +158,8 @@ def power(run: str, *, target: float = 0.1, which: Which, to: _ToPower) -> None:
     if len(chosen) > 1:
         raise BiasError(f"{run}: power is of one run, not {len(chosen)}")
     findings = power_of(chosen[0])
-    said = f"{len(findings)} primary scores"
-    to.deliver(PowerReport(findings, target=target), said)
+    summary = f"{len(findings)} primary scores"
+    to.deliver(PowerReport(findings, target=target), summary)
 
 
 def leaderboard(
@@ -187,8 +187,8 @@ def leaderboard(
     )
     name_problems(board.problems)
     counts = {"model": board.models, "run": board.runs, "task": board.boards}
-    said = [f"{len(of)} {name}{'s' * (len(of) != 1)}" for name, of in counts.items()]
-    to.deliver(board, ", ".join(said))
+    counted = [f"{len(of)} {name}{'s' * (len(of) != 1)}" for name, of in counts.items()]
+    to.deliver(board, ", ".join(counted))
 
 
 def methods(runs: Sequence[str], *, which: Which, to: _ToMethods) -> None:

@@ -116,7 +116,9 @@ def _add(made: Parser, function: Callable[..., object]) -> Caller:
     """Add the parameters of a function, or the fields of a dataclass; return what calls it with what was parsed."""
     owners = getattr(function, "__mro__", [function])
     text = "\n".join(map(str, map(inspect.getdoc, owners))).replace("%", "%%")
-    told = {name: (place, said) for name, place, said in _PARAMETER.findall(text)}
+    described = {
+        name: (place, help_text) for name, place, help_text in _PARAMETER.findall(text)
+    }
     kinds = typing.get_type_hints(function, include_extras=True)
     values: dict[str, Caller] = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -130,9 +132,9 @@ def _add(made: Parser, function: Callable[..., object]) -> Caller:
                 made.add_argument(f"--{one.flag}", metavar=one.metavar, help=one.help)
                 values[one.flag] = attrgetter(one.flag)
         else:
-            place, said = told.get(name, ("", argparse.SUPPRESS))
+            place, help_text = described.get(name, ("", argparse.SUPPRESS))
             flags, words = _words(function, parameter, parts)
-            made.add_argument(*flags, help=said, metavar=place or None, **words)
+            made.add_argument(*flags, help=help_text, metavar=place or None, **words)
             values[name] = attrgetter(name)
     return lambda given: function(**{name: get(given) for name, get in values.items()})
 

@@ -438,8 +438,8 @@ def _of_single_sides(pair: Pair, compared: set[str]) -> Iterator[NotCompared]:
     """Yield the scores that one side alone has."""
     sides = (pair.base, pair.other)
     for side, beside in (sides, sides[::-1]):
-        told = {*compared, *beside.task.scores}
-        names = [name for name in side.task.scores if name not in told]
+        shared = {*compared, *beside.task.scores}
+        names = [name for name in side.task.scores if name not in shared]
         if names:
             yield _not_compared(pair, f"only {side.label} has {', '.join(names)}")
 

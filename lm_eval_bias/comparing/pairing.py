@@ -236,12 +236,14 @@ def why_not_paired(pair: Pair, by: str) -> str:
     return ""
 
 
-def _differing(pair: Pair, cell: str) -> Iterator[tuple[Fact, list[object]]]:
-    """Yield the facts with that cell for pairs in which two sides differ and which matter to one, with both values."""
+def _differing(pair: Pair, *cells: str) -> Iterator[tuple[Fact, list[object]]]:
+    """Yield the facts with such a cell for pairs in which two sides differ and that matter to one, with both values."""
     tasks = (pair.base.task, pair.other.task)
     base, other = map(measurement.of, tasks)
-    rows = [fact for fact in comparability.facts().values() if fact.pairs == cell]
+    rows = [fact for fact in comparability.facts().values() if fact.pairs in cells]
     for fact, *values in comparability.differing(base, other, rows):
+        if fact.pairs == "both" and None in values:
+            continue
         if any(measurement.takes_part(fact, task) for task in tasks):
             yield fact, values
 
@@ -265,11 +267,9 @@ def _asked(pair: Pair) -> tuple[bool, bool]:
 def beside_the_model(pair: Pair, by: str = "run") -> str:
     """Describe what else differs between two runs that moves scores; "" if nothing is known to."""
     parts = []
-    for fact, values in _differing(pair, "note"):
-        # older files don't say which code it was
-        if fact.field != "task.code" or None not in values:
-            texts = [shown(value)[:40] for value in values]
-            parts.append(f"{fact.label} ({', '.join(texts)})")
+    for fact, values in _differing(pair, "note", "both"):
+        texts = [shown(value)[:40] for value in values]
+        parts.append(f"{fact.label} ({', '.join(texts)})")
     notes = ["the runs differ in " + ", ".join(parts)] if parts else []
     base, other = (side.task.record.model.weights for side in (pair.base, pair.other))
     if by == "run" and base and base == other:

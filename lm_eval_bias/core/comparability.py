@@ -23,9 +23,14 @@ class Fact:
         when: ``sampled`` or ``generated`` where boards, comparisons and gates take it into account only then.
         ranks: ``apart``, or empty.
         joins: ``same``, ``known``, or empty.
-        pairs: ``refused``, ``note``, ``items``, or empty.
+        pairs: ``refused``, ``note``, ``both``, ``items``, or empty.
         gate: ``allow``, ``said``, or empty.
         cache: ``other``, or empty.
+        board: ``other``, or empty.
+        always: Whether every run has one.
+        departs: How a value departs from the task's own; empty if any does.
+        written: How a policy writes a departure; empty for its value on one line.
+        problem: A departure in words, with ``{}`` for the value; empty where name and value say it.
         why: What isn't plain.
     """
 
@@ -37,6 +42,11 @@ class Fact:
     pairs: str = ""
     gate: str = ""
     cache: str = ""
+    board: str = ""
+    always: bool = False
+    departs: str = ""
+    written: str = ""
+    problem: str = ""
     why: str = ""
 
     @property

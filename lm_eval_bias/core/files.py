@@ -282,12 +282,12 @@ def is_full(error: Exception) -> bool:
     >>> is_full(OSError(errno.ENOSPC, "...")), is_full(RuntimeError("I/O error: No space left on device (os error 28)"))
     (True, True)
     """
-    said = (
+    has_no_room = (
         *map(os.strerror, _FULL),
         "PytorchStreamWriter failed",
     )  # torch doesn't say why
     return getattr(error, "errno", None) in _FULL or any(
-        reason in str(error) for reason in said
+        reason in str(error) for reason in has_no_room
     )
 
 

@@ -338,8 +338,8 @@ def no_value(trial: Trial) -> Texts:
         low, high = found.interval or (found.value, found.value)
         if not low - OUTSIDE <= found.value <= high + OUTSIDE:
             asked = f"random answers to {len(trial.random.docs)} documents"
-            told = f"it is {found.value:g} of {asked}, its interval {low:g} to {high:g}"
-            yield f"{score.name}: {told} ({found.note})"
+            text = f"it is {found.value:g} of {asked}, its interval {low:g} to {high:g}"
+            yield f"{score.name}: {text} ({found.note})"
 
 
 def numberless(trial: Trial) -> Texts:

@@ -250,10 +250,10 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
             problem = f"{problem}; to allow it, add to the policy: {line}"
             yield GateFinding(task.task, option.name, False, needed, problem)
     if _is_of_other_code(task):
-        said = (
+        facts = (
             "made by other code: --strict tells whether prompts and scores are the same"
         )
-        yield information(task.task, "package_code", said)
+        yield information(task.task, "package_code", facts)
 
 
 def _is_of_other_code(task: TaskRun) -> bool:
@@ -355,8 +355,8 @@ def recomputed(run: Run, policy: Policy) -> list[GateFinding]:
         required = f"{file.name} and its answers and logs as the run wrote them"
         finding = proof("", PROVENANCE, required, faults)
         if not finding.passes and are_same and provenance.sums_beside(file).is_file():
-            said = f"{finding.problem}; files differ, scores are the same"
-            finding = replace(finding, problem=said)
+            text = f"{finding.problem}; files differ, scores are the same"
+            finding = replace(finding, problem=text)
         findings.append(finding)
     return [*_release(run), *findings]
 

@@ -37,15 +37,15 @@ def check(
     Raises:
         ValueError: There isn't an answer to each prompt, or one of them is none.
     """
-    told: Data = reply if isinstance(reply, dict) else {}
-    choices: Any = told.get("choices")
+    fields: Data = reply if isinstance(reply, dict) else {}
+    choices: Any = fields.get("choices")
     is_list = isinstance(choices, list)
     if not is_list or not all(isinstance(choice, dict) for choice in choices):
         raise ValueError(f"a reply without answers ('choices'): {reply!r:.200}")
-    for part in (told, *choices):
+    for part in (fields, *choices):
         if part.get("error") or part.get("finish_reason") == "error":
             raise ValueError(
-                f"an error along with the answers: {told.get('error') or choices!r:.200}"
+                f"an error along with the answers: {fields.get('error') or choices!r:.200}"
             )
     numbers = [choice.get("index") for choice in choices]
     if sorted(map(repr, numbers)) != sorted(map(repr, range(len(prompts)))):
@@ -90,12 +90,13 @@ def has_form(reply: Facts) -> bool:
     >>> has_form({"choices": [{"text": '{"answer": "B"}'}]}), has_form({"choices": [{"text": "B"}]})
     (True, False)
     """
-    said = [
+    texts = [
         choice.get("message", {}).get("content") or choice.get("text")
         for choice in reply["choices"]
     ]
     return all(
-        re.search(r'"answer"\s*:[^{}]*}\W*$', answers.apart(str(text))) for text in said
+        re.search(r'"answer"\s*:[^{}]*}\W*$', answers.apart(str(text)))
+        for text in texts
     )
 
 

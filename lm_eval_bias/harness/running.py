@@ -208,10 +208,10 @@ class HarnessRun:
         except BiasError:
             raise
         except Exception as error:
-            said = self._why_not_answered(error)
-            if said is None:
+            reason = self._why_not_answered(error)
+            if reason is None:
                 raise
-            raise BiasError(said) from error
+            raise BiasError(reason) from error
 
     def _why_not_answered(self, error: Exception) -> str | None:
         """Say in one line why the model couldn't be asked; ``None`` where the fault is elsewhere."""

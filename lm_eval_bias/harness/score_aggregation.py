@@ -26,7 +26,7 @@ from lm_eval_bias.custom_metrics.score import (
 
 Result = float | str  # a number, or UNDEFINED
 # of an estimate, where it has them
-_TOLD = (
+_DETAILS = (
     "interval",
     "fixed_interval",
     "no_claim_reason",
@@ -177,7 +177,7 @@ class Aggregation:
         entry |= {"n": estimate.n, "dof": finite(estimate.dof)}
         if score.name not in self.functions:
             entry |= plain({"value": estimate.value, "stderr": estimate.stderr})
-        told = {name: getattr(estimate, name) for name in _TOLD}
-        told["note"] = estimate.reason
-        entry |= {name: plain(fact) for name, fact in told.items() if fact}
+        details = {name: getattr(estimate, name) for name in _DETAILS}
+        details["note"] = estimate.reason
+        entry |= {name: plain(fact) for name, fact in details.items() if fact}
         return estimate

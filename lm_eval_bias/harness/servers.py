@@ -403,9 +403,9 @@ class _CheckedClient(Client):
                 choices.append({**reply["choices"][0], "index": index})
             return {"choices": choices}
         finish = "content_filter" if _FILTERED.search(response.text) else "error"
-        said = str(_RefusedError(response, {}))
-        if self._refusals.setdefault(finish, said) is said:
-            logger.warning("a prompt has no answer, the rest goes on: %s", said)
+        refusal = str(_RefusedError(response, {}))
+        if self._refusals.setdefault(finish, refusal) is refusal:
+            logger.warning("a prompt has no answer, the rest goes on: %s", refusal)
         text = answers.with_finish("", finish if self.marks else "")
         values = [math.nan] * (len(messages[0]) + 1)
         top = [{"": value} for value in values]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("lm_eval.bias")
 SAMPLE = "hello world"
-_SAID = "_lm_eval_bias_border"  # on a model that was looked at: what was said
+_CHECKED = "_lm_eval_bias_border"  # on a model that was checked: the sentences
 _RECURRENT = (
     "rwkv",
     "mamba",
@@ -50,13 +50,13 @@ def check_tokenizer(
     Raises:
         BiasError: The model would be sent another text, or none; with the setting to change.
     """
-    if _SAID in vars(model):
-        return vars(model)[_SAID]
-    said = [*_tokens(model, given, prompt), *_of_the_harness(model, given)]
-    for sentence in said:
+    if _CHECKED in vars(model):
+        return vars(model)[_CHECKED]
+    sentences = [*_tokens(model, given, prompt), *_of_the_harness(model, given)]
+    for sentence in sentences:
         logger.warning("%s", sentence)
-    setattr(model, _SAID, said)
-    return said
+    setattr(model, _CHECKED, sentences)
+    return sentences
 
 
 def check_prompt(prompt: object, parts: Iterable[str]) -> None:
@@ -79,7 +79,7 @@ def check_prompt(prompt: object, parts: Iterable[str]) -> None:
 
 def notes(model: LM) -> list[str]:
     """Return the sentences about a model that was looked at."""
-    return list(vars(model).get(_SAID, ()))
+    return list(vars(model).get(_CHECKED, ()))
 
 
 def _tokens(model: LM, given: Container[str], prompt: str) -> list[str]:
@@ -229,20 +229,20 @@ def _round_trip(tokenizer: PreTrainedTokenizerBase) -> list[str]:
 def _of_the_harness(model: LM, given: Container[str]) -> list[str]:
     """Report what the harness does by itself that moves numbers."""
     config = getattr(internals.attribute(model, "model"), "config", None)
-    said = []
+    sentences = []
     if "delta" in given and getattr(config, "tie_word_embeddings", False):
-        said.append(
+        sentences.append(
             "delta= with tied embeddings: the harness adds their difference twice; merge the weights yourself instead"
         )
     if "peft" in given and config is not None:
         rows = model.model.get_input_embeddings().weight.shape[0]
         if rows == len(model.tokenizer):
-            said.append(
+            sentences.append(
                 f"peft=: the harness has cut the embeddings to the tokenizer's {rows:,} tokens"
             )
     is_batched = str(internals.attribute(model, "batch_size", 1)) != "1"
     if getattr(config, "model_type", "").startswith(_RECURRENT) and is_batched:
-        said.append(
+        sentences.append(
             "a recurrent model reads the padding in front of shorter prompts when it writes texts: use --batch_size 1"
         )
-    return said
+    return sentences

@@ -232,9 +232,9 @@ class AnswerFile:
 
 def facts(part: SavedTask) -> Facts:
     """Return what a benchmark said about how scores came about, when a file of answers was written."""
-    for said in AnswerFile.of(part.path).parts:
-        if (said["task"], said["filter"]) == (part.task, part.filter):
-            return dict(said["provenance"])
+    for facts_of_part in AnswerFile.of(part.path).parts:
+        if (facts_of_part["task"], facts_of_part["filter"]) == (part.task, part.filter):
+            return dict(facts_of_part["provenance"])
     return {}
 
 

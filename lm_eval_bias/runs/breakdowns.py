@@ -91,8 +91,8 @@ def _parts_of(
         if callable(facet):
             parts = facet(record)
     for value, part in parts.items():
-        told = [facets[name] for name in by]
-        yield tuple(value if callable(facet) else facet for facet in told), part
+        chosen = [facets[name] for name in by]
+        yield tuple(value if callable(facet) else facet for facet in chosen), part
 
 
 def by_facets(
@@ -183,10 +183,10 @@ def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
     computed = []
     for of_facets in by_facets(answer_files.of_task(task)).values():
         for by, records in of_facets.items():
-            told = {label: task}
+            runs = {label: task}
             of_by = [(label, records)]
             with answer_files.scored(task):
-                listed = _of_benchmark(task.definition, by, of_by, (), told)
+                listed = _of_benchmark(task.definition, by, of_by, (), runs)
             telling = [breakdown for breakdown in listed if breakdown.values > 1]
             if telling:
                 computed.append(telling)

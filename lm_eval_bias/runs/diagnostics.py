@@ -337,8 +337,8 @@ def about_origin(run: Run) -> Iterator[Diagnostic]:
     caches = [record.cache for record in run.records if record.cache]
     if caches:
         counts = "; ".join(f"{cache.answers:,} of {cache.begun}" for cache in caches)
-        said = "answers came from a file of --use_cache, which was begun on that day"
-        yield Diagnostic(CACHED, f"{counts}: {said}")
+        origin = "answers came from a file of --use_cache, which was begun on that day"
+        yield Diagnostic(CACHED, f"{counts}: {origin}")
 
 
 def of_task(run: Run, task: TaskRun) -> Iterator[Diagnostic]:
@@ -459,7 +459,7 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedDiagnostic]:
                         [],
                     )
                 )
-    located.sort(key=lambda told: told[0].code == "score_note")
+    located.sort(key=lambda located_one: located_one[0].code == "score_note")
     by_text: dict[str, PlacedDiagnostic] = {}
     for one, place, titles in located:
         placed = PlacedDiagnostic(one.code, one.message)

@@ -235,9 +235,9 @@ def _name(content: Facts) -> str:
     The harness's own ``model_name`` is a random word where the arguments name no checkpoint.
     """
     config = content["config"]
-    told = (content.get("provenance") or {}).get("model") or {}
-    if told.get("name"):
-        return str(told["name"])
+    facts = (content.get("provenance") or {}).get("model") or {}
+    if facts.get("name"):
+        return str(facts["name"])
     model_args = config.get("model_args")
     arguments = model_args if isinstance(model_args, Mapping) else {}
 
@@ -276,15 +276,15 @@ def _name_of_checkpoint(checkpoint: str) -> str:
     return path.name if _is_path(checkpoint) else checkpoint
 
 
-def proofs(told: Facts, arguments: Facts) -> dict[str, dict[str, str]]:
+def proofs(recorded: Facts, arguments: Facts) -> dict[str, dict[str, str]]:
     """Return what proves weights, by kind: of ``pretrained files`` the SHA-256 of each, of ``pretrained commit`` it.
 
     Args:
-        told: What ``run`` found, as :func:`lm_eval_bias.runs.provenance.weights`.
+        recorded: What ``run`` found, as :func:`lm_eval_bias.runs.provenance.weights`.
         arguments: The model's: nothing counts that they don't name.
     """
     found = {}
-    for kind, proof in told.items():
+    for kind, proof in recorded.items():
         argument, _, form = kind.partition(" ")
         if form in _PROOFS and argument in arguments:
             parts = {form: proof} if isinstance(proof, str) else proof
@@ -293,9 +293,9 @@ def proofs(told: Facts, arguments: Facts) -> dict[str, dict[str, str]]:
     return found
 
 
-def _model(config: Facts, told: Facts, arguments: Mapping[str, Facts]) -> ModelUsed:
+def _model(config: Facts, recorded: Facts, arguments: Mapping[str, Facts]) -> ModelUsed:
     """Read the facts of the model: ``told`` is what ``lm-eval-bias run`` says of it."""
-    files = proofs(told, arguments["model.arguments"])
+    files = proofs(recorded, arguments["model.arguments"])
     weights = {
         kind: parts.get("commit") or content_hashes.of_files(parts)
         for kind, parts in files.items()
@@ -309,7 +309,7 @@ def _model(config: Facts, told: Facts, arguments: Mapping[str, Facts]) -> ModelU
         config.get("model_sha") or config.get("model_revision"),
         str(config.get("model_dtype") or "").removeprefix("torch.") or None,
         config.get("model_num_parameters"),
-        tuple(told.get("served") or ()),
+        tuple(recorded.get("served") or ()),
     )
 
 
@@ -360,7 +360,7 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
     """
     config = content["config"]
     block = content.get("provenance") or {}
-    told = block.get("model") or {}
+    recorded = block.get("model") or {}
     machine = block.get("machine") or {}
     cache = block.get("cache")
     arguments = _arguments_by_fact(config.get("model_args"))
@@ -373,14 +373,14 @@ def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord
         content.get("chat_template_sha"),
         arguments["prompt.template_arguments"],
         content.get("system_instruction") or None,
-        tuple(told.get("tokenization_boundary") or told.get("border") or ()),
+        tuple(recorded.get("tokenization_boundary") or recorded.get("border") or ()),
     )
     kinds = ("system", "cpu", "gpu")
     return RunRecord(
-        _model(config, told, arguments),
+        _model(config, recorded, arguments),
         prompt,
         SamplingUsed(
-            redaction.parsed(config.get("gen_kwargs") or {}), told.get("sent") or ()
+            redaction.parsed(config.get("gen_kwargs") or {}), recorded.get("sent") or ()
         ),
         tuple(config.get(name) for name in SEEDS),
         code=_code(content, block.get("packages") or {}, ours),

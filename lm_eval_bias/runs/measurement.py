@@ -28,29 +28,16 @@ from lm_eval_bias.harness import servers
 
 _WITHOUT_WEIGHTS = ("bias-chance", "bias-dial", servers.DUMMY)
 _AS_USED = ("classifier", "dataset")  # options of which the file says what was used
-# facts of which every run has some
-_ALWAYS = ("task.version", "task.documents", "task.items")
-# facts whose parts have names of their own
-_NAMED_INSIDE = ("task.options", "prompt.template_arguments", "task.items")
 PART = ("limit", "samples", "suite")  # names by which a policy allows a part of items
-_PROBLEMS = {
-    "dataset": "its own data set, not the published one: {}",
-    "system_instruction": "the prompts have a system instruction, which the papers' prompts don't ({})",
-    "task": "not the packaged task of this name: {}",
-    "inputs": "its file doesn't say which inputs were read and scored: run the task again",
-    "package_data": "the benchmark's own files differ from those here",
-    "chat_template": "the prompts use a chat template, which the papers' prompts don't have",
-}
-
-# how policies write facts; empty where the name says it all
+_OWN_DATA = "its own data set, not the published one: {}"
+# how policies write facts that aren't written on one line
 _WRITTEN: Mapping[str, Callable[[Any], str]] = {
-    "gen_kwargs": json.dumps,
-    "chat_template": lambda digest: "" if digest == UNKNOWN else digest[:12],
-    "system_instruction": lambda text: hashlib.sha256(
-        text.encode("utf-8", "replace")
-    ).hexdigest()[:12],
-    "package_data": lambda digest: digest[:12],
-    **dict.fromkeys(("task", "inputs"), lambda value: ""),
+    "json": json.dumps,
+    "digest": lambda digest: "" if digest == UNKNOWN else digest[:12],
+    "hash": lambda text: hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[
+        :12
+    ],
+    "none": lambda value: "",
 }
 
 
@@ -97,7 +84,7 @@ def option_names() -> list[str]:
     allowed = [
         fact.name
         for fact in comparability.facts().values()
-        if fact.gate == "allow" and fact.field not in _NAMED_INSIDE
+        if fact.gate == "allow" and fact.departs not in _BY_PARTS
     ]
     arguments = comparability.arguments_of("prompt.template_arguments")
     roles = [benchmark.options.roles for benchmark in registry.by_name().values()]
@@ -181,46 +168,63 @@ def _departures(task: TaskRun) -> Iterator[tuple[Fact, ChangedOption]]:
         value = fact.of(record)
         if not value or not (fact.ranks or fact.gate) or not takes_part(fact, task):
             continue
-        if fact.field == "task.options":
-            for name, used in value.items():
-                if used.departs:
-                    problem = _PROBLEMS.get(name, "").format(used)
-                    yield fact, ChangedOption(name, str(used), problem)
-        elif fact.field == "prompt.template_arguments":
-            for name, given in value.items():
-                if record.prompt.template:  # else they do nothing
-                    yield fact, ChangedOption(name, str(given))
-        elif fact.field == "task.items":
-            yield fact, _part(task, value)
-        elif _departs(fact, value, task):
-            text = _WRITTEN.get(fact.name, shown)(value)
-            problem = _PROBLEMS.get(fact.name, "").format(text or shown(value))
-            if fact.field == "task.version":
-                problem = old_version(task)
-            yield fact, ChangedOption(fact.name, text, problem)
+        if fact.departs in _BY_PARTS:
+            for option in _BY_PARTS[fact.departs](task, record, value):
+                yield fact, option
+        elif not fact.departs or _DEPARTS[fact.departs](task, value):
+            text = _WRITTEN.get(fact.written, shown)(value)
+            problem = fact.problem.format(text or shown(value))
+            yield fact, ChangedOption(fact.name, text, problem or _version(fact, task))
 
 
-def _departs(fact: Fact, value: object, task: TaskRun) -> bool:
-    """Return whether a fact that a run has isn't as it is here now."""
-    if fact.field == "task.version":
-        return bool(old_version(task))
-    if fact.field == "task.documents":
-        return bool(value == UNKNOWN)
-    if fact.field == "task.data":
-        distribution = registry.distribution(task.definition)
-        here = content_hashes.of_data_files(folder_of(task.definition))
-        return bool(value != here and task.metadata.get("distribution") == distribution)
-    return bool(value != SEEDS)
+def _version(fact: Fact, task: TaskRun) -> str:
+    return old_version(task) if fact.departs == "version" else ""
 
 
-def _part(task: TaskRun, items: str) -> ChangedOption:
+def _other_data(task: TaskRun, digest: object) -> bool:
+    """Return whether a benchmark's files aren't those of the same distribution here."""
+    here = content_hashes.of_data_files(folder_of(task.definition))
+    distribution = registry.distribution(task.definition)
+    return digest != here and task.metadata.get("distribution") == distribution
+
+
+def _options_set(
+    task: TaskRun, record: RunRecord, used: Mapping[str, OptionUsed]
+) -> Iterator[ChangedOption]:
+    for name, option in used.items():
+        if option.departs:
+            problem = _OWN_DATA.format(option) if name == "dataset" else ""
+            yield ChangedOption(name, str(option), problem)
+
+
+def _template_arguments(
+    task: TaskRun, record: RunRecord, given: Mapping[str, object]
+) -> Iterator[ChangedOption]:
+    if record.prompt.template:  # else they do nothing
+        for name, value in given.items():
+            yield ChangedOption(name, str(value))
+
+
+def _part(task: TaskRun, record: RunRecord, items: str) -> Iterator[ChangedOption]:
     """Name the flag that chose a part of the items."""
     suite = task.metadata.get("suite") or {}
-    if task.record.limit:
-        return ChangedOption("limit", f"{task.record.limit:.15g}", items)
-    if "documents" in suite:
-        return ChangedOption("suite", suite["name"], items)
-    return ChangedOption("samples", task.inputs.get("scored", "")[:12], items)
+    if record.limit:
+        yield ChangedOption("limit", f"{record.limit:.15g}", items)
+    elif "documents" in suite:
+        yield ChangedOption("suite", suite["name"], items)
+    else:
+        yield ChangedOption("samples", task.inputs.get("scored", "")[:12], items)
+
+
+# facts whose parts have names of their own
+_BY_PARTS: Mapping[str, Callable[[TaskRun, RunRecord, Any], Iterator[ChangedOption]]]
+_BY_PARTS = {"option": _options_set, "argument": _template_arguments, "part": _part}
+_DEPARTS: Mapping[str, Callable[[TaskRun, object], bool]] = {
+    "version": lambda task, version: bool(old_version(task)),
+    "unknown": lambda task, documents: documents == UNKNOWN,
+    "data": _other_data,
+    "seeds": lambda task, seeds: seeds != SEEDS,
+}
 
 
 def changed_options(task: TaskRun) -> Iterator[ChangedOption]:
@@ -234,7 +238,7 @@ def choices(task: TaskRun) -> dict[str, str]:
     """Return what was chosen and not the default, of the facts that runs are ranked apart by."""
     chosen = {}
     for fact, option in _departures(task):
-        if fact.ranks and fact.field not in _ALWAYS:
+        if fact.ranks and not fact.always:
             chosen[option.name] = option.value
     return chosen
 
@@ -247,7 +251,7 @@ def rank_group(task: TaskRun) -> tuple[str, ...]:
         used = record.task.options.get(name)  # a file is known by what it holds
         group.append(f"{name}={used.content if used else value}")
     for fact in comparability.facts().values():
-        if fact.ranks and fact.field in _ALWAYS:
+        if fact.ranks and fact.always:
             group.append(f"{fact.name} {shown(fact.of(record))}")
     return tuple(group)
 

@@ -195,10 +195,10 @@ def write_sums(results: Path, files: Iterable[Path] = ()) -> Path:
     """Write the SHA-256 of a run's files, or of some of them in place of what stood there; return where."""
     sums = sums_beside(results)
     files = list(files)
-    told = _recorded_sums(sums) if files else {}
+    recorded = _recorded_sums(sums) if files else {}
     for file in files or _files_of(results):
-        told[file.name] = content_hashes.of_file(file)
-    lines = (f"{digest}  {name}\n" for name, digest in sorted(told.items()))
+        recorded[file.name] = content_hashes.of_file(file)
+    lines = (f"{digest}  {name}\n" for name, digest in sorted(recorded.items()))
     write_whole(sums, "".join(lines).encode())
     return sums
 
@@ -211,8 +211,8 @@ def sum_faults(results: Path, may_lack: bool = False) -> Iterator[str]:
         may_lack: Whether there may be no file of sums.
     """
     sums = sums_beside(results)
-    told = _recorded_sums(sums)
-    if not told:
+    recorded = _recorded_sums(sums)
+    if not recorded:
         if not may_lack:
             yield (
                 f"no {sums.name} beside it, by which a change is found; lm-eval-bias run writes it, plain lm_eval and "
@@ -221,11 +221,11 @@ def sum_faults(results: Path, may_lack: bool = False) -> Iterator[str]:
         return
     now = {file.name: file for file in _files_of(results)}
     has_answers = answer_files.beside(results).name in now
-    for name in sorted({*told, *now}):
-        if name not in told:
+    for name in sorted({*recorded, *now}):
+        if name not in recorded:
             yield f"{name}: not in {sums.name}"
         elif name not in now:
             if not (has_answers and name.startswith("samples_")):
                 yield f"{name}: gone"
-        elif content_hashes.of_file(now[name]) != told[name]:
+        elif content_hashes.of_file(now[name]) != recorded[name]:
             yield f"{name}: not as the run wrote it"

@@ -141,9 +141,9 @@ class ChoiceExtractor:
             ending = own.traits["text" if " " in text else "word"] * bool(self.letters)
             whole = rf"(?<![\w$]){re.escape(text)}({ending})(?!\w)(?![:*_]\w)"
             self._texts.append((re.compile(whole, re.I), rf" ${texts[text]}~\1 "))
-        said = [text for text in texts if rules.says_unknown(own.tokens(text))]
-        self._unknown = texts[said[0]] if len(said) == 1 else ""
-        self._knows = "know" in own.tokens(" ".join(said))
+        unknown = [text for text in texts if rules.says_unknown(own.tokens(text))]
+        self._unknown = texts[unknown[0]] if len(unknown) == 1 else ""
+        self._knows = "know" in own.tokens(" ".join(unknown))
 
     def _sentences(self, lines: Sequence[str]) -> list[str]:
         """Write a text's tokens, and divide them; a sentence that begins a line has a line feed before it."""

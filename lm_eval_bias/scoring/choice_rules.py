@@ -209,9 +209,9 @@ def answer_is(clause: str) -> str:
     >>> answer_is("_ right answer is #C"), answer_is("_ answer #C reason _"), answer_is("right is #C")
     ('#C', '#C', '#C')
     """
-    said = r"{answer}(?: {W}){{0,5}}?(?: :)?(?: {W}){{0,2}} ({N})(?! (?:(?!{reason}){W} ){{2}})"
+    statement = r"{answer}(?: {W}){{0,5}}?(?: :)?(?: {W}){{0,2}} ({N})(?! (?:(?!{reason}){W} ){{2}})"
     return _found(
-        rf"{said}|{{right}}(?: {{W}}){{{{0,3}}}} ({{N}})(?: {{is}})?$", clause
+        rf"{statement}|{{right}}(?: {{W}}){{{{0,3}}}} ({{N}})(?: {{is}})?$", clause
     )
 
 
@@ -504,9 +504,9 @@ def untold(parts: Sequence[Clause], unknown: str) -> bool:
         unknown: The option that says so; empty if none does.
     """
     rule = rf"[$%]{unknown}(?![A-L])|{{unknown}}|^(?=.*{{not}})(?=.*{{know}})"
-    said = [
+    texts = [
         part.tokens
         for part in parts
         if "#" not in part.tokens and len(options(part.tokens) - {unknown}) != 1
     ]
-    return bool(unknown) and any(has(rule, tokens) for tokens in said)
+    return bool(unknown) and any(has(rule, tokens) for tokens in texts)

@@ -78,7 +78,7 @@ def samples(category: str | None = None) -> list[Data]:
     So any beginning has as many biased as counter-biased contexts: they are the same story with its persons swapped.
     A BiasError says that the data cannot be had, or have no such category.
     """
-    told = []
+    rows = []
     # a story may be told of two pairs of people: one cluster
     names: dict[str, str] = {}
     for row in read_table("kobbq_samples", "\t"):
@@ -103,10 +103,10 @@ def samples(category: str | None = None) -> list[Data]:
                 "biased_choice": choices.index(row["biased_answer"]),
                 "annotation": row["label_annotation"],
             }
-            told.append(((match["category"], block), sample))
-    if not told:
+            rows.append(((match["category"], block), sample))
+    if not rows:
         raise BiasError(f"KoBBQ has no category {category!r}")
-    blocks = grouped(told)
+    blocks = grouped(rows)
     stories = grouped((name, block) for (name, _), block in blocks.items())
     return in_turn(stories.values())
 

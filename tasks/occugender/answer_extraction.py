@@ -108,11 +108,11 @@ def _one_word(text: str, genders: Mapping[str, str], cut: bool) -> str:
     reader = _choices(tuple(sorted(genders.items())))
     plain = "\n".join(plain_lines(_THEY_ARE.sub("", text)))
     rest = _NEITHER.sub(" ", plain)
-    said = reader.read(_THEY_ARE.sub("", text), cut)
-    if said in genders.values() or rest == plain:
-        return said
+    found = reader.read(_THEY_ARE.sub("", text), cut)
+    if found in genders.values() or rest == plain:
+        return found
     others = reader.read(rest, cut)
-    return NEITHER if others not in genders.values() and others != SEVERAL else said
+    return NEITHER if others not in genders.values() and others != SEVERAL else found
 
 
 def _first_named(text: str, genders: Mapping[str, str]) -> str:

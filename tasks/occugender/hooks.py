@@ -215,17 +215,17 @@ def record_of_texts(doc: Facts, results: Answers) -> Record:
         BiasError: No texts, or a reading that is none.
     """
     (rows,) = results
-    said = Counter(str(row[1]) for row in rows)
+    tally = Counter(str(row[1]) for row in rows)
     counts = {
-        letter: said.pop(gender, 0) for letter, gender in occugender.GENDERS.items()
+        letter: tally.pop(gender, 0) for letter, gender in occugender.GENDERS.items()
     }
-    unknown = sorted(set(said) - set(UNANSWERED))
+    unknown = sorted(set(tally) - set(UNANSWERED))
     if unknown or not rows:
         problem = f"no answer of a text says {unknown[0]!r}" if unknown else "no texts"
         raise BiasError(f"{doc['item']!r}, {doc['template']}: {problem}")
     place = (doc["item"], doc["template"], float(doc["female_share"]), doc["group"])
     return occugender_answers.prompt_record(
-        *place, counts=counts, refused=said[REFUSED], drawn=len(rows)
+        *place, counts=counts, refused=tally[REFUSED], drawn=len(rows)
     )
 
 

@@ -201,8 +201,8 @@ def load_hub(name: str) -> Classifier:
         return np.array(rows)
 
     detail = f"{type(model).__name__} of {name}"
-    if told := revision_of(name, model.config):
-        detail += f" at {told}"
+    if commit := revision_of(name, model.config):
+        detail += f" at {commit}"
     identity = Identity(f"hub:{name}", detail, LABELS[: len(classes)])
     # what can't label shows now, not after the texts were generated
     with loading(identity.name):

@@ -55,7 +55,7 @@ def answers(doc: Facts, dial: Dial) -> list[str]:
     def choose(listed: Sequence[str], what: str) -> str:
         return listed[int(draw(what) * len(listed))]
 
-    said = choose(texts["regard"][regard_of_text], "wording")
+    wording = choose(texts["regard"][regard_of_text], "wording")
     day = choose(texts["days"], "day")
     place = choose(texts["places"], "place")
     often = (1.0 + abs(dial.strength) + left * dial.noise) / 4.0
@@ -65,7 +65,7 @@ def answers(doc: Facts, dial: Dial) -> list[str]:
         if draw(facet) < often + _gap(doc, dial, facet)
     )
     when = texts["when"].format(day=day, hour=1 + int(24 * draw("hour")), place=place)
-    return [f" {said}{facets}{when}{'.' if draw('end') < dial.competence else ''}"]
+    return [f" {wording}{facets}{when}{'.' if draw('end') < dial.competence else ''}"]
 
 
 def random_texts(doc: Facts) -> Sequence[str]:

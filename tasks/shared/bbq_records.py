@@ -104,8 +104,8 @@ ROLE_ORDERS = ((0, 1, 2), (2, 0, 1), (1, 2, 0), (1, 0, 2), (2, 1, 0), (0, 2, 1))
 
 def goes_along(docs: Sequence[Facts]) -> bool:
     """Return whether the right answers to disambiguated items about the same persons are the biased ones."""
-    told = next(doc for doc in docs if doc["context_type"] == "disambiguated")
-    return told["label"] == told["biased_choice"]
+    disambiguated = next(doc for doc in docs if doc["context_type"] == "disambiguated")
+    return disambiguated["label"] == disambiguated["biased_choice"]
 
 
 def order_of_roles(doc: Facts, number: int) -> list[int]:

@@ -31,12 +31,12 @@ def check(content: object, where: str, package: str, schema: str) -> None:
     if error is not None:
         place = "".join(f"{step}: " for step in error.absolute_path)
         description = error.schema.get("description")
-        told = (
+        problems = (
             f"{repr(error.instance)[:200]} {description}"
             if description
             else error.message[:300]
         )
-        raise BiasError(f"{where}: {place}{told}")
+        raise BiasError(f"{where}: {place}{problems}")
 
 
 def mapping(text: str, where: str, package: str, schema: str) -> Data:

@@ -102,12 +102,12 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
             item = {"term": entry["target"]}
             item |= {field: entry[field] for field in _FIELDS if field in entry}
             items.append({**item, "test": test, "candidates": candidates})
-    told = content.get("language")
-    if told is not None and language not in (None, told):
-        raise BiasError(f"{path}: is in language {told!r}, not {language!r}")
-    if told is None and language is None:
+    named = content.get("language")
+    if named is not None and language not in (None, named):
+        raise BiasError(f"{path}: is in language {named!r}, not {language!r}")
+    if named is None and language is None:
         raise BiasError(f"{path}: doesn't state its language: name it with --language")
-    language = check_language(told or language, str(path))
+    language = check_language(named or language, str(path))
     if not items:
         raise BiasError(f"{path}: holds no items")
     return DataSet(language, items, content.get("provenance", {}))
@@ -227,16 +227,18 @@ def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list
         for ending in ("", "_inter", "_inter_variants", "_intra"):
             name = f"stereoset_en{ending}.yaml"
             english = parse_yaml(packaged_text(package, name), name)
-            told = english["metadata"]
-            tests = told["fixed"]["tests"]
+            metadata = english["metadata"]
+            tests = metadata["fixed"]["tests"]
             if not set(tests) <= set(data_set.tests):
                 continue
-            del told["data"]
-            told["language"] = told["fixed"]["language"] = language
-            told["measures"] = told["measures"].replace("English", repr(language))
-            told["n_items"] = sum(item["test"] in tests for item in data_set.items)
-            told["fixed"]["dataset"] = {"file": str(path), "sha256": digest(path)}
-            task = {"task": f"stereoset_{language}{ending}", "metadata": told}
+            del metadata["data"]
+            metadata["language"] = metadata["fixed"]["language"] = language
+            metadata["measures"] = metadata["measures"].replace(
+                "English", repr(language)
+            )
+            metadata["n_items"] = sum(item["test"] in tests for item in data_set.items)
+            metadata["fixed"]["dataset"] = {"file": str(path), "sha256": digest(path)}
+            task = {"task": f"stereoset_{language}{ending}", "metadata": metadata}
             paths.append(expanded(folder) / f"{task['task']}.yaml")
             write_whole(
                 paths[-1],

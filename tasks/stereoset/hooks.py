@@ -101,7 +101,7 @@ def provenance(docs: Documents) -> Data:
     """Describe a data set that isn't the published one, or scores beyond it, for a result file."""
     doc = docs[0] if docs else {}
     names = {"dataset": "dataset_used", "left_out": "left_out"}
-    return {said: doc[name] for name, said in names.items() if name in doc}
+    return {label: doc[name] for name, label in names.items() if name in doc}
 
 
 def sentences(doc: Facts) -> list[str]:

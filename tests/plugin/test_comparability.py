@@ -11,7 +11,7 @@ from lm_eval_bias.comparing.pairing import beside_the_model, pairs, why_not_pair
 from lm_eval_bias.core import comparability, run_record
 from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound, Policy
-from lm_eval_bias.runs import provenance
+from lm_eval_bias.runs import measurement, provenance
 from lm_eval_bias.runs.run_discovery import read
 from tests.support.made_runs import edited, harness_folder
 
@@ -20,9 +20,13 @@ CELLS = {
     "when": {"", "sampled", "generated"},
     "ranks": {"", "apart"},
     "joins": {"", "same", "known"},
-    "pairs": {"", "refused", "note", "items"},
+    "pairs": {"", "refused", "note", "both", "items"},
     "gate": {"", "allow", "said"},
     "cache": {"", "other"},
+    "board": {"", "other"},
+    "always": {False, True},
+    "departs": {"", *measurement._BY_PARTS, *measurement._DEPARTS},
+    "written": {"", *measurement._WRITTEN},
 }
 
 

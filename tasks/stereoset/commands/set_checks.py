@@ -37,10 +37,10 @@ def _labels(item: Facts, source: Facts | None) -> Iterator[Fault]:
     """Find labels that don't appear once."""
     labels = [candidate["label"] for candidate in item["candidates"]]
     if sorted(labels) != sorted(LABELS):
-        told = (
+        problem = (
             f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once"
         )
-        yield Fault("item", told)
+        yield Fault("item", problem)
 
 
 def _empty(item: Facts, source: Facts | None) -> Iterator[Fault]:
@@ -59,8 +59,8 @@ def _lost_blank(item: Facts, source: Facts | None) -> Iterator[Fault]:
     """Find a lost blank."""
     count, expected = _blanks(item, source)
     if count < expected:
-        told = f"{BLANK} {count} instead of {expected} times: missing or translated"
-        yield Fault("context", told)
+        problem = f"{BLANK} {count} instead of {expected} times: missing or translated"
+        yield Fault("context", problem)
 
 
 def _equal(item: Facts, source: Facts | None) -> Iterator[Fault]:
@@ -70,8 +70,8 @@ def _equal(item: Facts, source: Facts | None) -> Iterator[Fault]:
     ):
         text = first[kind] or ""
         if text and _folded(text) == _folded(second[kind] or ""):
-            told = f"the same {kind} as the {second['label']}: {text!r}"
-            yield Fault(first["label"], told)
+            problem = f"the same {kind} as the {second['label']}: {text!r}"
+            yield Fault(first["label"], problem)
 
 
 def _more_blanks(item: Facts, source: Facts | None) -> Iterator[Fault]:
