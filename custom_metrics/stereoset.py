@@ -215,8 +215,10 @@ def scores(docs: Documents = ()) -> list[Score]:
 
 
 def variant_scores(docs: Documents = ()) -> list[Score]:
-    """List the scores of every way to score a next sentence (``variants``)."""
-    scores = []
+    """List the scores of every way to score a next sentence (``variants``); lengths are compared by the paper's."""
+    listed = []
     for variant in docs[0]["variants"] if docs else VARIANTS:
-        scores += _scores(variant)
-    return with_floor(scores, f"{VARIANTS[0]}/lms", 50.0)
+        listed += _scores(variant)
+    listed.append(positions.length_share("term", "target terms"))
+    listed += positions.matched(listed, [f"{VARIANTS[0]}/ss"])
+    return with_floor(listed, f"{VARIANTS[0]}/lms", 50.0)

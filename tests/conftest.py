@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+# commands that tests start would compile the package every time
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 if (
     "PYTEST_XDIST_WORKER" in os.environ
 ):  # workers side by side: threads would wait for each other

@@ -177,7 +177,7 @@ def record(doc: Facts, results: Answers) -> Record:
         if stereo == anti:
             tied.append(method)
         outcomes[method] = None if any(map(math.isnan, scores)) else preferred
-        if method == METHOD and stereo != anti:
+        if method in (METHOD, VARIANTS[0]) and stereo != anti:
             takes_first = bool(stereo > anti)
     return {
         "test": doc["test"],
