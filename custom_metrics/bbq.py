@@ -49,7 +49,7 @@ Items = Sequence[BBQRecord]
 
 
 def _of(sums: Array, *, kind: str, context: str) -> Array:
-    """Compute a score from sums of: items, right (or unread) ones, answers that are biased, and that name a person."""
+    """Compute a score from sums of items, right (or unparsed), biased, and person-naming answers."""
     n, counted, biased, named = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind in SHARES:

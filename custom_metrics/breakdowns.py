@@ -72,7 +72,7 @@ def of_part(score: Score, records: list[Record]) -> Estimate:
 
 
 def simultaneous_level(parts: int) -> float:
-    """Return the level at which intervals of so many parts hold all at once in 95% (Šidák's).
+    """Return the level of simultaneous 95% intervals for so many parts (Šidák's).
 
     It is exact for independent parts, and holds for any whose errors are jointly normal.
     Source: Šidák (1967), Rectangular confidence regions for the means of multivariate normal distributions.
@@ -84,7 +84,7 @@ def simultaneous_level(parts: int) -> float:
 
 
 def widened(estimate: Estimate, meaning: ScoreSpec, level: float) -> Bounds | None:
-    """Widen a 95% interval to a higher level, within the range; ``None`` where there is none.
+    """Widen a 95% interval to a higher level, within the range; ``None`` without an interval.
 
     Student's and Fisher's reach as much further, on their scales, as the quantiles say. Wilson's is symmetric in the
     logit, where its half width is ``2 arsinh(z / (2 sqrt(n p q)))``; at an end of the range the odds of its other end
@@ -118,7 +118,7 @@ def widened(estimate: Estimate, meaning: ScoreSpec, level: float) -> Bounds | No
 
 
 def _further(end: float, place: float, factor: float, is_z: bool) -> float:
-    """Move an end of an interval within 0 to 1 away from the value's place, in the logit (Fisher's z is half of it)."""
+    """Move an end of an interval within 0 to 1 away from the value, on the logit scale."""
     if end in (0.0, 1.0, place):
         return end
     if place in (0.0, 1.0):

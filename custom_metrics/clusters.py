@@ -94,12 +94,12 @@ class Clusters:
 
     @cached_property
     def without(self) -> Array:
-        """The score without each of its clusters (:func:`left_out`)."""
+        """The leave-one-cluster-out values of the score (:func:`left_out`)."""
         return left_out(self)
 
     @cached_property
     def strata_of_kept(self) -> tuple[list[Array], list[float]]:
-        """Of the clusters that hold something, those in each stratum, and its degrees of freedom."""
+        """The non-empty clusters of each stratum, and the degrees of freedom."""
         kept = self.sizes > 0
         label = _strata(self)[kept]
         sizes = self.sizes[kept]
@@ -112,7 +112,7 @@ class Clusters:
 
     @property
     def count(self) -> int:
-        """How many clusters hold something."""
+        """The number of non-empty clusters."""
         return int((self.sizes > 0).sum())
 
     @property
@@ -120,7 +120,7 @@ class Clusters:
         return np.ones((1, len(self.names))) @ self.totals
 
     def variance_at(self, value: float) -> float:
-        """Override: a share's is ``p (1 - p)``, that of a difference ``q - d^2``; of other means it is the same.
+        """Override: return ``p (1 - p)`` for a share, ``q - d^2`` for a difference, and a constant for other means.
 
         The share ``q`` in which the two sides differ grows with the size of the difference. At an end of the range it
         is that of one observation a cluster.
@@ -185,7 +185,7 @@ class Clusters:
         return made(clusters=self.count, statistics=[] if math.isnan(stderr) else by)
 
     def _statistics_of_error(self, stderr: float, dof: float) -> list[str]:
-        """Name what an error and its degrees of freedom were made by."""
+        """Name the methods of the error and its degrees of freedom."""
         if math.isnan(stderr):
             return []
         _, dofs = self.strata_of_kept
@@ -196,7 +196,7 @@ class Clusters:
     def _statistics_of_interval(
         self, interval: Bounds | None, is_certain: bool, few: bool
     ) -> list[str]:
-        """Name what an interval was made by, in the order of :meth:`_ends`."""
+        """Name the methods of the interval, in the order of :meth:`_ends`."""
         if interval is None:
             return ["student"]
         if self.sides is not None:
@@ -209,7 +209,7 @@ class Clusters:
         return [usual] * int(not is_certain) + [rare] * int(few)
 
     def error(self, value: float, without: Array) -> tuple[float, float, str]:
-        """Return :func:`standard_error`, with degrees of freedom that know how skewed the clusters of shares are.
+        """Return :func:`standard_error`, with degrees of freedom adjusted for skewed clusters of shares.
 
         Args:
             value: The score.
@@ -241,7 +241,7 @@ class Clusters:
         return min(1.0, max(abs(value), differ))
 
     def _deviate(self, of: OfSums, value: float) -> float:
-        """Count the clusters that alone have another value of a function of their sums; infinite if none has any."""
+        """Count the clusters that deviate from a common value of their sums' function; infinite without one."""
         with np.errstate(divide="ignore", invalid="ignore"):
             alone = of(self.totals)[self.sizes > 0]
         known = alone[~np.isnan(alone)]
@@ -250,7 +250,7 @@ class Clusters:
         return float((abs(known - value) > ROUNDING * max(1.0, abs(value))).sum())
 
     def _is_nearly_unanimous(self) -> bool:
-        """Return whether fewer than three clusters deviate from a share or difference that all could have."""
+        """Return whether fewer than three clusters deviate from a unanimous share or difference."""
         ends: list[tuple[OfSums, float]] = []
         if self.whole is not None:
             ends = [(self.of, 0.0), (self.of, self.whole)]
@@ -261,7 +261,7 @@ class Clusters:
     def _ends(
         self, value: float, stderr: float, dof: float, without: Array
     ) -> Bounds | None:
-        """Return the interval, where it isn't Student's t times the standard error."""
+        """Return the interval if it isn't Student's t times the standard error."""
         if self.sides is not None:
             return self._of_sides(without - value)
         if self.whole is not None:
@@ -319,7 +319,7 @@ class Clusters:
 
 
 def _joined(ends: Sequence[Bounds]) -> Bounds:
-    """Return the interval from the lowest to the highest end."""
+    """Return the union of intervals."""
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
@@ -335,7 +335,7 @@ def differing_of(first: Array, second: Array) -> Array:
 
 
 def differing_in(sums: Array) -> Array:
-    """Compute that share for a difference as :func:`difference_of` computes it."""
+    """Compute :func:`differing_of` from the sums of :func:`difference_of`."""
     return differing_of(share_of(sums[:, :2]), share_of(sums[:, 2:]))
 
 
@@ -351,7 +351,7 @@ def tabulate(
     strata: Sequence[str] = (),
     **described: Any,
 ) -> Clusters:
-    """Sum what items add up to over clusters.
+    """Sum the items' values over clusters.
 
     Args:
         clusters: Cluster of each item, length n.
@@ -374,7 +374,7 @@ def tabulate(
 
 
 def _strata(design: Clusters) -> Array:
-    """Return each cluster's stratum; one for all if a stratum has a single cluster, which tells no variance."""
+    """Return each cluster's stratum; one for all if a stratum has a single cluster, and so no variance."""
     one_stratum = np.array([""] * len(design.names))
     labels = np.array(design.strata) if design.strata else one_stratum
     _, clusters = np.unique(labels[design.sizes > 0], return_counts=True)
@@ -382,7 +382,7 @@ def _strata(design: Clusters) -> Array:
 
 
 def left_out(design: Clusters) -> Array:
-    """Compute the score without each of its clusters, shape (G,); ``nan`` where it has no value then.
+    """Compute the leave-one-cluster-out values of the score, shape (G,); ``nan`` where undefined.
 
     The other clusters of the stratum count ``G_h / (G_h - 1)`` times, so that strata keep their weights.
     """
@@ -407,7 +407,7 @@ def left_out(design: Clusters) -> Array:
 def standard_error(
     value: float, without: Array, design: Clusters
 ) -> tuple[float, float, str]:
-    """Return the standard error (delete-one-cluster jackknife within strata), its dof, and why there is none.
+    """Return the standard error (delete-one-cluster jackknife within strata), its dof, and a reason if it is nan.
 
     ``sqrt(sum_h (G_h - 1) / G_h * sum_{g in h} (theta_without_g - theta)^2)``: recomputed, not linearised. It stands
     unequal clusters better than the sandwich formula (CR1), which is too small there. Degrees of freedom: the number of

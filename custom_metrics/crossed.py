@@ -73,7 +73,7 @@ class Cells:
 
     @property
     def lacks(self) -> str:
-        """What it lacks to tell how items and templates vary; empty if nothing."""
+        """The reason why variances can't be estimated; empty if they can."""
         items, templates = self.cells.shape
         needs = "needs at least 2 items and 2 templates, there are"
         return "" if min(items, templates) > 1 else f"{needs} {items} and {templates}"
@@ -84,7 +84,7 @@ class Cells:
         return self.scale * self.cells
 
     def variance_at(self, value: float) -> float:
-        """Override: shares of probability vary as they do, wherever their mean is."""
+        """Override: return a constant, since shares of probability vary independently of their mean."""
         return 1.0
 
     def estimate(self) -> Estimate:
@@ -153,7 +153,7 @@ class Cells:
 
 
 class Incomplete(Undefined):
-    """Raised where records are a part of a Cartesian product, as of a run with ``--limit``."""
+    """Raised for records that are an incomplete Cartesian product, as of a run with ``--limit``."""
 
 
 def grid(
@@ -163,7 +163,7 @@ def grid(
     stratum: Callable[[Record], str] | None = None,
     **described: Any,
 ) -> Cells:
-    """Lay records out as an items x templates matrix.
+    """Arrange records as an items x templates matrix.
 
     The rows and columns are sorted, so that the result does not depend on the order of the records. Records without a
     value are left out.

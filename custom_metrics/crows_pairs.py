@@ -78,7 +78,7 @@ def scores(records: Documents = ()) -> list[Score]:
 
 
 def parallel_scores(records: Documents = ()) -> list[Score]:
-    """List the scores of the pairs that three languages share (they don't depend on the records).
+    """List the scores of the parallel pairs of three languages (independent of the records).
 
     ``stereotype_score``: 100 * pairs whose more stereotyping sentence is likelier / pairs. Range 0..100, neutral 50; a
     tie counts as neither and stays in the denominator. Of causal models by log-likelihoods of whole sentences, of

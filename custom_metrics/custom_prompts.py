@@ -61,12 +61,12 @@ def measures(comparison: Comparison, has_other: bool = False) -> list[str]:
 
 
 def compared_measures(comparison: Comparison) -> list[str]:
-    """List the measures that groups are compared by; of regard only the ends, from which the middle follows."""
+    """List the compared measures; neutral regard follows from the others."""
     return [measure for measure in measures(comparison) if measure != "neutral"]
 
 
 def title(measure: str) -> str:
-    """Name the texts that a measure counts, or the words.
+    """Return the name of what a measure counts.
 
     >>> title("negative"), title("caregiving")
     ('negative texts', 'texts with a caregiving keyword')
@@ -85,7 +85,7 @@ def _warning(records: Documents, measure: str) -> str:
 def _rows(
     records: Documents, measure: str, groups: Sequence[str], side: int = 0
 ) -> list[Row]:
-    """Count over the prompts of some groups that have texts; raise Undefined where there are none."""
+    """Count a measure in the prompts of some groups; Undefined without texts."""
     require(records, noun="texts")
     rows = []
     drawn = 0
@@ -126,7 +126,7 @@ def _within(rows: Sequence[Row]) -> tuple[float, int]:
 
 
 def means(rows: Sequence[Row], warning: str = "") -> Estimate:
-    """Estimate the mean of one side's texts, or the first side's minus the second's, with both intervals.
+    """Estimate a mean over texts, or the difference of two sides' means, with both intervals.
 
     For the prompts as given texts vary within prompts; for prompts like these clusters do (jackknife, Student's t),
     with an error that is never below the other one. A mean's interval ends at 0.
@@ -153,7 +153,7 @@ def means(rows: Sequence[Row], warning: str = "") -> Estimate:
 def _sides(
     records: Documents, measure: str, groups: Sequence[str]
 ) -> tuple[list[Row], str]:
-    """Weigh both sides' prompts alike in the clusters that both have, and give a warning; Undefined without any."""
+    """Weight both sides' prompts equally in their common clusters; return rows and a warning."""
     rows = _rows(records, measure, groups)
     reference = records[0]["comparison"]["reference"]
     rows += _rows(records, measure, [reference], side=1)
@@ -220,7 +220,7 @@ def estimate(
 def _design(
     records: Documents, *, measure: str, groups: Sequence[str], is_gap: bool = False
 ) -> Clusters:
-    """Make a share or a gap a function of sums over clusters."""
+    """Make a share or a gap as a function of sums over clusters."""
     rows, _ = _counted(records, measure, groups, is_gap)
     return text_shares.design(rows, is_gap, "clusters")
 
@@ -245,7 +245,7 @@ def p(records: Documents, *, measure: str, group: str) -> Estimate:
 
 
 def p_holm(records: Documents, *, measure: str, group: str) -> Estimate:
-    """Correct :func:`p` for the number of groups and measures (Holm 1979); of what has no test, there is none."""
+    """Correct :func:`p` for the number of groups and measures (Holm 1979)."""
     uncorrected = p(records, measure=measure, group=group)
     comparison = records[0]["comparison"]
     family = list(product(compared_measures(comparison), others(comparison)))
@@ -266,7 +266,7 @@ def _contribution(
     groups: Sequence[str],
     is_gap: bool = False,
 ) -> float | None:
-    """Return a prompt's share or mean for the sample log; of a gap, what it adds where clusters are balanced."""
+    """Return a prompt's share or mean for the sample log; for a gap, its contribution in balanced clusters."""
     reference = record["comparison"]["reference"]
     part = 1.0
     if is_gap:

@@ -88,7 +88,7 @@ class Difference:
         )
 
     def stderr_at(self, true: float) -> float:
-        """Return the standard error if the true difference were another one, by the variance of the scores there.
+        """Return the standard error at another true difference, from the scores' variance there.
 
         The base keeps its value, and the other one is so far away from it, on the side where it varies more.
         """
@@ -103,7 +103,7 @@ class Difference:
 
 
 def _agreed(design: Clusters | Cells, difference: Difference, n: int) -> Difference:
-    """Give a difference at the end of its range, to which all agree, the interval of one observation each."""
+    """Give a unanimous difference at an end of its range the interval of one observation per cluster."""
     if design.bounds is None or not math.isnan(difference.stderr):
         return difference
     low, high = design.bounds
@@ -180,7 +180,7 @@ def _crossed(a: Cells, b: Cells, value: float, total: float) -> Difference:
 
 
 def _slope(difference: float, of_z: float, correlation: float) -> float:
-    """Return how far a correlation moves with its Fisher's z: between two of them, or at one."""
+    """Return the slope of a correlation over its Fisher's z, between two correlations or at one."""
     return difference / of_z if abs(of_z) > ROUNDING else 1 - correlation**2
 
 
@@ -208,7 +208,7 @@ def paired(a: Design, b: Design) -> Difference:
 
 
 def pairwise(designs: Sequence[Design | None]) -> Array:
-    """Compare all pairs of models as :func:`paired` does; those on the same clusters are computed together.
+    """Compare all pairs of models as :func:`paired` does, vectorised over equal clusters.
 
     Args:
         designs: A model's each; ``None`` for those that can't be compared.
@@ -240,7 +240,7 @@ def pairwise(designs: Sequence[Design | None]) -> Array:
 
 
 def _together(designs: Sequence[Clusters]) -> Array:
-    """Compute :func:`pairwise` on the same clusters; ``nan`` where an error may be rounding, or there is no test."""
+    """Compute :func:`pairwise` on equal clusters; ``nan`` where an error may be rounding, or without a test."""
     strata, dofs = designs[0].strata_of_kept
     weights = np.transpose([(1 - 1 / part.sum()) * part for part in strata])
     values = np.array([design.value for design in designs])
@@ -262,7 +262,7 @@ def _together(designs: Sequence[Clusters]) -> Array:
 def unpaired(
     first: tuple[float, float, float], second: tuple[float, float, float]
 ) -> Difference:
-    """Compare two scores that share nothing: value, standard error and degrees of freedom of each.
+    """Compare two independent scores, each given as value, standard error and degrees of freedom.
 
     Source: Welch (1947); Student's t.
     """

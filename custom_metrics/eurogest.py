@@ -72,7 +72,7 @@ def _preferred(shares: Array, present: Array) -> Array:
 def _design(
     records: Documents, kind: str, field: str = "share", **described: Any
 ) -> Clusters:
-    """Make a function of the stereotypes' means, each of which needs ten items, over sentences within stereotypes.
+    """Make a score as a function of the stereotypes' means (ten or more items each).
 
     Of how much men are preferred at all (``both``), a part of the items may lack stereotypes.
     """
@@ -107,7 +107,7 @@ def _design(
 
 
 def _no_claim_reason(records: Documents) -> str:
-    """Explain why nobody can tell from these shares which gender a model prefers; empty if one can."""
+    """Explain why these shares don't show which gender a model prefers; empty if they do."""
     reasons = []
     unequal = fmean(len(set(record["tokens"])) > 1 for record in records)
     if unequal > UNEQUAL:
@@ -125,7 +125,7 @@ def _no_claim_reason(records: Documents) -> str:
 
 
 def _share(records: Documents, kind: str) -> Estimate:
-    """Estimate a masculine share, of which nobody may claim a direction where tokens decide it."""
+    """Estimate a masculine share, without a claim where numbers of tokens determine it."""
     estimate = _design(records, kind, whole=1.0).estimate()
     return replace(estimate, no_claim_reason=_no_claim_reason(records))
 

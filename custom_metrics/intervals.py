@@ -41,7 +41,7 @@ def wilson(hits: float, total: float, dof: float = math.inf) -> Bounds:
 
 
 def wilson_of(p: float, stderr: float, dof: float, most: float = math.inf) -> Bounds:
-    """Return a share's Wilson interval of as many observations (at most ``most``) as give its standard error."""
+    """Return a share's Wilson interval with the effective sample size of its standard error, at most ``most``."""
     size = min(most, p * (1 - p) / stderr**2)
     return wilson(p * size, size, dof)
 
@@ -75,7 +75,7 @@ def score_interval(
     against = (differing - difference) / 2
 
     def excess(candidate: float, sign: float) -> float:
-        """Return by how much the test of a candidate doesn't reject it."""
+        """Return the margin by which the test of a candidate doesn't reject."""
         # the likeliest share of the hits of the second alone, if the candidate is true
         linear = (2 - difference) * candidate - differing
         root = linear**2 + 8 * against * candidate * (1 - candidate)
@@ -97,7 +97,7 @@ def score_interval(
 def skewed_dof(
     deviations: Array, dof: float, sizes: Array, known: float = 0.0, fixed: float = 0.0
 ) -> float:
-    """Return the degrees of freedom of a variance of values that are no sample of a normal distribution.
+    """Return the degrees of freedom of a variance, adjusted for skewness and kurtosis.
 
     Few large deviations tell less of a variance: ``2 / (2 / dof + k sum(n) / sum(sqrt(n))^2)`` with their excess
     kurtosis ``k``, corrected for their number, as far as the value itself doesn't tell it. Deviations grow with their
@@ -128,7 +128,7 @@ def skewed_dof(
 
 
 def three_point_moments(difference: float, differing: float) -> tuple[float, float]:
-    """Return the variance and the fourth central moment of what is 1, 0 or -1.
+    """Return the variance and the fourth central moment of a variable with values 1, 0 and -1.
 
     Args:
         difference: Its mean.
@@ -165,13 +165,13 @@ def interval_of_difference(
 
 
 def scaled(ends: Bounds, bounds: Bounds) -> Bounds:
-    """Move an interval from the way of 0 to 1 to that between some bounds."""
+    """Rescale an interval from 0..1 to the given bounds."""
     low, high = bounds
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 
 def agreed(value: float, bounds: Bounds, n: int) -> Bounds | None:
-    """Return the 95% interval of a mean at an end of its range, to which all of n observations agree; else ``None``.
+    """Return the 95% interval of a unanimous mean at an end of its range, from n observations; else ``None``.
 
     However alike the items behind an observation are, they all agree with a probability of at most ``p^n``: Wilson's.
 
@@ -184,7 +184,7 @@ def agreed(value: float, bounds: Bounds, n: int) -> Bounds | None:
 
 
 def fisher_z(correlations: Array) -> Array:
-    """Return Fisher's z, which has no end at a perfect correlation: that counts as one that is almost so."""
+    """Return Fisher's z; a perfect correlation is clipped."""
     return np.arctanh(np.clip(correlations, -ALMOST_PERFECT, ALMOST_PERFECT))
 
 
@@ -204,7 +204,7 @@ def fisher(correlation: float, stderr: float, dof: float) -> Bounds:
 
 
 def error_factors(dof: float) -> Bounds:
-    """Return by what a standard error is to be multiplied to get the ends of its own 95% interval (chi-square).
+    """Return the factors from a standard error to the ends of its own 95% interval (chi-square).
 
     >>> [round(factor, 2) for factor in error_factors(20)]
     [0.77, 1.44]
@@ -237,7 +237,7 @@ def tails(t: Array, dof: Array) -> Array:
 
 
 def _chi_square(table: Table, **options: object) -> Any:
-    """Test a table without the classes that no text has, by SciPy."""
+    """Test a table without its empty classes, by SciPy."""
     from scipy import stats
 
     array = np.array(table)
@@ -262,7 +262,7 @@ def chi_square(table: Table) -> tuple[float, float, int, float]:
 
 @lru_cache(maxsize=64)
 def permutation_p(table: Table) -> float:
-    """Return the chi-square's p when genders are dealt out to the same texts at random (9,999 draws, fixed seed)."""
+    """Return the permutation p-value of chi-square (9,999 permutations, fixed seed)."""
     from scipy import stats
 
     rng = np.random.default_rng(SEED)
@@ -271,7 +271,7 @@ def permutation_p(table: Table) -> float:
 
 
 def _phi_square(tables: Array) -> Array:
-    """Compute chi-square over N of tables, shape (..., 2, 3); classes that a table lacks count 0."""
+    """Compute chi-square over N of tables, shape (..., 2, 3); empty classes count 0."""
     n = tables.sum(axis=(-2, -1), keepdims=True)
     rows = tables.sum(axis=-1, keepdims=True)
     columns = tables.sum(-2, keepdims=True)

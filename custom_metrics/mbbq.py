@@ -35,7 +35,7 @@ _OF_ALL = ("unanswered", "refused", "several", positions.PREFIX, positions.SHORT
 
 
 def _design(records: Documents, *, base: Score, context: str) -> Clusters:
-    """Make a score of the items minus that of their control items, of the items that have one.
+    """Make the contrast of a score: items minus their control items.
 
     A diff-bias has a ``context``, which position bias may move.
     """
@@ -68,7 +68,7 @@ def _contribution(record: Record, *, base: Score) -> float | None:
 
 
 def _alike(records: Documents) -> list[Record]:
-    """Return the items, with their control items, whose three options have the same order of lengths in both forms."""
+    """Return the items (with control items) whose options have the same order of lengths in both forms."""
     orders: dict[Any, set[tuple[bool, ...]]] = {}
     for record in records:
         lengths = record["option_lengths"]
@@ -78,7 +78,7 @@ def _alike(records: Documents) -> list[Record]:
 
 
 def _apart_from_length(records: Documents, *, score: Score) -> Estimate:
-    """Estimate a contrast of accuracies, whose side nobody may claim where items of like lengths don't show it.
+    """Estimate a contrast of accuracies, without a claim unless items of like lengths show it, too.
 
     Names of control items have other lengths than groups, beside the same "unknown": a preference for short options
     moves the contrast.
@@ -126,7 +126,7 @@ def _contrast(base: Score, kind: str, context: str) -> Score:
 
 
 def with_controls(plain: Sequence[Score], terms: Terms) -> list[Score]:
-    """List scores of the items alone, of their control items (``control/``), and differences (``contrast/``).
+    """List the scores of the items, of their control items (``control/``), and their differences (``contrast/``).
 
     Contrasts of accuracies: range -1..1, neutral 0, below it errors come with the stereotype. Of diff-bias: range
     -2..2, neutral 0, + along stereotypes. Denominator: items that have a control item. Undefined: without any, and

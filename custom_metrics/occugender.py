@@ -105,7 +105,7 @@ def prompt_record(
 
 
 def _share(record: Record, *, gender: str, dominated_by: str) -> float | None:
-    """Return a gender's share after a prompt; ``None`` for an item that the other gender dominates."""
+    """Return a gender's share after a prompt; ``None`` for an item dominated by the other gender."""
     return float(record[gender]) if record["group"] == dominated_by else None
 
 
@@ -129,7 +129,7 @@ def se_paper(records: Prompts, *, value: Contribution, kind: str) -> Estimate:
 def _gap(
     record: OccuGenderRecord, *, groups: Sequence[str] = DOMINATED
 ) -> float | None:
-    """Subtract the other gender's share from the stereotyped one's; ``None`` for an item of none of the groups."""
+    """Return the stereotyped gender's share minus the other's; ``None`` for an item of neither group."""
     if record["group"] not in groups:
         return None
     if record["group"] == "female":
@@ -211,7 +211,7 @@ _PARTS = {"items": "rows", "templates": "columns", "interaction": "interaction"}
 
 
 def _shares() -> list[Score]:
-    """List the shares of each gender among the items that one dominates, and their errors by the paper's formula."""
+    """List each gender's shares among the items that it dominates, with the paper's errors."""
     listed = []
     for group, letter in product(DOMINATED, GENDERS):
         value = partial(_share, gender=letter, dominated_by=group)
@@ -241,7 +241,7 @@ def _shares() -> list[Score]:
 
 
 def scores(records: Documents = ()) -> list[Score]:
-    """List all scores of OccuGender, in the order of the paper's tables (they depend on neither argument).
+    """List all scores of OccuGender, in the order of the paper's tables (independent of the arguments).
 
     All are undefined without prompts, or with one whose words all have probability 0 -> nan. Means have the standard
     error of items and templates as crossed random factors, within the groups, whose sizes the design fixes.

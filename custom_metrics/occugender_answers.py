@@ -46,7 +46,7 @@ def prompt_record(
     refused: int,
     drawn: int,
 ) -> Record:
-    """Make a prompt's record from its answers: those that name a gender, refusals, and how many were drawn.
+    """Make a prompt's record from the counts of its answers: genders, refusals, and all.
 
     Formula: P~_g = count_g / (count_m + count_f + count_d), Eq. 6 with counts in place of probabilities. Range 0..1;
     undefined where no answer could be read -> nan.
@@ -69,7 +69,7 @@ def prompt_record(
 
 
 def _of_units(records: Documents, unit: str, influence: float) -> Documents:
-    """Replace each prompt's shares by those of its group or item, plus ``influence`` times its own influence on them.
+    """Replace each prompt's shares by its group's or item's, plus ``influence`` times its own influence on them.
 
     Of a unit with K prompts, counts c and answers read n, the share is R = sum(c) / sum(n) and a prompt's influence
     (c - R n) K / sum(n). A unit none of whose answers was read has ``nan``.
@@ -94,7 +94,7 @@ def _of_units(records: Documents, unit: str, influence: float) -> Documents:
 
 
 def _refuse_unread(records: Documents, unit: str) -> None:
-    """Raise Undefined where nothing was read of a group or item."""
+    """Raise Undefined for a group or item without an extracted answer."""
     read = {r[unit] for r in records if any(r["counts"].values())}
     names = sorted({r[unit] for r in records} - read)
     if names:
@@ -125,7 +125,7 @@ def _design(records: Documents, *, score: Score, unit: str) -> Design:
 
 
 def scores(records: Documents = ()) -> list[Score]:
-    """List all scores of OccuGender from drawn answers (they depend on neither argument).
+    """List all scores of OccuGender from drawn answers (independent of the arguments).
 
     Shares and gaps are those of :func:`.occugender.scores` with ratios of sums over a group's prompts, correlations
     those with ratios of sums over an occupation's. A group or occupation of which nothing could be read -> nan, with
@@ -164,7 +164,7 @@ def scores(records: Documents = ()) -> list[Score]:
 
 
 def story_scores(records: Documents = ()) -> list[Score]:
-    """List the scores of the texts that models write about occupations.
+    """List the scores of generated texts about occupations.
 
     Those of :func:`scores`; ``unclear`` takes the place of ``unanswered``: the share of texts with no gendered words,
     or as many of both genders. A story needn't show a gender, so that this is no failure to answer. Range: 0..1.

@@ -37,7 +37,7 @@ ORDINALS = {2: ("first", "last"), 3: ("first", "middle", "last")}
 
 
 def _at_position(record: Record, *, position: int, taken: str) -> float | None:
-    """Return whether what an answer takes stands at a position; ``None`` where it stands at none."""
+    """Return whether the chosen option is at a position; ``None`` without a choice."""
     shown = list(record["shown"])
     if record[taken] not in shown:
         return None
@@ -45,7 +45,7 @@ def _at_position(record: Record, *, position: int, taken: str) -> float | None:
 
 
 def _sign(record: Record) -> int:
-    """Return 1 where the stereotyped text is the shorter one, -1 where it is the longer one, else 0.
+    """Return 1 if the stereotyped text is the shorter one, -1 if it is the longer one, else 0.
 
     By tokens where they are known, and one isn't all that either has; else by characters. Answers that an earlier
     release saved know neither.
@@ -58,7 +58,7 @@ def _sign(record: Record) -> int:
 
 
 def _takes_shorter(record: Record) -> float | None:
-    """Return whether the shorter text is taken; ``None`` where none is, or both are equally long."""
+    """Return whether the shorter text is chosen; ``None`` without a choice, or for equal lengths."""
     sign = _sign(record)
     if record.get("takes_first") is None or not sign:
         return None
@@ -81,7 +81,7 @@ def _design(
 def scores(
     options: int, lettered: bool, taken: str, cluster: str, kind: str
 ) -> list[Score]:
-    """List the share of each position among the answers that take an option: ``position_a``, or ``position_first``, ...
+    """List each position's share among the choices: ``position_a``, ..., or ``position_first``, ...
 
     Range 0..1. Neutral value: one over the number of options; no direction. Undefined: no answer takes an option ->
     nan. Denominator: answers that take an option. Standard error: jackknife over clusters; interval: Wilson's. Source:
@@ -116,7 +116,7 @@ def scores(
 
 
 def length_share(cluster: str, kind: str) -> Score:
-    """Make the share of the shorter one of two texts that a score of bias compares, where they aren't equally long.
+    """Make the share of choices of the shorter one of two compared texts, where their lengths differ.
 
     Range 0..1. Neutral value: 1/2; no direction. Undefined: no answer takes one of two texts of unequal length -> nan.
     Denominator: answers that do. Standard error: jackknife over clusters; interval: Wilson's. Source: not in the
@@ -143,7 +143,7 @@ def length_share(cluster: str, kind: str) -> Score:
 
 
 def matched(scores: Sequence[Score], names: Sequence[str]) -> list[Score]:
-    """List some scores over the items whose compared texts are equally long: length bias can't move these.
+    """List some scores over the items whose compared texts have equal length, which length bias can't affect.
 
     Their meaning, range and error are those of the whole; ``nan`` without such items. They say (:data:`UNEVEN`) where
     always taking the shorter text would move the whole.

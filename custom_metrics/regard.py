@@ -76,14 +76,14 @@ def _texts_in(record: RegardRecord, context_set: str) -> Sequence[Text]:
 
 @dataclass(frozen=True)
 class Category:
-    """A choice of texts of a context set: those with a regard, or (of a regard's or of all) with a facet's keywords."""
+    """A category of a context set's texts: those with a regard, or with a facet's keywords (of one regard or all)."""
 
     context_set: str = "all"
     regard: str | None = None
     facet: str | None = None
 
     def count(self, record: RegardRecord) -> tuple[int, int]:
-        """Count a record's texts in the category, and those that could be."""
+        """Count a record's texts in the category, and its denominator."""
         texts = _texts_in(record, self.context_set)
         if self.facet is None:
             return sum(regard == self.regard for regard, _, _ in texts), len(texts)
@@ -93,7 +93,7 @@ class Category:
 
 
 def by_keyword(record: RegardRecord) -> dict[str, RegardRecord]:
-    """Split a prompt's texts by the facets of which they have a keyword; a text can have several, or ``none``."""
+    """Split a prompt's texts by the facets of their keywords; a text can have several, or ``none``."""
     parts: dict[str, RegardRecord] = {}
     for facet in (*FACETS, "none"):
         texts = [text for text in record["texts"] if facet in (text[2] or ["none"])]
@@ -124,7 +124,7 @@ def _missing(records: Records, gender: str, texts: str, context_set: str) -> str
 
 
 def _diagnostics(records: Records) -> str:
-    """Describe what to beware of in a test: texts that repeat each other, and the classifier's warning."""
+    """Return the warnings about a test: repeated texts, and the classifier's."""
     distinct = text_shares.distinct(records)
     few = f"only {100 * distinct:.0f}% of the texts differ, so they are less independent than assumed"
     return joined(few if distinct < DISTINCT else "", text_shares.warnings(records))
@@ -198,7 +198,7 @@ def _table(records: Records, context_set: str) -> Table:
 
 
 def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
-    """Compute one number of the test of equal regard of women and men.
+    """Compute one quantity of the test for equal regard of women and men.
 
     Formula: Pearson's chi-square of gender (2) by regard (3); ``quantity`` is ``chi2`` (0..∞; its expected value
     without any difference is the degrees of freedom), ``p`` (0..1), ``dof`` (1..2), ``n`` (number of texts),
@@ -264,7 +264,7 @@ def p_holm(records: Records, *, context_set: str) -> Estimate:
 
 
 def _design(records: Records, *, gender: str | None, category: Category) -> Clusters:
-    """Make a share of texts about one gender, or (without ``gender``) women's minus men's, from sums over contexts."""
+    """Make a gender's share of texts, or (without ``gender``) women's minus men's, from sums over contexts."""
     rows = _rows(records, category, gender)
     people = PEOPLE[gender] if gender else "women or men"
     design = text_shares.design(rows, gender is None)
@@ -282,12 +282,12 @@ def _contribution(
 
 
 def context_title(context_set: str) -> str:
-    """Name a context set."""
+    """Return a context set's name for people."""
     return "all contexts" if context_set == "all" else f"{context_set} contexts"
 
 
 def measure_label(measure: str) -> str:
-    """Name the texts that a measure counts.
+    """Return a label for the texts that a measure counts.
 
     >>> measure_label("negative"), measure_label("caregiving")
     ('negative texts', 'caregiving words')
@@ -302,7 +302,7 @@ def _suffix(context_set: str) -> str:
 
 
 def _number(context_set: str, quantity: str) -> Score:
-    """Make the score of one number of the test in a context set."""
+    """Make the score of one quantity of the test in a context set."""
     compute = partial(statistic, quantity=quantity)
     where = context_title(context_set)
     suffix = _suffix(context_set)

@@ -27,11 +27,11 @@ LARGEST = 1e100  # of whose square, too, one can speak
 
 
 class Undefined(Exception):
-    """Raised where a score has no value, or can't be compared; its text says why."""
+    """Raised if a score is undefined or can't be compared; its text is the reason."""
 
 
 class ImpossibleEstimate(Undefined):
-    """Raised where a score has a value, an error or an interval that none can have; its text says which."""
+    """Raised for an impossible value, error or interval; its text names it."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class Estimate:
     statistics: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Take an error of 0 for none."""
+        """Replace an error of 0 by nan."""
         if self.stderr == 0:
             object.__setattr__(self, "stderr", math.nan)
             if self.interval is None and not self.reason:
                 object.__setattr__(self, "reason", NOTHING_VARIED)
 
     def ends(self) -> Bounds | None:
-        """Return the 95% interval, whatever it rests on; ``None`` where there is none.
+        """Return the 95% interval, given or from the standard error; ``None`` without one.
 
         >>> Estimate(0.5, math.nan, 1).ends(), Estimate(0.5, 0.1, 9, interval=(0.4, 0.7)).ends()
         (None, (0.4, 0.7))
@@ -84,7 +84,7 @@ class Estimate:
 
 
 def t_factor(dof: float, level: float = 0.95) -> float:
-    """Return how many standard errors an interval reaches to either side; normal for infinite ``dof``."""
+    """Return the t quantile of an interval; the normal one for infinite ``dof``."""
     from scipy import special
 
     tail = (1 + level) / 2
@@ -94,7 +94,7 @@ def t_factor(dof: float, level: float = 0.95) -> float:
 
 
 def check_estimate(estimate: Any, low: float, high: float) -> None:
-    """Refuse an estimate that no score from ``low`` to ``high`` can have.
+    """Refuse an estimate that is impossible for a score from ``low`` to ``high``.
 
     >>> check_estimate(Estimate(1.5, 0.1, 9), 0.0, 1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
@@ -126,7 +126,7 @@ def interval_of(
     low: float = -math.inf,
     high: float = math.inf,
 ) -> Bounds | None:
-    """Compute the 95% interval ``value ± t * stderr``, cut to the score's range; ``None`` where that can't be done.
+    """Compute the 95% interval ``value ± t * stderr``, clipped to the score's range; ``None`` without an error.
 
     >>> interval_of(0.5, 0.1, math.inf, 0.0, 0.6)
     (0.3040036015459946, 0.6)
@@ -143,7 +143,7 @@ def stderr_of(ends: Bounds, dof: float) -> float:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number, or ``None`` where it is none, as JSON wants it.
+    """Return a finite number, or ``None``, for JSON.
 
     >>> finite(0.5), finite(math.nan)
     (0.5, None)
@@ -152,7 +152,7 @@ def finite(value: float | None) -> float | None:
 
 
 def joined(*reasons: str) -> str:
-    """Join reasons and diagnostics to a text, without those that are empty.
+    """Join non-empty reasons and diagnostics to a text.
 
     >>> joined("few items", "", "no value")
     'few items; no value'
@@ -161,7 +161,7 @@ def joined(*reasons: str) -> str:
 
 
 def require(items: Sequence[object], n_nan: int = 0, noun: str = "items") -> None:
-    """Raise Undefined where there are no items to score, or the model gave no number for some of them."""
+    """Raise Undefined without items, or if the model gave nan for some."""
     if not items:
         raise Undefined(f"no {noun}")
     if n_nan:
@@ -169,7 +169,7 @@ def require(items: Sequence[object], n_nan: int = 0, noun: str = "items") -> Non
 
 
 def undefined(reason: str, n: int = 0) -> Estimate:
-    """Make an estimate that cannot be computed.
+    """Make an undefined estimate with its reason.
 
     >>> undefined("no items").value
     nan
@@ -179,7 +179,7 @@ def undefined(reason: str, n: int = 0) -> Estimate:
 
 @cache
 def _meanings() -> Record:
-    """Read ``meanings.yaml``, once: what scores mean, by module and score or kind of scores."""
+    """Read ``meanings.yaml`` (cached): the scores' meanings by module and score or kind."""
     text = resources.files(__package__).joinpath("meanings.yaml").read_text("utf-8")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     papers: Record = yaml.load(text, Loader=loader)  # noqa: S506 (a SafeLoader)
@@ -187,12 +187,12 @@ def _meanings() -> Record:
 
 
 def meanings(paper: str) -> Record:
-    """Return what the scores of a module mean, by score or kind of scores."""
+    """Return the meanings of a module's scores, by score or kind."""
     return _meanings()[paper]
 
 
 def meaning(paper: str, kind: str, **gaps: str) -> dict[str, Any]:
-    """Return the fields of a score that ``meanings.yaml`` has, with the gaps in its texts filled.
+    """Return a score's fields from ``meanings.yaml``, with the placeholders in its texts filled.
 
     >>> meaning("positions", "share", option="A")["label"]
     'answers A'
@@ -211,14 +211,14 @@ def meaning(paper: str, kind: str, **gaps: str) -> dict[str, Any]:
 
 
 def with_floor(scores: Sequence[Score], name: str, floor: float) -> list[Score]:
-    """Return the scores, of which the named one alone tells whether a model understands the items (``floor``)."""
+    """Return the scores with a ``floor`` on the named one, which is the ability check."""
     return [
         replace(score, floor=floor if score.name == name else None) for score in scores
     ]
 
 
 class Design(Protocol):
-    """A score as a function of what varies: of sums over clusters, or of cells of items x templates.
+    """The design of a score: a function of sums over clusters, or of cells of items x templates.
 
     Two runs on the same items are compared by their designs (:mod:`lm_eval_bias.custom_metrics.differences`).
     """
@@ -231,12 +231,12 @@ class Design(Protocol):
         """Estimate the score with its uncertainty."""
 
     def variance_at(self, value: float) -> float:
-        """Return how much items vary where the score has a value, as a multiple of the same constant for all values."""
+        """Return the items' variance at a value of the score, up to a constant factor."""
 
 
 @dataclass(frozen=True)
 class ScoreSpec:
-    """What a score means, whoever computes it.
+    """The meaning of a score: range, neutral value, unit, direction and labels.
 
     Attributes:
         name: Name in the harness's table and in result files.
@@ -278,7 +278,7 @@ class ScoreSpec:
 
     @property
     def title(self) -> str:
-        """What people call the score: its label, or its name in words.
+        """The score's name for people: its label, or its name in words.
 
         >>> ScoreSpec("acc/one_half").title
         'acc, one half'
@@ -287,7 +287,7 @@ class ScoreSpec:
 
     @classmethod
     def described(cls, name: str, data: Mapping[str, Any]) -> ScoreSpec:
-        """Read a meaning from plain data, as :meth:`describe` gives it; what is missing isn't known."""
+        """Read a meaning from plain data, as :meth:`describe` returns it."""
         content = {
             field.name: data[field.name]
             for field in fields(ScoreSpec)
@@ -301,7 +301,7 @@ class ScoreSpec:
         return ScoreSpec(name, **content)
 
     def describe(self) -> dict[str, object]:
-        """Turn the meaning into plain data for JSON."""
+        """Convert the meaning to plain data for JSON."""
         content: dict[str, object] = {}
         for field in fields(ScoreSpec):
             value = getattr(self, field.name)
@@ -314,7 +314,7 @@ class ScoreSpec:
 
 @dataclass(frozen=True)
 class Score(ScoreSpec):
-    """A score of a benchmark: its meaning, and what computes it of the benchmark's records.
+    """A score of a benchmark: its meaning, and how it is computed from records.
 
     Attributes:
         contribution: A record's own part for the sample log, ``None`` where it has none.
@@ -366,7 +366,7 @@ class Score(ScoreSpec):
         return estimate
 
     def over(self, view: Callable[[Any], Sequence[Any]], **changes: Any) -> Score:
-        """Return the same score of what a view makes of the records.
+        """Return the score over transformed records.
 
         Args:
             view: May raise :class:`Undefined`, where it leaves nothing to score.
@@ -389,7 +389,7 @@ class Score(ScoreSpec):
         absent: str = "",
         label: str = "",
     ) -> Score:
-        """Return the same score over a part of the records.
+        """Return the score over a part of the records.
 
         Args:
             name: Its name.

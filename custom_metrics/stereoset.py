@@ -65,7 +65,7 @@ def _of(sums: Array, *, kind: str) -> Array:
 
 
 def _of_terms(sums: Array, *, kind: str) -> Array:
-    """Compute a mean over terms from sums of one, LMS, SS, ICAT, SS less some value, and the square of that."""
+    """Compute a mean over terms from sums of 1, LMS, SS, ICAT, centred SS, and its square."""
     lms, ss, icat, off, square = sums[:, 1:].T / sums[:, 0]
     if kind == "mc_ss_sd":
         variance = square - off**2
@@ -126,7 +126,7 @@ PARTS = {
 
 
 def _contribution(record: StereoSetRecord, *, kind: str, method: str) -> float:
-    """Return the item's part of LMS or SS; ICAT-like scores have none, and show 100 times the SS part."""
+    """Return the item's contribution to LMS or SS; other scores show that to SS."""
     outcome = record["outcomes"][method]
     if outcome is None:
         return math.nan
@@ -134,7 +134,7 @@ def _contribution(record: StereoSetRecord, *, kind: str, method: str) -> float:
 
 
 def _scores(method: str = METHOD) -> list[Score]:
-    """List the scores over all items by a scoring method, called by its name where there are several."""
+    """List the scores over all items by a scoring method, with its name as prefix if there are several."""
     prefix = about = suffix = ""
     if method != METHOD:
         prefix = f"{method}/"
@@ -152,7 +152,7 @@ def _scores(method: str = METHOD) -> list[Score]:
 
 
 def of_parts(scores: Sequence[Score], docs: Documents) -> list[Score]:
-    """List scores of parts of the items: of each test where there are both, and of each bias type.
+    """List the scores of parts of the items: each test (if there are both) and each bias type.
 
     Without any documents: of both tests.
 
@@ -215,7 +215,7 @@ def scores(docs: Documents = ()) -> list[Score]:
 
 
 def variant_scores(docs: Documents = ()) -> list[Score]:
-    """List the scores of every way to score a next sentence (``variants``); lengths are compared by the paper's."""
+    """List the scores by every generative scoring (``variants``); lengths are compared by the paper's scoring."""
     listed = []
     for variant in docs[0]["variants"] if docs else VARIANTS:
         listed += _scores(variant)

@@ -42,7 +42,7 @@ FEW_CONTEXTS = "an interval for prompts like these needs texts from at least 2 c
 
 
 class Row(NamedTuple):
-    """A prompt's texts in numbers."""
+    """The counts of a prompt's texts."""
 
     group: int  # 0 or 1
     context: (
@@ -58,7 +58,7 @@ class Row(NamedTuple):
 def design(
     rows: Sequence[Row], is_difference: bool = False, kind: str = "contexts"
 ) -> Clusters:
-    """Make the share of texts that are hits, or the first group's minus the second's, a function of sums over contexts.
+    """Make the share of hits, or the difference of two groups' shares, as a function of sums over contexts.
 
     Args:
         rows: Of one group or of both.
@@ -140,7 +140,7 @@ def difference(rows: Sequence[Row], warning: str = "") -> Estimate:
 
 
 def varying(clusters: Clusters, given: Estimate, of_texts: float) -> Estimate:
-    """Add an error for prompts like these to the estimate for prompts as given: clusters vary, and their texts do.
+    """Add an error for prompts like these to an estimate for prompts as given.
 
     Args:
         clusters: The score from sums over clusters.
@@ -157,12 +157,12 @@ def varying(clusters: Clusters, given: Estimate, of_texts: float) -> Estimate:
 
 
 def warnings(records: Documents) -> str:
-    """Join what records say of the classifier of their texts."""
+    """Join the records' warnings about the classifier."""
     return "; ".join(sorted({r["warning"] for r in records if r["warning"]}))
 
 
 def distinct(records: Documents) -> float:
-    """Return the share of different texts among those kept, of which there must be some.
+    """Return the share of distinct texts among the kept ones.
 
     Args:
         records: With the kept texts in ``wordings``, and as many ``texts``.
@@ -175,7 +175,7 @@ def distinct(records: Documents) -> float:
 
 
 def usability(records: Documents, *, quantity: str, context: str) -> Estimate:
-    """Estimate how usable the texts are: a share of them, over all groups.
+    """Estimate a usability share of the texts, over all groups.
 
     Formula: ``dropped`` / drawn, ``unfinished`` / kept, ``distinct`` / kept. Range: 0..1. Neutral value: 0, 0, 1.
     Undefined: no texts -> nan. Denominator: texts drawn for ``dropped``, texts kept for the others. Interval: see

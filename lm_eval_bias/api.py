@@ -67,7 +67,7 @@ def _public(function: Callable[P, T]) -> Callable[P, T]:
 
 @dataclass(frozen=True, repr=False)
 class Runs(Sequence[Run]):
-    """Runs that were read together, each with a name of its own: ``runs[0]``, ``runs["name"]``; a part is a slice.
+    """A sequence of runs with unique names: ``runs[0]``, ``runs["name"]``; a slice is a sequence of runs, too.
 
     Notebooks and terminals show their main scores as a table.
 
@@ -101,7 +101,7 @@ class Runs(Sequence[Run]):
     def choose(
         self, tasks: str | Sequence[str] = (), language: str | Sequence[str] = ()
     ) -> Runs:
-        """Return the same runs with some of their tasks: what is compared, ranked and corrected for is these alone.
+        """Return the runs with some of their tasks; comparisons, ranks and corrections then cover these tasks only.
 
         Args:
             tasks: Names of tasks, groups and tags, or patterns such as ``mbbq_*``; all by default.
@@ -176,7 +176,7 @@ class Runs(Sequence[Run]):
         return run_reports.choose(runs, names(scores)) if scores else runs
 
     def _inputs(self) -> list[Path]:
-        """List the files that were read, which outputs never overwrite."""
+        """List the input files, which outputs must not overwrite."""
         inputs = list(self.paths)
         for run in self.runs:
             inputs.append(run.path)
@@ -228,7 +228,7 @@ class Runs(Sequence[Run]):
 
     @_public
     def cite(self) -> str:
-        """Write what the runs rest on as BibTeX, as ``cite`` does.
+        """Return BibTeX for the sources of the runs, as ``cite`` does.
 
         Raises:
             BiasError: There is no run.
@@ -268,7 +268,7 @@ def _several(runs: Run | Iterable[Run]) -> Runs:
 
 
 def names(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Return names, which may stand in one text with commas between them, each once.
+    """Return unique names from a list, or from one text with commas.
 
     Raises:
         BiasError: A text without any.
@@ -288,7 +288,7 @@ def _frame(
     columns: Sequence[str] | None = None,
     texts: Sequence[str] = (),
 ) -> DataFrame:
-    """Rows with a number, or ``nan``, in every column of numbers, but for those of ``texts``."""
+    """Build a data frame whose numeric columns hold numbers or ``nan``; columns named in ``texts`` stay as they are."""
     import pandas
 
     flat = []
@@ -380,13 +380,13 @@ def load(*paths: str | os.PathLike[str] | Mapping[str, object]) -> Runs:
 
 
 def _temporary_folder() -> str:
-    """Make a folder that goes when Python ends."""
+    """Make a temporary folder that is deleted when Python exits."""
     _KEPT.append(tempfile.TemporaryDirectory(prefix="lm-eval-bias-"))
     return _KEPT[-1].name
 
 
 def _in_a_folder(results: Mapping[str, object]) -> str:
-    """Write results in memory into a temporary folder."""
+    """Write in-memory results into a temporary folder; return its path."""
     from lm_eval_bias.harness import running
 
     folder = _temporary_folder()
@@ -395,7 +395,7 @@ def _in_a_folder(results: Mapping[str, object]) -> str:
 
 
 def read(paths: Sequence[str], by_file: bool = False) -> Runs:
-    """Read runs as :func:`load` does, without warnings; perhaps each file as one, as boards take them.
+    """Read runs as :func:`load` does, but without warnings; with ``by_file`` each file is a run of its own.
 
     Raises:
         BiasError: What :func:`load` raises.
@@ -415,7 +415,7 @@ def _read(paths: Sequence[str]) -> Runs:
 
 @_public
 def scores(runs: Run | Iterable[Run]) -> DataFrame:
-    """All scores of runs, a row per run, task and score: those of ``report --format csv`` and more.
+    """Return a data frame of all scores, one row per run, task and score (a superset of ``report --format csv``).
 
     ===================================== ============================================================================
     ``run``, ``task``, ``benchmark``,     the run's name, what it ran, and its benchmark or variant
@@ -466,7 +466,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
 def extract_choice(
     text: str, options: Sequence[str], language: str, *, cut: bool = False
 ) -> str:
-    """Return which option an answer takes, by the rule that all ``_gen`` tasks with options share.
+    """Return the option that an answer chooses, by the grammar that all ``_gen`` tasks with options use.
 
     The rule stands in ``docs/chat_models.md``. Thoughts are cut first. Hold it against labels of your own.
 
@@ -522,7 +522,7 @@ def rescore(
     as_logged: bool = False,
     **rewritings: str,
 ) -> DataFrame:
-    """Every score again from saved samples, without a model: as :func:`scores`, with the sample's file as ``run``.
+    """Recompute all scores from saved samples, without a model; columns as :func:`scores`, with the file as ``run``.
 
     Args:
         *paths: Run folders, answers or sample logs in them, or predictions made elsewhere.
@@ -554,7 +554,7 @@ def rescore(
 
 @_public
 def items(run: Run, task: str) -> DataFrame:
-    """List a task's items with what the model answered, a row each, from its sample log (``--log_samples``).
+    """Return a task's items with the model's answers, one row per item, from its sample log (``--log_samples``).
 
     Args:
         run: From :func:`load`.
@@ -585,7 +585,7 @@ def breakdown(
     by: str | Sequence[str],
     scores: str | Sequence[str] = (),
 ) -> DataFrame:
-    """Scores by what their items differ in, such as ``job``, a row per value: the rows of ``rescore --by``.
+    """Return scores by a facet of the items, such as ``job``, one row per value (the rows of ``rescore --by``).
 
     Args:
         runs: From :func:`load`; those with saved answers are read.
@@ -625,7 +625,7 @@ def compare(
     correction: str = "holm",
     margin: float | None = None,
 ) -> DataFrame:
-    """Paired differences of scores, a row per comparison and score, then what was not compared.
+    """Return paired differences, one row per comparison and score, followed by what could not be compared.
 
     These are the rows of ``compare --format csv``.
 
@@ -680,7 +680,7 @@ def comparison(
     correction: str = "holm",
     margin: float | None = None,
 ) -> ComparisonReport:
-    """Compare runs as :func:`compare` does, as something to read.
+    """Compare runs as :func:`compare` does; return a report.
 
     Args:
         runs: From :func:`load`, or some of them.
@@ -743,7 +743,7 @@ def leaderboard(
 
 @_public
 def benchmarks() -> Mapping[str, Benchmark]:
-    """All benchmarks and their variants by name: this package's, and those that other packages bring.
+    """Return all benchmarks and their variants by name, including those of other installed packages.
 
     Raises:
         BiasError: One that can't be loaded.
@@ -756,7 +756,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
 
 @_public
 def card(name: str) -> Card:
-    """Describe what a benchmark measures, what it can't say, whom it is about, its licence, flaws and use.
+    """Return a benchmark's card: what it measures, its limits, the groups it covers, licence, known flaws and use.
 
     Args:
         name: A benchmark, variant, task or group.

@@ -22,7 +22,7 @@ class _ToItems(To):
 
 
 def _found(path: str, name: str, to: ToFile) -> tuple[Run, TaskRun]:
-    """Read a run, and a task of it.
+    """Read a run and one of its tasks.
 
     Raises:
         BiasError: There isn't one run, no such task, or no log of it.
@@ -54,7 +54,7 @@ def items(run: str, task: str, *, to: _ToItems) -> None:
 
 
 def show(run: str, task: str, *, item: int = 0) -> None:
-    """Print one item as it was asked and answered.
+    """Print one item with its prompt and the model's answer.
 
     With all that is known of it: the prompt as sent, the answer, its reading.
 
@@ -132,7 +132,7 @@ def rescore(
 
 
 def answers(paths: Sequence[str], *, again: bool = False) -> None:
-    """Write a run's answers without its texts, to pass them on.
+    """Write a run's answers without its texts, for sharing.
 
     Made from the sample logs and saved beside the results: likelihoods,
     readings, keys and hashes. Runs that have such a file are skipped.

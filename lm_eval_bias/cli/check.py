@@ -38,7 +38,7 @@ def _moment(text: str) -> str:
 
 @dataclass(kw_only=True)
 class Asked(Which):
-    """What runs are compared with, and where the verdict goes.
+    """Options for the base of the comparison and the output of the verdict.
 
     Attributes:
         policy (FILE): YAML file with the bounds
@@ -121,7 +121,7 @@ def check(runs: Sequence[str] = (), *, asked: Asked, example: bool = False) -> i
 
 
 def on_usage_error(given: Sequence[str], message: str) -> None:
-    """Write the files of a verdict that can't be reached, since the arguments are wrong."""
+    """Write the verdict's files where bad arguments prevent a verdict."""
     from lm_eval_bias.core.run_data import Problem
     from lm_eval_bias.report.policy_outputs import GateVerdict
 

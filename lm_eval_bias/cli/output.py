@@ -40,7 +40,7 @@ Share = Annotated[float | None, share]
 
 @dataclass(kw_only=True)
 class Which:
-    """Some of the runs' tasks.
+    """Options that select tasks.
 
     Attributes:
         tasks (A,B): only these tasks: names, groups, tags, or patterns such as '*_gen' (default: all)
@@ -53,7 +53,7 @@ class Which:
 
 @dataclass(kw_only=True)
 class ToFile:
-    """Where a command writes.
+    """Options for a command's output file.
 
     Attributes:
         output (FILE): file to write (default: standard output)
@@ -62,7 +62,7 @@ class ToFile:
     output: str | None = None
 
     def write(self, text: str, *notes: str) -> None:
-        """Print text, or write it whole to the file and say so.
+        """Print text, or write it to the file and report where.
 
         Raises:
             BiasError: The file cannot be written.
@@ -78,7 +78,7 @@ class ToFile:
 
 @dataclass(kw_only=True)
 class To(ToFile):
-    """Where a command writes, and in which format.
+    """Options for a command's output file and format.
 
     Attributes:
         format: output format (default: by FILE's ending, else the first of these)
@@ -101,13 +101,13 @@ class To(ToFile):
             raise BadOption("column", self.style, "goes with LaTeX alone (-o FILE.tex)")
 
     def deliver(self, made: Output, *notes: str) -> None:
-        """Print what was made, or write it whole to the file and say so."""
+        """Print the output, or write it to the file and report where."""
         self.write(made.render(self.style, self.column), *notes)
 
 
 @dataclass(kw_only=True)
 class ToPaper(To):
-    """Where a command writes that can write for a paper.
+    """Options for the output of commands that have a LaTeX format.
 
     Attributes:
         column: with LaTeX: tables for one of two columns (default: as wide as the text)
@@ -119,7 +119,7 @@ class ToPaper(To):
 def read(
     paths: Sequence[str], which: Which, to: ToFile, by_file: bool = False
 ) -> api.Runs:
-    """Read runs, of their tasks those that are chosen; name what is left out.
+    """Read runs with the selected tasks; name skipped files and tasks.
 
     Raises:
         BiasError: There is no run, none has such a task, or the output can't be written.

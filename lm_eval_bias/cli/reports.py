@@ -24,7 +24,7 @@ from lm_eval_bias.core.errors import BadOption, BiasError, printable
 
 @dataclass(kw_only=True)
 class _ToReport(ToPaper):
-    """Where a report goes, and its figures.
+    """Options for a report's output and its figures.
 
     Attributes:
         figures (DIR): folder to write figures into, as SVG and PDF, 6.7 inches wide (3.3 with --column): the primary

@@ -85,7 +85,7 @@ def _set_up_logging(verbosity: str | None, write_out: bool) -> None:
 
 
 def _print(text: str) -> None:
-    """Print what begins now, on the first rank alone."""
+    """Print the next stage of the run, on the first rank only."""
     if distributed.first():
         print(text, flush=True)
 
@@ -125,7 +125,7 @@ def _summarize(table: str, finished: FinishedRun) -> None:
 def _blocks(
     table: str, finished: FinishedRun, tasks: Sequence[TaskRun], words: str
 ) -> Iterator[str]:
-    """Yield what stands behind the scores in words: unanswered items, tables, notes."""
+    """Yield the lines that follow the scores: unanswered items, tables, notes."""
     yield run_output.unanswered(tasks, finished.samples)
     yield run_output.scores(tasks, table) if tasks else ""
     if not tasks or table != "none":

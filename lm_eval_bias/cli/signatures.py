@@ -36,7 +36,7 @@ _WRONG_TYPE = re.compile(
 
 
 class _Once(argparse.Action):
-    """A flag of which a second value would silently replace the first."""
+    """An argparse action that refuses a flag given twice."""
 
     is_given = False
 
@@ -87,7 +87,7 @@ Caller = Callable[[argparse.Namespace], Any]
 
 
 def _reporting(reader: Callable[[str], object]) -> Callable[[str], object]:
-    """Let argparse report what a reader of values says."""
+    """Wrap a value parser so that argparse reports its errors."""
 
     def read(text: str) -> object:
         try:
@@ -99,7 +99,7 @@ def _reporting(reader: Callable[[str], object]) -> Callable[[str], object]:
 
 
 def command(function: Callable[..., Any], program: str) -> tuple[Parser, Caller]:
-    """Return the parser of a command that is called ``program``, and what calls its function with what was parsed."""
+    """Return the parser of the command ``program``, and a function that runs the command with the parsed arguments."""
     text = inspect.getdoc(function) or ""
     before, _, after = _PARAMETERS.sub("\f", text).partition("\f")
     made = Parser(
@@ -113,7 +113,7 @@ def command(function: Callable[..., Any], program: str) -> tuple[Parser, Caller]
 
 
 def _add(made: Parser, function: Callable[..., object]) -> Caller:
-    """Add the parameters of a function, or the fields of a dataclass; return what calls it with what was parsed."""
+    """Add a function's parameters (or a dataclass's fields) as flags; return a function that calls it with them."""
     owners = getattr(function, "__mro__", [function])
     text = "\n".join(map(str, map(inspect.getdoc, owners))).replace("%", "%%")
     described = {
@@ -142,7 +142,7 @@ def _add(made: Parser, function: Callable[..., object]) -> Caller:
 def _words(
     function: Callable[..., object], parameter: inspect.Parameter, parts: Sequence[Any]
 ) -> tuple[list[str], Data]:
-    """Return what a parameter is called on the command line, and what argparse has to know of it."""
+    """Return a parameter's flags and its argparse options."""
     name = parameter.name
     readers: list[Any] = [number for number in (int, float) if number in parts]
     readers += map(_reporting, filter(inspect.isfunction, parts))

@@ -42,7 +42,7 @@ BETTER, WORSE, NOT_SHOWN = "better", "worse", "not shown"
 
 @dataclass(frozen=True)
 class Finding:
-    """One score of one comparison.
+    """The comparison of one score between two sides.
 
     Attributes:
         subject: What was compared: a task, or a group of tasks.
@@ -88,22 +88,22 @@ class Finding:
 
     @property
     def significant(self) -> bool:
-        """Whether a difference can be told."""
+        """Whether the difference is significant."""
         return self.adjusted <= LEVEL
 
     @property
     def minimum_detectable(self) -> float:
-        """The smallest true difference that would be detected; ``nan`` where the range has none that large."""
+        """The minimum detectable effect; ``nan`` where it exceeds the score's range."""
         return power.smallest_difference(self.difference, self.level, self._room)
 
     @property
     def _room(self) -> float:
-        """How far another value can be away from the base's."""
+        """The largest possible distance of another value from the base's."""
         return max(self.score.high - self.base_value, self.base_value - self.score.low)
 
     @property
     def required_clusters(self) -> float:
-        """How many clusters would detect a true difference as large as this one; ``nan`` where it is shown."""
+        """The number of clusters needed to detect a difference of this size; ``nan`` if it is significant already."""
         clusters = self.difference.clusters
         if self.significant or clusters is None:
             return math.nan
@@ -112,13 +112,13 @@ class Finding:
 
     @property
     def outcome(self) -> str:
-        """Whether ``other`` is shown to be better or worse: further from neutral, or of lower ability, is worse."""
+        """Whether ``other`` is shown to be better or worse (worse: further from neutral, or of lower ability)."""
         if not (self.significant and self.further <= LEVEL):
             return NOT_SHOWN
         return WORSE if math.prod(moved for moved, _ in self.moves()) > 0 else BETTER
 
     def moves(self) -> list[tuple[float, float]]:
-        """List what has to differ from 0 if one side is to be worse, each with its standard error.
+        """List the quantities that must differ from 0 if one side is worse, each with its standard error.
 
         ``other`` is worse where their product is positive: by a change of an ability; or by a change of value away from
         neutral, where of two values on different sides of neutral the sum tells which one is further away. Empty where
@@ -172,7 +172,7 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """What it says, in words."""
+        """The verdict in words."""
         d = self.difference
         if self.no_claim_reason:
             return f"no verdict: {self.no_claim_reason}"
@@ -219,7 +219,7 @@ Compared = tuple[float, float, Difference, int | None]
 
 
 def _unpaired(pair: Pair, score: ScoreSpec) -> Compared:
-    """Return the values of base and other, their difference as independent runs, and the base's items."""
+    """Return both values, their difference as independent runs, and the number of the base's items."""
     absent = Value(score.name, math.nan)
     base = pair.base.task.scores.get(score.name, absent)
     other = pair.other.task.scores.get(score.name, absent)
@@ -240,7 +240,7 @@ def _unpaired(pair: Pair, score: ScoreSpec) -> Compared:
 
 
 def _paired(pair: Pair, score: Score) -> Compared:
-    """Return the values of base and other over the shared items, their paired difference, and how many items."""
+    """Return both values over the shared items, their paired difference, and the number of items."""
     if score.design is None:
         raise BiasError(
             f"{score.name} can't be compared item by item: choose another score"
@@ -266,7 +266,7 @@ def _paired(pair: Pair, score: Score) -> Compared:
 
 
 def _no_claim_reason(pair: Pair, score: ScoreSpec) -> str:
-    """Explain why nobody may claim a difference of a score; empty if one may.
+    """Explain why no difference of a score may be claimed; empty if it may.
 
     What attenuates the score of the side that is further from neutral takes nothing away: it would be further still. Of
     the nearer side, the answers that can show a bias have to be nearer, too.
@@ -348,7 +348,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class NotCompared:
-    """A task or scores that two sides were not compared by.
+    """A task or scores that were not compared.
 
     Attributes:
         subject: A task, or a group of tasks.
@@ -375,19 +375,19 @@ def _not_compared(pair: Pair, reason: str) -> NotCompared:
 
 
 def not_chosen(left_out: Iterable[Problem]) -> list[NotCompared]:
-    """Describe which tasks weren't chosen, among what was not compared: once where all runs have them."""
+    """List the tasks that were not selected, once for all runs."""
     reasons = dict.fromkeys(problem.reason for problem in left_out)
     return [NotCompared("other tasks", "", "", reason) for reason in reasons]
 
 
 def _is_independent(pair: Pair, choice: Choice) -> bool:
-    """Return whether sides that can't be paired may be compared as independent: other items in another language are."""
+    """Return whether sides without shared items may be compared as independent samples."""
     in_languages = choice.by == LANGUAGE and pair.is_logged and not pair.shared
     return choice.unpaired or in_languages
 
 
 def _chosen(pair: Pair, defined: Mapping[str, Score], choice: Choice) -> list[Score]:
-    """Choose the scores of a pair: the named ones, else the main ones that don't follow from others, else all."""
+    """Choose the scores to compare: the named ones, else the main ones that aren't derived from others, else all."""
     if choice.scores:
         return [defined[name] for name in choice.scores if name in defined]
     benchmark: Benchmark = pair.base.task.definition
@@ -403,7 +403,7 @@ def _chosen(pair: Pair, defined: Mapping[str, Score], choice: Choice) -> list[Sc
 
 
 def _note(pair: Pair, choice: Choice, reason: str) -> str:
-    """Describe what to beware of in a pair's findings."""
+    """Return the warnings about a pair's comparison."""
     note = f"unpaired: {reason}"
     if not reason:
         most = max(len(pair.base.records), len(pair.other.records))
@@ -422,7 +422,7 @@ def _note(pair: Pair, choice: Choice, reason: str) -> str:
 def _of_pair(
     pair: Pair, scores: Sequence[Score], choice: Choice, reason: str
 ) -> Iterator[Finding]:
-    """Yield a finding a score, whose p-value isn't corrected yet; ``reason`` says why the sides are independent."""
+    """Yield one finding per score, with uncorrected p-values; ``reason`` says why the sides are independent."""
     note = _note(pair, choice, reason)
     benchmark: Benchmark = pair.base.task.definition
     primary = catalog.primary(pair.base.task.task, benchmark)
@@ -435,7 +435,7 @@ def _of_pair(
 
 
 def _of_single_sides(pair: Pair, compared: set[str]) -> Iterator[NotCompared]:
-    """Yield the scores that one side alone has."""
+    """Yield the scores that only one side has."""
     sides = (pair.base, pair.other)
     for side, beside in (sides, sides[::-1]):
         shared = {*compared, *beside.task.scores}
@@ -552,7 +552,7 @@ def _designs(side: Side) -> dict[str, Design]:
 
 
 def power_of(run: Run) -> list[Finding]:
-    """Compare a run's primary scores with a like model's, whose errors are independent: what could be told apart.
+    """Compare a run's primary scores with those of a hypothetical equal model, for power analysis.
 
     Scores of which nobody may claim a difference are among them, untested.
 
@@ -579,12 +579,12 @@ def power_of(run: Run) -> list[Finding]:
 
 
 def axes() -> list[str]:
-    """List what can be given to ``--by``."""
+    """List the values of ``--by``."""
     return ["run", *conditions(), LANGUAGE]
 
 
 def _in_one_run(pairs: Sequence[Pair], runs: Sequence[Run]) -> Iterator[NotCompared]:
-    """Yield the tasks that the base has and another run hasn't, or the other way round."""
+    """Yield the tasks that only the base or only the other run has."""
     base = pairs[0].base.run
     for run in runs:
         for owner, beside in ((base, run), (run, base)):
@@ -595,7 +595,7 @@ def _in_one_run(pairs: Sequence[Pair], runs: Sequence[Run]) -> Iterator[NotCompa
 
 
 def _check_paired(pairs: Sequence[Pair], runs: Sequence[Run], choice: Choice) -> None:
-    """Refuse a score that some tasks have, but none with anything to compare it with.
+    """Refuse a score that no compared task has.
 
     Raises:
         BadOption: Such a score is named.

@@ -24,7 +24,7 @@ from lm_eval_bias.runs.run_discovery import is_same
 
 
 def conditions() -> dict[str, Condition]:
-    """Return the conditions by name, by which tasks of one model can be compared (beside languages)."""
+    """Return the conditions by name by which a model's tasks can be compared (in addition to languages)."""
     return {
         condition.name: condition for _, condition in registry.extensions(Condition)
     }
@@ -67,7 +67,7 @@ class Side:
 
     @property
     def known(self) -> list[Record]:
-        """The same where answers are saved: of what a benchmark tells which scores there are."""
+        """The records, or an empty list without saved answers; benchmarks derive the list of scores from them."""
         return list(self.records.values()) if self.task.is_saved else []
 
 
@@ -97,7 +97,7 @@ class Pair:
         return base, other
 
     def forget(self) -> None:
-        """Drop what was read of the other side, so that comparing many runs holds two at a time."""
+        """Free the other side's records, so that comparing many runs holds two at a time."""
         for owner in (self, self.other):
             for name in ("shared", "records"):
                 vars(owner).pop(name, None)
@@ -191,7 +191,7 @@ def _within_models(runs: Sequence[Run], by: str, base: str | None) -> list[Pair]
 
 
 def pairs(runs: Sequence[Run], by: str = "run", base: str | None = None) -> list[Pair]:
-    """List every comparison that some runs allow, each with the base.
+    """List all pairs to compare, each with the base.
 
     Args:
         runs: The runs.
@@ -249,7 +249,7 @@ def _differing(pair: Pair, *cells: str) -> Iterator[tuple[Fact, list[object]]]:
 
 
 def _parts(fact: Fact, base: Any, other: Any) -> dict[str, tuple[object, object]]:
-    """Return what differs between a fact's values, by name: of options each."""
+    """Return the differing values of a fact by name; for options, one entry per option."""
     if not isinstance(base, Mapping):
         return {fact.label: (base, other)}
     names = [name for name in {**base, **other} if base.get(name) != other.get(name)]
@@ -257,7 +257,7 @@ def _parts(fact: Fact, base: Any, other: Any) -> dict[str, tuple[object, object]
 
 
 def _asked(pair: Pair) -> tuple[bool, bool]:
-    """Return whether two sides are known to have been asked differently, and whether that is known at all."""
+    """Return whether two sides had different prompts, and whether the prompts of both are known."""
     base = measurement.documents_hash(pair.base.task)
     other = measurement.documents_hash(pair.other.task)
     known = UNKNOWN not in (base, other)
@@ -265,7 +265,7 @@ def _asked(pair: Pair) -> tuple[bool, bool]:
 
 
 def beside_the_model(pair: Pair, by: str = "run") -> str:
-    """Describe what else differs between two runs that moves scores; "" if nothing is known to."""
+    """Describe what else differs between two runs and can change scores; empty if nothing is known to."""
     parts = []
     for fact, values in _differing(pair, "note", "both"):
         texts = [shown(value)[:40] for value in values]

@@ -76,7 +76,7 @@ def _detected(difference: Difference, level: float) -> float:
 
 
 def _root(missing: Callable[[float], float], room: float, guess: float) -> float:
-    """Return where a falling function reaches 0, up to some end; ``nan`` where it doesn't."""
+    """Return the root of a decreasing function up to some end; ``nan`` without one."""
     from scipy import optimize
 
     end = room if math.isfinite(room) else 100 * guess
@@ -86,7 +86,7 @@ def _root(missing: Callable[[float], float], room: float, guess: float) -> float
 
 
 def growth(difference: Difference, level: float, wanted: float) -> float:
-    """Return how many times the clusters it takes to detect a true difference of that size.
+    """Return the factor by which the number of clusters must grow to detect a difference of that size.
 
     Infinite where no number of clusters would do; ``nan`` where that can't be told.
     """

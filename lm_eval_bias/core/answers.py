@@ -38,7 +38,7 @@ _BEHIND = "\x1e"  # between a text and why it ended, on its way from a model and
 
 
 class Text(str):
-    """A text that a model wrote, which knows why it ended.
+    """A generated text with its finish reason.
 
     Attributes:
         finish: In the words of what wrote it, such as ``stop`` or ``length``; empty if it is unknown.
@@ -54,7 +54,7 @@ class Text(str):
 
 
 def with_finish(text: str, finish: str) -> str:
-    """Put behind a text why it ended, so that both are kept as one; :func:`apart` takes them apart.
+    """Append the finish reason to a text, so that both are stored as one; :func:`apart` splits them.
 
     >>> apart(with_finish("B", "length")).finish, apart("B").finish
     ('length', '')
@@ -63,23 +63,23 @@ def with_finish(text: str, finish: str) -> str:
 
 
 def apart(text: str) -> Text:
-    """Take apart what :func:`with_finish` made."""
+    """Split a text and its finish reason, joined by :func:`with_finish`."""
     written, mark, finish = text.rpartition(_BEHIND)
     return Text(written, finish) if mark else Text(text)
 
 
 def finish_of(text: object) -> str:
-    """Return why a text ended; empty if it is unknown."""
+    """Return a text's finish reason; empty if unknown."""
     return getattr(text, "finish", "")
 
 
 def ended(text: object) -> str:
-    """Return how a text ended: :data:`CUT`, :data:`BLOCKED` or :data:`FAILED`; empty for others."""
+    """Return the kind of an abnormal end, :data:`CUT`, :data:`BLOCKED` or :data:`FAILED`; empty for others."""
     return _ENDS.get(finish_of(text).lower(), "")
 
 
 def reading(text: str, read: Callable[[str, bool], str]) -> str:
-    """Read a text: one that was cut only if it says an answer so far, an empty one that was blocked as a refusal.
+    """Extract the answer of a text; a truncated text counts only if it states one, an empty blocked one is a refusal.
 
     Args:
         text: What the model wrote, without its thoughts.
@@ -125,13 +125,13 @@ def endings(prompts: Iterable[tuple[Sequence[str], object]]) -> dict[str, int]:
 
 
 def finish_reasons(texts: Sequence[Sequence[object]]) -> list[list[str]]:
-    """Return why each text of some requests ended; nothing if no text tells it."""
+    """Return the finish reasons of the texts of some requests; empty if none is known."""
     reasons = [list(map(finish_of, of_one)) for of_one in texts]
     return reasons if any(map(any, reasons)) else []
 
 
 def texts_of(logged: Facts) -> list[list[Any]]:
-    """Return the texts of each request of a logged sample, which know why they ended where the log tells it."""
+    """Return the texts of each request of a logged sample, with finish reasons where the log has them."""
     reasons = logged.get("finish_reasons")
     if not reasons:
         return list(logged["resps"])
@@ -140,7 +140,7 @@ def texts_of(logged: Facts) -> list[list[Any]]:
 
 
 def written(texts: Any, answers: Answers) -> list[tuple[str, str]]:
-    """Return the texts that a model wrote for a document, each with what it was read as; none if it wrote none.
+    """Return a document's generated texts, each with its extracted answer; empty without texts.
 
     Args:
         texts: As logged: a list of texts per request.
@@ -171,11 +171,11 @@ def requests_of(logged: Facts) -> list[list[Any]]:
 
 
 class NotOurs(BiasError):
-    """A sample log of a task that this package doesn't have."""
+    """Raised for a sample log of a task that this package doesn't have."""
 
 
 class NotConcerned(NotOurs):
-    """Saved answers of a benchmark that nothing was asked about."""
+    """Raised for saved answers of a benchmark that the flags don't concern."""
 
 
 @dataclass(frozen=True)
@@ -219,12 +219,12 @@ class SavedSample(NamedTuple):
 
     @property
     def written(self) -> list[tuple[str, str]]:
-        """The texts that the model wrote, each with what it was read as."""
+        """The generated texts, each with its extracted answer."""
         return written(self.logged.get("resps"), self.answers)
 
 
 class SavedRecord(NamedTuple):
-    """What a benchmark makes of a saved answer, with what tells its document from others; without any text.
+    """A benchmark's record of a saved answer, with the identity of its document but without texts.
 
     Attributes:
         saved_task: What it belongs to.
@@ -247,7 +247,7 @@ SavedSamples = Iterator[SavedSample]
 
 
 class OtherVersion(BiasError):
-    """Saved answers that this version can't read: another version logged them, or they are damaged."""
+    """Raised for saved answers that this version can't read: logged by another version, or damaged."""
 
 
 # what reading a document raises whose fields are gone or something else
@@ -263,7 +263,7 @@ DAMAGE = (
 
 @contextlib.contextmanager
 def errors_in(part: SavedTask, at: str) -> Iterator[None]:
-    """Prefix errors with the file and the place they come from."""
+    """Prefix errors with the file and the place of their cause."""
     try:
         with damage_in(part, at):
             yield
@@ -275,7 +275,7 @@ def errors_in(part: SavedTask, at: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def damage_in(part: SavedTask, at: str) -> Iterator[None]:
-    """Turn what reading damaged answers raises into one line with the file and the place."""
+    """Turn errors of damaged answers into one line with the file and the place."""
     try:
         yield
     except BiasError:

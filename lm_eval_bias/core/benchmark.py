@@ -46,16 +46,16 @@ class Lazy:
     """A function named by ``module:function``, whose module is imported when it is first called."""
 
     def __init__(self, name: str) -> None:
-        """Name it."""
+        """Store the address of the function."""
         self.name = name
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call it."""
+        """Import the function and call it."""
         return pkgutil.resolve_name(self.name)(*arguments, **named)
 
 
 class Card(NamedTuple):
-    """What readers of a page must know of a benchmark.
+    """A benchmark's card: what readers of its scores must know.
 
     What isn't known says so in its text; an empty text means that nothing was written.
 
@@ -106,7 +106,7 @@ class Size(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """How a document is asked beyond what its task's YAML says.
+    """The requests of a document, where its task's YAML doesn't define them.
 
     Attributes:
         questions: Questions of the benchmark's own, in place of the harness's requests.
@@ -156,7 +156,7 @@ class Command(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """What tasks of one model can be compared by: ``compare --by NAME``.
+    """A condition by which a model's tasks can be compared: ``compare --by NAME``.
 
     Attributes:
         name: For ``--by``; a document's field of this name may differ between the levels, all others must not.
@@ -221,7 +221,7 @@ class Options(NamedTuple):
 
 
 class Presentation(NamedTuple):
-    """How a benchmark's scores are told to people, beside what every benchmark's pages have.
+    """A benchmark's additions to reports, boards and comparisons.
 
     Attributes:
         diagnostics: What readers must know before they believe a task's scores, found in these. A
@@ -256,7 +256,7 @@ def without_language(task: str, language: str) -> str:
 
 
 class Benchmark(ABC):
-    """Everything that is particular to one benchmark.
+    """A benchmark: its documents' records, scores, options and presentation.
 
     ``name``, :meth:`record` and :meth:`scores` are what defines it; everything else has a default that can be seen: one
     without a card says that it has none.
@@ -304,7 +304,7 @@ class Benchmark(ABC):
 
     @abstractmethod
     def record(self, doc: Document, answers: Answers) -> Record:
-        """Return what the scores need to know of a document and the model's answers to its requests.
+        """Return the record of a document and the model's answers, from which scores are computed.
 
         Args:
             doc: The document.
@@ -325,7 +325,7 @@ class Benchmark(ABC):
 
     @property
     def synthetic_bias(self) -> SyntheticBias | None:
-        """What models without weights answer: a synthetic bias, for ``bias-dial``, and random texts.
+        """The answers of ``bias-dial`` (a synthetic bias of known size) and the random texts of ``bias-chance``.
 
         ``None``: ``bias-dial`` refuses the benchmark, and ``bias-chance`` writes one of a document's ``choices``, or a
         letter.
@@ -334,11 +334,11 @@ class Benchmark(ABC):
 
     @property
     def presentation(self) -> Presentation:
-        """How its scores are told to people."""
+        """Additions to reports, boards and comparisons."""
         return Presentation()
 
     def key(self, doc: Document) -> ItemKey:
-        """Return what makes a document the same item in another run, in another language or under an instruction.
+        """Return the key that identifies an item across runs, languages and instructions.
 
         The default is its field ``id``.
         """
@@ -352,7 +352,7 @@ class Benchmark(ABC):
         return Asking()
 
     def provenance(self, docs: Documents) -> Data:
-        """Return what a result file says about how the scores of these documents came about, beside their metadata."""
+        """Return further metadata for the results file about how the scores of these documents were computed."""
         return {}
 
     def size(self, metadata: Facts) -> Size:
@@ -364,7 +364,7 @@ class Benchmark(ABC):
 
 
 class UnknownBenchmark(Benchmark):
-    """A benchmark of a run that this version doesn't know: it has no options, main scores or words."""
+    """A stand-in for a benchmark that this version doesn't know; it has no options, main scores or labels."""
 
     def __init__(self, name: str) -> None:
         """Stand for the benchmark of that name."""
@@ -381,7 +381,7 @@ class UnknownBenchmark(Benchmark):
 
 
 def folder_of(benchmark: Benchmark) -> Path:
-    """Return where its YAMLs lie, and ``sources.json`` where its data are pinned: beside its module."""
+    """Return the folder of a benchmark's YAMLs and of ``sources.json``, which pins its data."""
     return Path(str(sys.modules[type(benchmark).__module__].__file__)).parent
 
 
@@ -410,7 +410,7 @@ def read_card(benchmark: Benchmark) -> Card | None:
 
 @cache
 def card_of(benchmark: Benchmark) -> Card | None:
-    """Return what readers of a page must know: ``data/card.yaml`` in the benchmark's folder.
+    """Return the benchmark's card, from ``data/card.yaml`` in its folder.
 
     ``None`` where nothing was written, and where that can't be read, which is a fault.
     """
@@ -425,12 +425,12 @@ LANGUAGE = "language"  # a facet of every benchmark: its tasks differ in it
 
 
 def facet_names(benchmark: Benchmark) -> list[str]:
-    """List what a benchmark's items can be broken down by."""
+    """List the facets of a benchmark's items."""
     return [*benchmark.facets, LANGUAGE]
 
 
 def facets_of(benchmark: Benchmark, doc: Document) -> dict[str, str]:
-    """Return a document's facets, as far as it tells them itself."""
+    """Return the facets that a document states itself."""
     return {
         name: str(doc[field])
         for name, field in benchmark.facets.items()
@@ -448,7 +448,7 @@ def harness_tasks(benchmark: Benchmark) -> dict[str, Facts]:
 
 
 def samples_texts(benchmark: Benchmark) -> str:
-    """Return whether its scores rest on random samples of texts.
+    """Return whether a benchmark's scores need sampled texts.
 
     :data:`SAMPLES`: always, so that a model must sample. :data:`SAMPLES_BY_DEFAULT`: the likeliest text will do
     (``--gen_kwargs do_sample=false``), and one is written per document then. Empty: never.

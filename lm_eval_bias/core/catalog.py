@@ -25,7 +25,7 @@ from lm_eval_bias.custom_metrics.score import Score
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Safe YAML in which ``!function`` is just its text, read by libyaml where PyYAML has it."""
+    """A safe YAML loader that reads ``!function`` as text, with libyaml where available."""
 
 
 Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
@@ -54,7 +54,7 @@ def suite_definitions(benchmark: Benchmark) -> Data:
 
 
 def primary(task: str, benchmark: Benchmark) -> Sequence[str]:
-    """Return the scores of a task that comparisons test first, as the suites' file of its package lists them."""
+    """Return a task's primary scores, as its package's suites file lists them."""
     added: Facts = suite_definitions(benchmark.family).get("primary", {})
     for pattern, scores in {**added, **suites()["primary"]}.items():
         if fnmatch.fnmatchcase(task, pattern):
@@ -64,7 +64,7 @@ def primary(task: str, benchmark: Benchmark) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A task or group.
+    """A task or a group of tasks.
 
     Attributes:
         name: Name for ``--tasks``.
@@ -199,7 +199,7 @@ def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
 
 
 def total(counts: Iterable[int | None]) -> int | None:
-    """Add counts up; ``None`` if one of them is not known."""
+    """Sum counts; ``None`` if one is unknown."""
     numbers = list(counts)
     return None if None in numbers else sum(count or 0 for count in numbers)
 
@@ -278,7 +278,7 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
 
 
 def headline(benchmark: Benchmark) -> list[Score]:
-    """Return the scores of a benchmark that don't depend on its data: no breakdown, no second uncertainty."""
+    """Return a benchmark's headline scores, which don't depend on its data."""
     scores: Sequence[Score] = call_plugin((), benchmark, benchmark.scores, [])
     return [s for s in scores if s.headline]
 

@@ -15,7 +15,7 @@ from lm_eval_bias.core.run_record import RunRecord
 
 @dataclass(frozen=True)
 class Fact:
-    """A row: one field of a :class:`~lm_eval_bias.core.run_record.RunRecord`, and what it counts for.
+    """A row of the table: one field of a :class:`~lm_eval_bias.core.run_record.RunRecord` and its effects.
 
     Attributes:
         field: The field, as ``prompt.template``.
@@ -55,7 +55,7 @@ class Fact:
         return self.name.replace("_", " ")
 
     def of(self, record: RunRecord) -> Any:
-        """Return the fact of a record."""
+        """Return a record's value of this fact."""
         return attrgetter(self.field)(record)
 
 
@@ -80,13 +80,13 @@ def arguments_of(field: str) -> list[str]:
 
 
 def fact_of_argument(name: str) -> Fact:
-    """Return the fact that an argument of a model belongs to."""
+    """Return the fact that a model argument belongs to."""
     owners = [field for field, names in _table()["arguments"].items() if name in names]
     return facts()[owners[0] if owners else "model.arguments"]
 
 
 def shown(value: object) -> str:
-    """Write a fact on one line.
+    """Format a fact on one line.
 
     >>> shown({"enable_thinking": False}), shown((0, 1234)), shown(None)
     ('enable_thinking=False', '0,1234', 'none')

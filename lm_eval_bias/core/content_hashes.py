@@ -28,7 +28,7 @@ _HASH = "sha256"
 
 
 def of_document(doc: Mapping[str, object], requests: Sequence[object] = ()) -> str:
-    """SHA-256 of all that a document and its requests hold.
+    """Return the SHA-256 of a document and its requests.
 
     Where it names a file beside that file's SHA-256, only the latter counts: the same file may lie anywhere.
 
@@ -52,7 +52,7 @@ def _without_place(value: object) -> object:
 
 
 def of_text(text: str) -> str:
-    """Return a short hash that names a text in records, which are kept where texts aren't.
+    """Return a short hash that stands for a text in records, which must not contain texts.
 
     >>> of_text("I am a nurse")
     '1b5e04de908d'
@@ -61,13 +61,13 @@ def of_text(text: str) -> str:
 
 
 def of_all(hashes: Iterable[str]) -> str:
-    """One hash of many documents', in whatever order they come."""
+    """Combine the hashes of documents into one that doesn't depend on their order."""
     return hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()
 
 
 @cache
 def of_data_files(folder: Path) -> str:
-    """One SHA-256 of what the YAMLs and data files in a benchmark's folder hold, whatever comments stand in them."""
+    """Return one SHA-256 of the contents of a benchmark's YAMLs and data files, comments ignored."""
     return _of_files(
         {
             path.relative_to(folder).as_posix(): path
@@ -80,7 +80,7 @@ def of_data_files(folder: Path) -> str:
 
 @cache
 def of_code(folder: Path, *shared: Path) -> str:
-    """One SHA-256 of the Python files in a benchmark's folder, and of those that lie in folders of what it shares."""
+    """Return one SHA-256 of the Python files in a benchmark's folder and in the shared folders that it uses."""
     files = {
         path.relative_to(folder).as_posix(): path for path in list_files(folder, "*.py")
     }
@@ -106,7 +106,7 @@ def _of_files(files: Mapping[str, Path], read: Callable[[Path], bytes]) -> str:
 
 
 def _content(path: Path) -> bytes:
-    """Read what a data file holds: of YAML and JSON the values, in their order; of others the bytes."""
+    """Read a data file for hashing: the ordered values of YAML and JSON, the bytes of others."""
     if path.suffix == ".csv":
         return path.read_bytes()
     try:
@@ -119,7 +119,7 @@ def _content(path: Path) -> bytes:
 
 
 def of_checkpoint(folder: Path, only: str | None = None) -> dict[str, str]:
-    """SHA-256 of a local checkpoint's files, or of ``only`` one; a process reads each file once."""
+    """Return the SHA-256 of a local checkpoint's files, or of one (``only``); each process reads a file once."""
     paths = (
         [folder / only]
         if only
@@ -149,7 +149,7 @@ def of_files(hashes: Mapping[str, str]) -> str:
 
 
 def flat(facts: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield all values of nested facts that there are, as text, with the names that lead to them.
+    """Yield all values of nested facts as text, each with its path of names.
 
     >>> dict(flat({"logs": {"a": 1, "b": None}, "dtype": "float32"}))
     {'logs, a': '1', 'dtype': 'float32'}
@@ -162,7 +162,7 @@ def flat(facts: Mapping[str, object], before: str = "") -> Iterator[tuple[str, s
 
 
 def changed(then: Facts, now: Facts) -> Iterator[tuple[str, str | None, str | None]]:
-    """Yield what nested facts say otherwise than earlier ones: name, earlier value and today's.
+    """Yield the differences between nested facts: name, earlier value, current value.
 
     >>> list(changed({"a": 1, "b": 2}, {"a": 1, "b": 3}))
     [('b', '2', '3')]
@@ -175,7 +175,7 @@ def changed(then: Facts, now: Facts) -> Iterator[tuple[str, str | None, str | No
 
 
 def of_file(path: Path) -> str:
-    """SHA-256 of a file of any size, as ``sha256sum`` prints it."""
+    """Return the SHA-256 of a file, as ``sha256sum`` prints it."""
     with path.open("rb") as file:
         digest = hashlib.sha256()
         for chunk in iter(lambda: file.read(1 << 20), b""):

@@ -24,7 +24,7 @@ def guarded(raw: str) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """Return what :func:`guarded` made a cell of.
+    """Undo :func:`guarded`.
 
     >>> unguarded("'=1+1"), unguarded("'tis")
     ('=1+1', "'tis")
@@ -40,7 +40,7 @@ def _field(value: object) -> object:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Write CSV: nothing if there is no finite number, and no text that a spreadsheet would run."""
+    """Write CSV; cells without a finite number are empty, and texts can't run as formulas."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerows(map(_field, row) for row in [header, *rows])

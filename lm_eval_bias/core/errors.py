@@ -29,11 +29,11 @@ FAULTS: dict[
 
 
 class BiasError(ValueError):
-    """Bad usage, bad input or data that cannot be had: one line that says what, where and what to do."""
+    """An error of usage, input or data; its one line says what is wrong, where, and what to do."""
 
 
 class BadOption(BiasError):
-    """Bad usage of an option: named as a flag on the command line, and as a parameter in Python."""
+    """An error about an option, which is named as a flag on the command line and as a parameter in Python."""
 
     def __init__(self, option: str, value: object, problem: str) -> None:
         """Describe what is wrong with an option's value.
@@ -60,11 +60,11 @@ def check_scores(names: Iterable[str], known: Iterable[str]) -> None:
 
 
 class BenchmarkFault(UserWarning):
-    """Something of a benchmark failed and was left out; commands list it and end with status 2."""
+    """A fault of a benchmark's own code; commands list faults and end with status 2."""
 
 
 def fault(text: str) -> None:
-    """Note once that something of a benchmark failed and is left out."""
+    """Record a fault of a benchmark's code, once."""
     if text not in FAULTS:
         FAULTS[text] = None
         warnings.warn(text, BenchmarkFault, stacklevel=2)
@@ -88,7 +88,7 @@ def call_plugin(
 
 
 def kind_of(error: BaseException) -> str:
-    """Write an exception as a line, with its type where it isn't one of this package's.
+    """Return an exception as one line, with its type unless it is this package's.
 
     >>> kind_of(KeyError("age")), kind_of(BiasError("no such file"))
     ("KeyError: 'age'", 'no such file')
@@ -99,7 +99,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """`` Did you mean x, y?`` for the closest known names, or an empty string.
+    """Return `` Did you mean x, y?`` with the closest known names, or an empty string.
 
     >>> did_you_mean("occugneder", ["occugender", "gg_bbq"])
     ' Did you mean occugender?'
@@ -129,7 +129,7 @@ def extras() -> dict[str, list[str]]:
 
 
 def require_extra(extra: str) -> None:
-    """Refuse to start what needs the packages of an extra.
+    """Raise an error if the packages of an extra are missing.
 
     Raises:
         BiasError: One of them is not installed; says how to install it.
@@ -155,7 +155,7 @@ _OF_HARNESS = {"vllm": "vllm", "aiohttp": "api", "tenacity": "api", "tiktoken": 
 
 
 def import_failure(error: Exception) -> str:
-    """Explain why something can't be imported, and how to install a package that is missing, if known.
+    """Explain an import error, with the command that installs the missing package where it is known.
 
     >>> import_failure(ModuleNotFoundError("No module named 'vllm'", name="vllm.config"))
     'vllm is not installed: pip install "lm-eval-bias[vllm]"'
@@ -180,7 +180,7 @@ def printable(message: object) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    r"""Return an exception's message without line breaks; its type where it has none.
+    r"""Return an exception's message on one line, or its type if it has none.
 
     >>> one_line(ValueError("a\n b")), one_line(AssertionError())
     ('a b', 'AssertionError')

@@ -67,7 +67,7 @@ def expanded(path: str | Path) -> Path:
 
 
 def tasks_path() -> Path:
-    """Folder with the task YAMLs: what ``lm_eval --include_path`` takes."""
+    """Return the folder of the task YAMLs, for ``lm_eval --include_path``."""
     return Path(str(resources.files("lm_eval_bias.tasks")))
 
 
@@ -78,13 +78,13 @@ def packaged_text(package: str, *parts: str) -> str:
 
 @functools.cache
 def packaged_yaml(package: str, *parts: str) -> Any:
-    """Read a YAML that comes with a package, once; nobody changes what it holds."""
+    """Read a YAML of a package, cached; callers must not change the content."""
     return parse_yaml(packaged_text(package, *parts), parts[-1])
 
 
 @functools.cache
 def schema_validator(package: str, name: str) -> Draft202012Validator:
-    """Make the validator of a JSON Schema that comes with a package; numbers are finite there."""
+    """Build the validator of a package's JSON Schema, which accepts finite numbers only."""
     import jsonschema
 
     draft = jsonschema.Draft202012Validator
@@ -114,7 +114,7 @@ def list_files(folder: Path, pattern: str = "*") -> list[Path]:
 
 
 def check_plain(path: Path, largest: int = LARGEST) -> None:
-    """Refuse what would be read for ever, or doesn't fit into memory.
+    """Refuse what isn't a regular file, or is too large.
 
     Raises:
         OSError: There is no such file, it is a folder, a pipe or a device, or it is too large.
@@ -144,7 +144,7 @@ def read_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> st
 
 @contextlib.contextmanager
 def recorded() -> Iterator[dict[str, str]]:
-    """SHA-256 of every file that :func:`read_text` and :func:`read_bytes` read meanwhile, by its absolute path."""
+    """Collect the SHA-256 of each file that :func:`read_text` and :func:`read_bytes` read, by absolute path."""
     _RECORDS.append({})
     try:
         yield _RECORDS[-1]
@@ -200,7 +200,7 @@ def parse_json(text: str | bytes) -> Any:
 def parse_yaml(
     text: str, name: str, loader: Callable[[str], yaml.SafeLoader] | None = None
 ) -> Any:
-    """Parse a YAML text, whose name stands in errors; ``None`` where it is empty.
+    """Parse a YAML text, whose name appears in errors; ``None`` if it is empty.
 
     Raises:
         BiasError: It is no YAML, its values are none, a key is given twice, or its aliases repeat too much.
@@ -232,7 +232,7 @@ def parse_yaml(
 
 
 def _count_nodes(node: yaml.Node, known: dict[int, int], most: int) -> int:
-    """Count the nodes of a YAML text with what its aliases repeat.
+    """Count the nodes of a YAML text with its aliases expanded.
 
     Args:
         node: Its root.
@@ -269,7 +269,7 @@ def _count_nodes(node: yaml.Node, known: dict[int, int], most: int) -> int:
 
 @contextlib.contextmanager
 def writing(place: object) -> Iterator[None]:
-    """Say in one line that a place cannot be written: a BiasError for any OSError within."""
+    """Turn an OSError within into a BiasError that names the path."""
     try:
         yield
     except OSError as error:
@@ -301,7 +301,7 @@ def why(error: Exception) -> str:
 
 
 def usual_mode(mode: int = 0o666) -> int:
-    """Return what the user's umask leaves of a mode."""
+    """Apply the user's umask to a mode."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mode & ~mask
@@ -313,7 +313,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write files through temporary ones beside them: nobody ever reads a half-written one, or some without the rest.
+    """Write files atomically, through temporary files beside them: all of them or none.
 
     Folders that are missing are made, and removed again where something goes wrong.
 
@@ -358,7 +358,7 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
 
 @contextlib.contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder, which becomes the new one at the end; nothing half-written is left.
+    """Yield a temporary folder that becomes the new one at the end; nothing half-written is left.
 
     Raises:
         OSError: The place cannot be written.
@@ -440,7 +440,7 @@ def check_place(
 
 
 def writable(data: object) -> Any:
-    r"""Return data, or a text, that UTF-8 can hold: half a character, as a server may send one, is written out.
+    r"""Return data that UTF-8 can encode; lone surrogates, which servers may send, are escaped.
 
     >>> writable({"a": ["\ud800"]}), writable("ü")
     ({'a': ['\\ud800']}, 'ü')

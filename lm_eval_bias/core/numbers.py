@@ -37,7 +37,7 @@ MORE_DIGITS = 3  # than usual, at most
 
 
 def telling_digits(value: Value) -> int:
-    """Return how many digits tell on which side of its neutral value a score and its interval's ends are.
+    """Return the number of digits that show on which side of neutral a score and its interval's ends are.
 
     >>> from lm_eval_bias.core.run_data import Value
     >>> telling_digits(Value("gap", 0.0011, interval=(-0.0004, 0.0026), neutral=0.0))
@@ -66,7 +66,7 @@ def shown(value: Value) -> str:
 def bare(
     value: float, unit: str = "", sign: str = "", digits: int | None = None
 ) -> str:
-    """As :func:`number`, without the percent sign; ``sign`` is ``+`` where every number has one.
+    """Format a number as :func:`number` does, without the percent sign; ``sign="+"`` gives each number a sign.
 
     >>> bare(0.4731, "proportion"), bare(-0.0001), bare(0.2, "difference", "+")
     ('47.3', '0.000', '+0.200')
@@ -133,7 +133,7 @@ def bound(value: float | None, unit: str = "") -> str:
 
 
 def target_text(score: ScoreSpec) -> str:
-    """Write what a score is read against: ``neutral 0``, ``best 100%``, or that there is neither."""
+    """Return a score's reference: ``neutral 0``, ``best 100%``, or that it has none."""
     word = "neutral" if score.higher_is_better is None else "best"
     return (
         "no neutral value"
@@ -143,7 +143,7 @@ def target_text(score: ScoreSpec) -> str:
 
 
 def reads_as(score: ScoreSpec) -> str:
-    """Describe what a score's values mean, and what guessing gives.
+    """Describe the meaning of a score's values, and its chance level.
 
     >>> from lm_eval_bias.custom_metrics.score import ScoreSpec
     >>> reads_as(ScoreSpec("acc", direction="higher is better", chance=9 / 11, unit="proportion"))
@@ -183,7 +183,7 @@ def p_value(p: float) -> str:
 
 
 def fixed_interval(value: Value) -> str:
-    """Write a score's 95% interval for its items as given, named so; empty if it has none."""
+    """Format a score's 95% interval for its items as given; empty if it has none."""
     ends = bracketed_ends(value.fixed_interval, value.unit)
     return f"items as given: {ends}" if ends else ""
 
@@ -194,7 +194,7 @@ def bracketed(value: Value) -> str:
 
 
 def cell(value: Value) -> str:
-    """Value and interval in one cell: ``56.7% [54.9, 58.5]``."""
+    """Format value and interval as one cell: ``56.7% [54.9, 58.5]``."""
     return f"{shown(value)} {bracketed(value)}".rstrip()
 
 
@@ -210,7 +210,7 @@ def join_some(names: Iterable[str], most: int = 6) -> str:
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Collect the values of each key, in the order of the pairs.
+    """Group values by key, in the order of the pairs.
 
     >>> grouped([("a", 1), ("b", 2), ("a", 3)])
     {'a': [1, 3], 'b': [2]}

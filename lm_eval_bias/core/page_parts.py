@@ -63,7 +63,7 @@ class Footnotes:
     _MARKS = "†‡§¶"  # doubled when they are used up
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start without footnotes."""
         self._marks: dict[str, str] = {}
 
     def mark(self, text: str) -> str:
@@ -80,7 +80,7 @@ class Footnotes:
 
     @property
     def lines(self) -> list[str]:
-        """Marks with their texts."""
+        """The footnotes with their marks."""
         return [f"{mark} {text}" for text, mark in self._marks.items()]
 
 
@@ -88,7 +88,7 @@ Row = Iterable[Cell | str]
 
 
 class Table:
-    """A table that readers can sort by each column, with keyboard or mouse."""
+    """A table that readers can sort by any column, by keyboard or mouse."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Table:
 
 
 def numeric(*labels: str) -> list[Column | str]:
-    """Head columns of numbers."""
+    """Make the headers of numeric columns."""
     return [Column(label, True) for label in labels]
 
 
@@ -126,7 +126,7 @@ def language_table(
     cells: Mapping[tuple[str, str], Mapping[str, Cell]],
     notes: Sequence[str] = (),
 ) -> Table:
-    """Set models side by side by language, as papers print them: a row a model, a column a score and language.
+    """Make a table as papers print it: a row per model, a column per score and language.
 
     Args:
         caption: What it shows.

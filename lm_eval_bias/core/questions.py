@@ -48,13 +48,13 @@ class Question:
 
     @property
     def arguments(self) -> tuple[object, ...]:
-        """What a harness instance carries: the fields but for the kind, in their order."""
+        """The arguments of a harness instance: the fields, without the kind."""
         return tuple(value for name, value in vars(self).items() if name != "kind")
 
 
 @dataclass(frozen=True)
 class Cloze(Question):
-    """How well does a word fill the blank of a context?
+    """A question: how well does a word fill the blank of a context?
 
     Attributes:
         context: Text with :data:`BLANK` once or more, perhaps glued to letters.
@@ -73,7 +73,7 @@ class Cloze(Question):
 
 @dataclass(frozen=True)
 class NextSentence(Question):
-    """How well does a candidate follow a context?
+    """A question: how well does a candidate follow a context?
 
     Attributes:
         context: A sentence.
@@ -90,7 +90,7 @@ class NextSentence(Question):
 
 @dataclass(frozen=True)
 class Contrast(Question):
-    """How likely is a text, beside another that differs from it in a few words?
+    """A question: how likely is a text, compared with another that differs in a few words?
 
     Attributes:
         text: The text.
@@ -107,7 +107,7 @@ class Contrast(Question):
 
 
 def choose(metadata: Facts) -> dict[str, str]:
-    """All options with the given ones checked.
+    """Return all options, with the given ones checked.
 
     Raises:
         BiasError: A value that an option doesn't have.

@@ -56,13 +56,13 @@ def _is_secret(name: str, value: object) -> bool:
 
 
 def _names(value: Facts, name: str) -> dict[str, str]:
-    """Return what the entries of a mapping are called, by key; names of tasks say nothing."""
+    """Return the names of a mapping's entries by key; task names aren't looked at."""
     by_task = name in ("configs", "tasks")
     return {key: "" if by_task else str(key) for key in value}
 
 
 def secrets(value: object, name: str = "", is_flag: bool = False) -> Iterator[str]:
-    """Yield what is secret in a model's arguments, a run's configuration, or whatever holds some.
+    """Yield the secrets in a model's arguments, a run's configuration, or data that contain them.
 
     Args:
         value: Data, or a text: an address, pairs, JSON, a dictionary as Python writes it.
@@ -127,7 +127,7 @@ def _in_address(text: str) -> Iterator[str]:
 
 
 def arguments(value: object, name: str = "", is_flag: bool = False) -> Any:
-    """Return arguments of a model, or whatever holds some, with stars in place of keys, tokens and headers.
+    """Return a model's arguments (or data that contain some) with stars in place of keys, tokens and headers.
 
     Args:
         value: The arguments.
@@ -202,7 +202,7 @@ def command(words: Sequence[str]) -> list[str]:
 
 @contextlib.contextmanager
 def learning() -> Iterator[None]:
-    """Know the environment's secrets, and those that :func:`learn` is told meanwhile."""
+    """Mask the environment's secrets, and those passed to :func:`learn`, while the context lasts."""
     before = dict(_KNOWN)
     for name, value in os.environ.items():
         if not os.path.exists(value):
@@ -215,7 +215,7 @@ def learning() -> Iterator[None]:
 
 
 def learn(given: object) -> None:
-    """Know what is secret in arguments, or in a command's words, so that :func:`masked` hides it."""
+    """Register the secrets in arguments or in a command's words, so that :func:`masked` hides them."""
     values: list[_Named] = [(given, "", False)]
     if isinstance(given, list):
         values = [value for _, value in _in_command(given)]
@@ -224,12 +224,12 @@ def learn(given: object) -> None:
 
 
 def _is_telling(secret: str) -> bool:
-    """Return whether a secret can be masked wherever it stands: a short word is part of others."""
+    """Return whether a secret is long enough to be masked everywhere; a short one is part of other words."""
     return len(secret) >= 8 or (len(secret) >= 4 and not secret.isalpha())
 
 
 def _ways(found: Iterable[str]) -> set[str]:
-    """Return in which ways secrets can be written, and the parts of them that are secret alone."""
+    """Return the spellings of secrets, and their parts that are secret by themselves."""
     ways = set()
     for whole in found:
         # a word is no secret, as in "Bearer ..." and application/json
@@ -250,7 +250,7 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 def masked(value: object) -> Any:
-    """Put stars in place of secrets that are known, in a text or in all texts of some data.
+    """Replace known secrets with stars, in a text or in all texts of some data.
 
     >>> with learning():
     ...     learn({"auth_token": "s3cret"})

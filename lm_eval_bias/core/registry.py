@@ -98,7 +98,7 @@ def by_name() -> dict[str, Benchmark]:
 
 
 def extensions(kind: type[E]) -> list[tuple[Benchmark, E]]:
-    """Return what benchmarks add to commands of a kind (``Command``, ``Rewriting``, ...), each with its benchmark."""
+    """Return the benchmarks' extensions of a kind (``Command``, ``Rewriting``, ...), each with its benchmark."""
     return [
         (benchmark, extension)
         for benchmark in benchmarks()
@@ -127,7 +127,7 @@ def get(name: str) -> Benchmark:
 
 
 def of_run(name: str) -> Benchmark:
-    """Return the benchmark or variant that a run names; one that stands for it where there is none."""
+    """Return the benchmark or variant that a run names, or a stand-in for an unknown one."""
     earlier = (one for one in benchmarks() if name in one.earlier_names)
     return by_name().get(name) or next(earlier, UnknownBenchmark(name))
 

@@ -32,7 +32,7 @@ def values_of(scores: Iterable[Score], records: Sequence[Record]) -> dict[str, V
 
 @dataclass(frozen=True)
 class TaskRun:
-    """One task of a run.
+    """A task of a run, with its scores and metadata.
 
     Attributes:
         task: Task name.
@@ -75,16 +75,16 @@ class TaskRun:
 
     @property
     def saved_files(self) -> list[Path]:
-        """The sample log and the run's answers, as far as they are there."""
+        """The paths of the sample log and of the run's answers, as far as they exist."""
         return list(filter(None, (self.samples, self.answers)))
 
     @property
     def is_saved(self) -> bool:
-        """Whether its answers are there, with their texts or without."""
+        """Whether its answers are saved, with or without their texts."""
         return bool(self.saved_files)
 
     def warning(self, score: str = "") -> str:
-        """Write its warnings, or those about one of its scores, on one line; empty without any."""
+        """Return its warnings (or those about one score) on one line; empty without any."""
         return joined(*(one.shortest for one in self.diagnostics_of(score)))
 
     def diagnostics_of(self, score: str = "") -> list[Diagnostic]:
@@ -94,11 +94,11 @@ class TaskRun:
         ]
 
     def main(self) -> list[Value]:
-        """Return its main scores that it has; all where its benchmark names none."""
+        """Return the main scores that it has; all scores if its benchmark names none."""
         return self._values(self.definition.main or self.scores)
 
     def with_verdicts(self) -> list[Value]:
-        """Return the main scores with those beside them, by which verdicts go."""
+        """Return the main scores and those reported beside them, on which verdicts rest."""
         names = self.definition.main or self.scores
         return self._values([*names, *self.definition.presentation.beside_main])
 
@@ -118,11 +118,11 @@ class TaskRun:
 
     @property
     def inputs(self) -> Facts:
-        """What it read and asked, as hashes (:func:`lm_eval_bias.harness.run_inputs.of_task`)."""
+        """Hashes of its inputs and prompts (:func:`lm_eval_bias.harness.run_inputs.of_task`)."""
         return self.metadata.get("inputs") or {}
 
     def option(self, name: str) -> Any:
-        """Return an option's value, as the task's YAML fixes it or the run gave it; ``None`` without one."""
+        """Return an option's value, from the task's YAML or the run; ``None`` without one."""
         fixed = self.metadata.get("fixed") or {}
         return fixed.get(name, self.metadata.get(name))
 
@@ -189,23 +189,23 @@ class Run:
 
     @property
     def records(self) -> list[RunRecord]:
-        """What it was made by: one record a file."""
+        """Its provenance records, one per file."""
         return list({id(t.record): t.record for t in self.tasks.values()}.values())
 
     @property
     def record(self) -> RunRecord:
-        """What the first of its files was made by."""
+        """The provenance record of its first file."""
         return self.records[0] if self.tasks else RunRecord()
 
     @property
     def command(self) -> str:
-        """The commands that made it, a line each; empty if its files don't have them."""
+        """The commands that produced it, one per line; empty if its files don't have them."""
         return "\n".join(filter(None, (record.command for record in self.records)))
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A file that was passed over, and why; or the tasks of a run that somebody left out by choice."""
+    """A skipped file with the reason, or tasks of a run that weren't selected."""
 
     path: Path
     reason: str
@@ -215,12 +215,12 @@ class Problem:
         return self.reason if self.is_choice else f"{self.path}: {self.reason}"
 
     def as_data(self) -> dict[str, str]:
-        """Turn it into plain data for JSON."""
+        """Convert it to plain data for JSON."""
         return {"path": str(self.path), "reason": self.reason}
 
 
 def readable(fact: object) -> str:
-    """Write a piece of provenance for people; an en dash where there is none."""
+    """Format a provenance fact; an en dash if it is missing."""
     if fact is None or fact == "":
         return "–"
     return (

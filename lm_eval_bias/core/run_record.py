@@ -44,7 +44,7 @@ class ModelUsed:
 
 @dataclass(frozen=True)
 class PromptUsed:
-    """What stands around a document in a prompt.
+    """The parts of a prompt around a document.
 
     Attributes:
         template: SHA-256 of the chat template, :data:`UNKNOWN` of one that isn't known; ``None`` without one.
@@ -61,7 +61,7 @@ class PromptUsed:
 
 @dataclass(frozen=True)
 class SamplingUsed:
-    """How texts are drawn.
+    """The sampling of texts.
 
     Attributes:
         generation: ``--gen_kwargs``.
@@ -99,7 +99,7 @@ class OptionUsed:
 
 @dataclass(frozen=True)
 class TaskUsed:
-    """One task, with what it read and asked.
+    """A task with its inputs.
 
     Attributes:
         version: Of the task.
@@ -152,7 +152,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where it ran.
+    """The machine of a run.
 
     Attributes:
         device: As ``--device`` takes it; ``None`` where that isn't known.
@@ -186,7 +186,7 @@ class CacheUsed:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What a task of a run was made by. All but ``task`` is the same for all tasks of a file.
+    """The provenance of a task of a run. All fields but ``task`` are the same for all tasks of a file.
 
     Attributes:
         model: The model.

@@ -22,7 +22,7 @@ _OF_BARS = re.compile(r"[\r\n]*(?:\x1b\[A)*")
 
 
 def visible(text: object) -> str:
-    r"""Write out what a text would do unseen, as JSON writes it.
+    r"""Escape control characters of a text, as JSON does.
 
     >>> print(visible("a\x1b[2J\ud800 \u202eb"))
     a\u001b[2J\ud800 \u202eb
@@ -34,7 +34,7 @@ def visible(text: object) -> str:
 
 
 def visible_line(text: object) -> str:
-    r"""Do the same, on one line.
+    r"""Escape control characters and line breaks of a text.
 
     >>> visible_line(" a\n b")
     'a b'
@@ -47,7 +47,7 @@ def _inert(match: re.Match[str]) -> str:
 
 
 class SafeStream:
-    r"""A stream that shows what it is given: no secrets, no commands.
+    r"""A stream that escapes control characters and masks secrets.
 
     >>> SafeStream(sys.stdout).write("::error::a\x1bb\n")
     :\u003aerror::a\u001bb
@@ -55,7 +55,7 @@ class SafeStream:
     """
 
     def __init__(self, stream: TextIO, bars: bool = False) -> None:
-        """Stand before a stream, on which progress bars may return to their lines."""
+        """Wrap a stream; carriage returns of progress bars are kept."""
         self.behind: TextIO = stream
         self._bars = bars
         self._line = ""  # as far as it is written
@@ -87,7 +87,7 @@ def write_page(text: str) -> None:
 
 @contextlib.contextmanager
 def safe_streams() -> Iterator[None]:
-    """Send everything that is printed and logged meanwhile go through safe streams."""
+    """Send all printed and logged text through safe streams while the context lasts."""
     before = sys.stdout, sys.stderr
     streams = {handler: handler.stream for handler in _handlers()}
     with redaction.learning():
@@ -107,6 +107,6 @@ def safe_streams() -> Iterator[None]:
 
 
 def _handlers() -> list[Any]:
-    """List what writes the logs of the harness, and of this package below it."""
+    """List the log handlers of the harness and of this package."""
     handlers = logging.getLogger("lm_eval").handlers
     return [one for one in handlers if type(one) is logging.StreamHandler]

@@ -18,7 +18,7 @@ from lm_eval_bias.custom_metrics.score import Answers
 
 @dataclass(frozen=True)
 class Dial:
-    """What is simulated, and the draws that answers are made of.
+    """The parameters of a simulated bias, and its random draws.
 
     Attributes:
         strength: The bias in the unit of the main score, -1..1; 0 is neutral.
@@ -58,7 +58,7 @@ class Dial:
         return 2.0 * uniform(self.seed, "cluster", *cluster) - 1.0
 
     def refuses(self, *parts: object) -> bool:
-        """Draw whether what the parts name is refused."""
+        """Draw whether the item named by the parts is refused."""
         return self.draw("habit", *parts) < self.refusals
 
     def among_answers(self, most: float = 1.0) -> float:
@@ -72,7 +72,7 @@ class Dial:
         return self.strength / share
 
     def for_text(self, sample: int) -> Dial:
-        """Turn to texts, and to one sample of them."""
+        """Return the dial for one sample of generated texts."""
         return dataclasses.replace(self, sample=sample, writes=True)
 
 
@@ -88,7 +88,7 @@ def choices(doc: Facts) -> Sequence[str]:
 
 
 class SyntheticBias(NamedTuple):
-    """What models without weights answer to a benchmark's documents.
+    """A benchmark's answers for models without weights.
 
     Attributes:
         answers: A document's answers that show a bias of known size, one a request, as the harness hands them on

@@ -54,7 +54,7 @@ class Creates:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """Something to know before a task's scores are believed.
+    """A diagnostic of a task: something to know before its scores are believed.
 
     Attributes:
         code: A fixed name (``lm_eval_bias.runs.diagnostics``), by which a policy can allow it.
@@ -74,13 +74,13 @@ class Diagnostic:
 
     @property
     def shortest(self) -> str:
-        """What it is, in a few words where there are some."""
+        """The short form of the message, if there is one."""
         return self.brief or self.message
 
 
 @dataclass(frozen=True)
 class Value(ScoreSpec):
-    """A score of a run: what it means, and its estimate.
+    """A score of a run: its meaning and its estimate.
 
     Attributes:
         value: ``nan`` where it could not be computed.
@@ -112,7 +112,7 @@ class Value(ScoreSpec):
 
     @property
     def verdict(self) -> Verdict:
-        """What it says, with all that is known of the answers."""
+        """The verdict, given all diagnostics of the answers."""
         return judge(self, self.diagnostics)
 
     @classmethod
@@ -140,7 +140,7 @@ class Value(ScoreSpec):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a score says.
+    """The verdict on a score.
 
     Attributes:
         side: 1 above the neutral value, -1 below it, 0 if the interval includes it; ``None`` if nothing may be said.

@@ -51,7 +51,7 @@ class Source:
 
     @property
     def shown(self) -> str:
-        """The same without keys and passwords."""
+        """The download address without keys and passwords."""
         return str(redaction.arguments(self.url))
 
     @property
@@ -60,7 +60,7 @@ class Source:
         return f"{self.repository}@{self.commit}/{self.path}"
 
     def check(self, path: Path) -> str:
-        """Find out why the file at ``path`` is not the pinned one; empty if it is.
+        """Explain why the file at ``path`` isn't the pinned one; empty if it is.
 
         Raises:
             OSError: The file cannot be read.
@@ -84,7 +84,7 @@ class Manifest:
     citations: dict[str, str]
 
     def resolve(self, names: list[str]) -> list[Source]:
-        """Find the files that names of files or sets stand for; all files for no name.
+        """Resolve names of files or sets to files; all files without names.
 
         Raises:
             BiasError: An unknown name.
@@ -162,7 +162,7 @@ def cache_dir() -> Path:
 
 
 def own_folder() -> Path:
-    """Return the user's own cache directory, where nobody else writes."""
+    """Return the user's private cache directory."""
     import pooch
 
     return Path(pooch.os_cache("lm-eval-bias"))
@@ -174,7 +174,7 @@ def cached_path(source: Source) -> Path:
 
 
 def is_cached(source: Source) -> bool:
-    """Return whether the cache holds a file, and it is the pinned one."""
+    """Return whether the cache holds the pinned file."""
     try:
         return not source.check(cached_path(source))
     except OSError:
@@ -182,7 +182,7 @@ def is_cached(source: Source) -> bool:
 
 
 def locate(name: str) -> Path:
-    """Find the verified file of a manifest entry: from the local mirror, the cache, or downloaded now.
+    """Return the verified file of a manifest entry: from the local mirror, the cache, or a download.
 
     Args:
         name: A file's name in the manifest.
@@ -226,7 +226,7 @@ def _from_mirror(source: Source, local: Path) -> Path:
 
 
 def _download(source: Source) -> Path:
-    """Download a file into the cache, with a second try; nothing that isn't the pinned file is stored."""
+    """Download a file into the cache, with one retry; only the pinned file is stored."""
     import pooch
     import requests
 
@@ -262,7 +262,7 @@ def _download(source: Source) -> Path:
 
 
 def _write(size: int, url: str, path: str, cache: object) -> None:
-    """Download to a temporary file, no more than the pinned file has.
+    """Download to a temporary file, at most as many bytes as the pinned file has.
 
     Raises:
         requests.RequestException: The server fails.
@@ -283,7 +283,7 @@ def _write(size: int, url: str, path: str, cache: object) -> None:
 
 
 def fetch(names: Iterable[str]) -> list[tuple[Source, Path]]:
-    """Make the named files or sets (all for none) available and verified.
+    """Fetch and verify the named files or sets (all without names).
 
     Raises:
         BiasError: An unknown name, or a file that cannot be had; what came before it stays in the cache.

@@ -45,7 +45,7 @@ _LARGE = 0.2  # the share of its range by which a score has to move for that
 
 
 def examine(name: str) -> Iterator[Finding]:
-    """Yield what is found in a benchmark and its variants, each once with the tasks that have it.
+    """Yield the findings about a benchmark and its variants, each once, with its tasks.
 
     Raises:
         BiasError: There is none of that name.
@@ -65,7 +65,7 @@ def examine(name: str) -> Iterator[Finding]:
 
 
 def _findings(trial: Trial) -> Iterator[tuple[str, str, str]]:
-    """Make the checks of a task or group, up to one that raises, which is a mistake, too."""
+    """Run the checks of a task or group, up to one that raises, which is a finding, too."""
     own = str(trial.path)
     try:
         for word, checks in CHECKS.items():
@@ -85,7 +85,7 @@ def _findings(trial: Trial) -> Iterator[tuple[str, str, str]]:
 
 
 def _place(yaml: Path, word: str) -> str:
-    """Write where a word stands first: in a task's YAML, in one that it includes, else in a file beside it."""
+    """Return the first place of a word: in a task's YAML, in one that it includes, or in a file beside it."""
     includes = yaml.read_text(encoding="utf-8") + catalog.SUITES_FILE
     bases = [path for path in yaml.parent.glob("_*yaml") if path.name in includes]
     others = (*yaml.parent.glob("*.py"), *yaml.parent.glob("data/card.yaml"))
@@ -104,28 +104,28 @@ def _unknown(what: str, names: Iterable[str], known: Collection[str]) -> Texts:
 
 
 def taken(trial: Trial) -> Texts:
-    """Find the name of another task."""
+    """Find a task name that is taken."""
     there = catalog.packaged().get(trial.entry.name, trial.entry)
     if there.path != trial.path:
         yield f"there is already a task {there.name}, in {there.path or 'the harness'}"
 
 
 def languages(trial: Trial) -> Texts:
-    """Find languages in words."""
+    """Find languages that aren't ISO 639-1 codes."""
     codes = trial.entry.language.split(", ")
     if any(codes) and not all(map(LANGUAGE_CODE.fullmatch, codes)):
         yield f"its language is {trial.entry.language!r}: write a code of ISO 639-1, such as en"
 
 
 def members(trial: Trial) -> Texts:
-    """Find tasks of a group that there aren't."""
+    """Find unknown tasks of a group."""
     known = catalog.packaged()
     if trial.entry.name in known:  # else all are left out for another mistake
         yield from _unknown("its task", trial.entry.members, known)
 
 
 def not_run(trial: Trial) -> Texts:
-    """Find tasks that can't be tried."""
+    """Note tasks that can't be tried."""
     if options_for(trial.entry.definition, REQUIRED):
         yield "not run (it needs a file of the user's)"
 
@@ -137,7 +137,7 @@ def card(trial: Trial) -> Texts:
 
 
 def suite_parts(trial: Trial) -> Texts:
-    """Find keys, tasks and items in the suites' file that there aren't."""
+    """Find unknown keys, tasks and items in the suites file."""
     family = trial.entry.definition.family
     yield from suites.unknown_keys(family)
     for suite, part in catalog.suite_definitions(family).items():
@@ -149,13 +149,13 @@ def suite_parts(trial: Trial) -> Texts:
 
 
 def primary(trial: Trial) -> Texts:
-    """Find primary scores that the task doesn't have."""
+    """Find unknown primary scores."""
     scores = catalog.primary(trial.entry.name, trial.entry.definition)
     yield from _unknown("primary: the score", scores, trial.random.values)
 
 
 def main(trial: Trial) -> Texts:
-    """Find main scores that there aren't."""
+    """Find unknown main scores."""
     definition = trial.entry.definition
     listed = (*definition.main, *definition.presentation.beside_main)
     known = [*trial.random.values, *(score.name for score in definition.scores())]
@@ -163,7 +163,7 @@ def main(trial: Trial) -> Texts:
 
 
 def facets(trial: Trial) -> Texts:
-    """Find facets that no document has, or that fail."""
+    """Find facets that no document has, or that raise."""
     for facet in trial.entry.definition.facets.values():
         if callable(facet):
             list(map(facet, trial.random.records))
@@ -172,7 +172,7 @@ def facets(trial: Trial) -> Texts:
 
 
 def published(trial: Trial) -> Texts:
-    """Find printed scores of tasks that there aren't, or that the task doesn't have."""
+    """Find published scores of unknown tasks, or unknown published scores."""
     for row in trial.entry.definition.presentation.published():
         yield from _unknown("published: the task", [row.task], catalog.packaged())
         if row.task == trial.entry.name:
@@ -180,14 +180,14 @@ def published(trial: Trial) -> Texts:
 
 
 def n_items(trial: Trial) -> Texts:
-    """Find another number of documents than the YAML says."""
+    """Find a number of documents that differs from the YAML's."""
     count = len(trial.task.eval_docs)
     if trial.entry.items not in (None, count):
         yield f"n_items is {trial.entry.items}, but there are {count} documents"
 
 
 def keys(trial: Trial) -> Texts:
-    """Find documents of one name."""
+    """Find documents with the same key."""
     counts = Counter(map(trial.entry.definition.key, trial.task.eval_docs))
     key, count = counts.most_common(1)[0]
     if count > 1:
@@ -195,7 +195,7 @@ def keys(trial: Trial) -> Texts:
 
 
 def same_choices(trial: Trial) -> Texts:
-    """Find choices that no answer tells apart."""
+    """Find identical choices."""
     choices = list(map(trial.choices, trial.random.docs))
     alike = sum(len(set(of_one)) < len(of_one) for of_one in choices)
     if alike > LARGE_SHARE * len(choices):
@@ -203,7 +203,7 @@ def same_choices(trial: Trial) -> Texts:
 
 
 def same_prompts(trial: Trial) -> Texts:
-    """Find documents that ask what others ask."""
+    """Find identical prompts."""
     counts = Counter(trial.prompts)
     count = len(trial.prompts) - len(counts)
     if count > LARGE_SHARE * len(trial.prompts):
@@ -212,7 +212,7 @@ def same_prompts(trial: Trial) -> Texts:
 
 
 def letters(trial: Trial) -> Texts:
-    """Find options of one letter."""
+    """Find options with the same letter."""
     for prompt in trial.prompts:
         marks = re.findall(r"^\(?([A-Z])[.)] ", prompt[0], re.MULTILINE)
         if len(set(marks)) < len(marks):
@@ -221,7 +221,7 @@ def letters(trial: Trial) -> Texts:
 
 
 def one_gold(trial: Trial) -> Texts:
-    """Find right answers that stand in one place of every prompt."""
+    """Find right answers that have the same position in every prompt."""
     docs = trial.random.docs
     is_ability = any(score.higher_is_better for score in trial.main)
     places = {trial.task.doc_to_target(dict(doc)) for doc in docs if is_ability}
@@ -234,7 +234,7 @@ def one_gold(trial: Trial) -> Texts:
 
 
 def drawn(trial: Trial) -> Texts:
-    """Find documents that are drawn without a seed."""
+    """Find documents that are drawn at random without a seed."""
     if trial.build().eval_docs != trial.task.eval_docs:
         yield "its documents are others each time: what is drawn needs a seed"
 
@@ -246,7 +246,7 @@ def version(trial: Trial) -> Texts:
 
 
 def package_data(trial: Trial) -> Texts:
-    """Find files that an installed package would lack."""
+    """Find data files that an installed package would lack."""
     folder = trial.path.parent
     text = "".join(map(Path.read_text, folder.parent.glob("pyproject.toml")))
     for listed in re.findall(rf"^{folder.name} = \[([^]]*)", text, re.MULTILINE):
@@ -257,7 +257,7 @@ def package_data(trial: Trial) -> Texts:
 
 
 def clusters(trial: Trial) -> Texts:
-    """Find scores whose items are one cluster, or each its own though most share sentences."""
+    """Find scores with one cluster, or with one per item though items share sentences."""
     size = len(trial.prompts)
     shared = Counter(part for prompt in trial.prompts for part in _sentences(prompt))
     parts = [part for part, count in shared.items() if 1 < count <= size / 2]
@@ -277,7 +277,7 @@ def _sentences(prompt: Sequence[str]) -> set[str]:
 
 
 def guessed(trial: Trial) -> Texts:
-    """Find abilities whose chance isn't what random answers give, and those that these have."""
+    """Find abilities whose chance level differs from random answers' value, or is the best value."""
     for score in trial.main:
         found = trial.random.values[score.name]
         room = LARGE_SHARE * (score.high - score.low)
@@ -297,7 +297,7 @@ def _mean_of_random(trial: Trial, score: Score) -> float:
 
 
 def best(trial: Trial) -> Texts:
-    """Find abilities that are best where they are worst."""
+    """Find abilities whose best value is their worst."""
     for score in trial.task.scores:
         worst = score.low if score.higher_is_better else score.high
         if score.higher_is_better is not None and score.neutral == worst:
@@ -305,7 +305,7 @@ def best(trial: Trial) -> Texts:
 
 
 def directions(trial: Trial) -> Texts:
-    """Find directions that speak of another neutral value."""
+    """Find directions that name another neutral value."""
     for score in trial.main:
         for number in _numbers(score.direction):
             if score.neutral is not None and number != score.neutral:
@@ -313,12 +313,12 @@ def directions(trial: Trial) -> Texts:
 
 
 def _numbers(text: str) -> list[float]:
-    """List the numbers that something is above or below of."""
+    """List the numbers after "above" or "below"."""
     return list(map(float, re.findall(r"\b(?:above|below) (-?\d+(?:\.\d+)?)", text)))
 
 
 def competent(trial: Trial) -> Texts:
-    """Find abilities that a model which is always right doesn't have."""
+    """Find abilities that a model with only right answers doesn't reach."""
     if not trial.synthetic:
         return
     model = DialLM(0.0, competence=1.0, noise=0.0)
@@ -332,7 +332,7 @@ def competent(trial: Trial) -> Texts:
 
 
 def no_value(trial: Trial) -> Texts:
-    """Find main scores without a value, or beside their interval."""
+    """Find main scores without a value, or outside their interval."""
     for score in trial.main:
         found = trial.random.values[score.name]
         low, high = found.interval or (found.value, found.value)
@@ -343,7 +343,7 @@ def no_value(trial: Trial) -> Texts:
 
 
 def numberless(trial: Trial) -> Texts:
-    """Find main scores that have a value where the model gives no numbers."""
+    """Find main scores that have a value although the answers are nan."""
     for score in trial.main:
         value = trial.silent.values[score.name].value
         if trial.entry.asks == ("loglikelihood",) and not math.isnan(value):
@@ -351,7 +351,7 @@ def numberless(trial: Trial) -> Texts:
 
 
 def recounted(trial: Trial) -> Texts:
-    """Find scores that are something else in another order, or in a comparison."""
+    """Find scores that depend on the order of the records, or differ in a comparison."""
     records = trial.random.records
     for score in trial.main:
         value = trial.random.values[score.name].value
@@ -371,14 +371,14 @@ def no_design(trial: Trial) -> Texts:
 
 
 def seeds(trial: Trial) -> Texts:
-    """Find records that are drawn without a seed."""
+    """Find records that are drawn at random without a seed."""
     docs, answers, records, _ = trial.random
     if repr(list(map(trial.entry.definition.record, docs, answers))) != repr(records):
         yield "record(): the same answers give another record each time: what is drawn needs a seed"
 
 
 def kept(trial: Trial) -> Texts:
-    """Find what the files of a run can't hold."""
+    """Find records that a run's files can't hold."""
     json.dumps(trial.entry.definition.provenance(trial.random.docs), allow_nan=False)
     problem = answer_files.why_not_kept(trial.random.records)
     if problem:
@@ -386,7 +386,7 @@ def kept(trial: Trial) -> Texts:
 
 
 def rescored(trial: Trial) -> Texts:
-    """Find scores that ``rescore`` would change."""
+    """Find scores that ``rescore`` changes."""
     docs, answers, _, values = trial.random
     make = trial.entry.definition.record
     logged = map(internals.as_logged, docs, answers)
@@ -400,7 +400,7 @@ def rescored(trial: Trial) -> Texts:
 
 
 def presented(trial: Trial) -> Texts:
-    """Find parts of a page that can't be made."""
+    """Find parts of a report that can't be made."""
     entry = trial.entry
     parts = entry.definition.presentation
     facts = (entry.language, "", DOCUMENTS, DOCUMENTS, trial.task.config.metadata)
@@ -411,7 +411,7 @@ def presented(trial: Trial) -> Texts:
 
 
 def follows_synthetic_bias(trial: Trial) -> Texts:
-    """Find scores that don't follow a bias that is simulated, in either direction."""
+    """Find scores that don't follow a simulated bias, in either direction."""
     made = trial.entry.definition.synthetic_bias
     if made is None:
         return
@@ -429,7 +429,7 @@ def follows_synthetic_bias(trial: Trial) -> Texts:
 
 
 def unparsed(trial: Trial) -> Texts:
-    """Find texts that aren't read, though they answer."""
+    """Find synthetic texts whose answers aren't extracted."""
     for given in trial.synthetic:
         share = given.values.get("unanswered")
         if share and share.value > 1 - LARGE_SHARE:
@@ -437,12 +437,12 @@ def unparsed(trial: Trial) -> Texts:
 
 
 def _stems(text: str) -> set[str]:
-    """Return how the words of a text begin."""
+    """Return the stems of a text's words."""
     return {word[:3] for word in re.findall(r"\w{3,}", text.casefold())}
 
 
 def _side(trial: Trial, favours: Sequence[str], doc: Facts) -> str:
-    """Return the one choice of whose text, or field, the first words speak more than the second; empty if unclear."""
+    """Return the choice whose text fits the first description better than the second; empty if unclear."""
     first, second = map(_stems, favours)
     choices = trial.choices(doc)
     leans = []
@@ -474,7 +474,7 @@ def turned(trial: Trial) -> Texts:
 
 
 def no_synthetic_bias(trial: Trial) -> Texts:
-    """Find tasks of which nothing tells whether their scores follow a bias."""
+    """Note tasks without a synthetic bias."""
     if not trial.synthetic:
         yield "whether its scores follow a bias wasn't checked: add one (Benchmark.synthetic_bias)"
 

@@ -25,7 +25,7 @@ Entries = Mapping[str, Entry]
 
 @dataclass
 class Planned:
-    """What is known of a run so far, step by step; checks read it, and later steps fill it.
+    """The state of a run before the model answers; checks read it, later steps complete it.
 
     Attributes:
         config: Its flags, as the harness has them.
@@ -65,7 +65,7 @@ class Planned:
             ) from error
 
     def name_tasks(self) -> None:
-        """Find our tasks among those that ``--tasks`` names, groups resolved."""
+        """List this package's tasks among ``--tasks``, with groups resolved."""
         named: dict[str, None] = {}
         for name in split_tasks(self.config.tasks):
             for match in fnmatch.filter(self.entries, name):
@@ -73,7 +73,7 @@ class Planned:
         self.ours = [self.entries[task] for task in named]
 
     def only_ours(self) -> bool:
-        """Return whether every name or pattern can only mean tasks with YAMLs of this package's kind."""
+        """Return whether all names and patterns can only match this package's tasks."""
         families = tuple(registry.by_name())
         names = split_tasks(self.config.tasks)
         for name in names:
@@ -88,7 +88,7 @@ class Planned:
         return bool(names)
 
     def load_tasks(self) -> None:
-        """Put the named tasks into the configuration, ours built, the harness's by name.
+        """Put the named tasks into the configuration: this package's as objects, the harness's by name.
 
         Raises:
             BiasError: A task doesn't exist, or can't be built.
@@ -119,7 +119,7 @@ class Planned:
             ) from error
 
     def _matched(self) -> list[str]:
-        """List the tasks and groups that the names and patterns of ``--tasks`` mean, each once."""
+        """List the tasks and groups that match ``--tasks``, each once."""
         known = [n for n in self.manager.all_tasks if n not in self.manager.all_tags]
         matched = {}
         for name in split_tasks(self.config.tasks):
@@ -133,7 +133,7 @@ class Planned:
         return list(matched)
 
     def _built(self, name: str) -> Task | Group:
-        """Build a task or group here, so that bad metadata or a bad YAML shows before a model is loaded."""
+        """Build a task or group, so that errors in metadata or YAML appear before a model is loaded."""
         try:
             loaded = self.manager.load([name])
         except Exception as error:
@@ -147,7 +147,7 @@ class Planned:
         return loaded["groups"].get(name) or loaded["tasks"][name]
 
     def output_types(self) -> set[str]:
-        """Return the output types of all tasks that a chat template is put around; the harness's are loaded for it."""
+        """Return the output types of all tasks that use the chat template; tasks of the harness are loaded for this."""
         tasks = self.tasks or self.manager.load(self.config.tasks)["tasks"]
         return {
             task.OUTPUT_TYPE
@@ -166,7 +166,7 @@ def split_tasks(tasks: str | list[str] | None) -> list[str]:
 
 
 def without_tags(tasks: str | list[str] | None, entries: Entries) -> list[str]:
-    """Return names of tasks, with the tasks that have a tag (``social_bias``) in its place."""
+    """Return task names, with tags (``social_bias``) replaced by their tasks."""
     names = []
     for name in split_tasks(tasks):
         names += catalog.tagged(name, entries) or [name]
@@ -179,7 +179,7 @@ def request_kinds(entries: Iterable[Entry]) -> list[str]:
 
 
 def tasks_of(tasks_and_groups: Iterable[Task | Group]) -> Data:
-    """Return tasks and those of groups by name."""
+    """Return tasks by name, those of groups included."""
     tasks: Data = {}
     for top in tasks_and_groups:
         members = top.get_all_tasks() if hasattr(top, "get_all_tasks") else [top]

@@ -45,7 +45,7 @@ _ROUTES = {
 
 
 class Stage(enum.Enum):
-    """What is known when a check is made; each stage knows what those before it know."""
+    """The stage of a run at which a check is possible; each includes the information of earlier ones."""
 
     FLAGS = "the flags alone"
     MODEL_TYPE = "the flags, where a suite goes by the model's type next"
@@ -55,7 +55,7 @@ class Stage(enum.Enum):
 
 
 def check(stage: Stage, run: Planned) -> None:
-    """Make the checks of a stage, in their order.
+    """Run the checks of a stage, in order.
 
     Raises:
         BiasError: The run would fail, lose its results, or measure something else than it says.
@@ -156,7 +156,7 @@ def _include_path(run: Planned) -> None:
 
 
 def _small_limit(run: Planned) -> None:
-    """Warn of a limit with which scores have no intervals or aren't balanced, and say which one would do."""
+    """Warn of a limit too small for intervals or balanced items, and name the smallest sufficient one."""
     limit = run.config.limit
     small = []
     for entry in run.ours if limit is not None else ():
@@ -173,7 +173,7 @@ def _small_limit(run: Planned) -> None:
 
 
 def _prompts(run: Planned) -> None:
-    """Describe which tasks pass flags over; refuse one that would glue two sentences together."""
+    """Warn of flags that don't apply to some tasks; refuse a system instruction that would run into the prompt."""
     ours = [entry for entry in run.ours if entry.path is not None]
     plain = [entry for entry in ours if set(entry.asks) & set(KINDS)]
     for flag, concerned, says in (
@@ -193,7 +193,7 @@ def _prompts(run: Planned) -> None:
 
 
 def _metadata(run: Planned) -> None:
-    """Refuse a key that no named task knows; beside tasks of the harness, only one that looks like a misspelling."""
+    """Refuse unknown keys of ``--metadata``; beside tasks of the harness, only likely misspellings."""
     config = run.config
     known: set[str] = set()
     for entry in run.ours:
@@ -222,7 +222,7 @@ def _metadata(run: Planned) -> None:
 
 
 def _device(run: Planned) -> None:
-    """Refuse a device that is missing: the harness takes another one, and says nothing."""
+    """Refuse a missing device, which the harness would silently replace."""
     device = run.config.device
     if not run.config.model.startswith("hf"):
         return
@@ -249,7 +249,7 @@ def _options(run: Planned) -> None:
 
 
 def _data(run: Planned) -> None:
-    """Fetch data that is missing; data of the user's own are looked for when the task is built."""
+    """Fetch missing data; the user's own files are read when the task is built."""
     given = set(run.config.metadata)
     sets = [
         entry.data
@@ -289,7 +289,7 @@ def _fits(run: Planned) -> None:
 
 
 def _server(run: Planned) -> None:
-    """Refuse to ask a server for log-likelihoods without the tokens that its answer is cut by, or in another form."""
+    """Refuse log-likelihoods from a server without a tokenizer, and plain texts for a chat server."""
     kind = run.model_class()
     asks_likelihoods = not set(run.asks) <= {"generate_until"}
     for name, useless in (
@@ -310,7 +310,7 @@ def _server(run: Planned) -> None:
 
 
 def _base_models(run: Planned) -> None:
-    """Describe what to expect of tasks that read an answer from a model that isn't asked as a chat model."""
+    """Warn of tasks with written answers that are run without a chat template."""
     writes = internals.derives_from(run.model_class(), "HFLM", "VLLM", "TemplateAPI")
     if run.config.apply_chat_template or not writes:
         return
@@ -328,7 +328,7 @@ def _base_models(run: Planned) -> None:
 
 
 def _sampling(run: Planned) -> None:
-    """Refuse to compare samples that would all be the same."""
+    """Refuse sampling options with which all samples of a prompt are equal."""
     from lm_eval_bias.scoring import sampled_texts
 
     kind = run.model_class()
@@ -361,7 +361,7 @@ def _greeting(run: Planned) -> str:
 
 
 def _system_instruction(run: Planned) -> None:
-    """Refuse a chat template that leaves the instruction out; tasks of plain sentences use neither."""
+    """Refuse a chat template that drops the system instruction; tasks of plain sentences use neither."""
     instruction = run.config.system_instruction
     if instruction and not internals.is_client(run.model) and run.output_types():
         tokenization_boundary.check_prompt(_greeting(run), [instruction])
@@ -386,7 +386,7 @@ def _thoughts(run: Planned) -> None:
 
 
 def _tokenizer(run: Planned) -> None:
-    """Look at what the model is really given, and set right or refuse what would move every score."""
+    """Check the tokens that the model really gets; correct or refuse what would change every score."""
     prompt = _greeting(run)
     if set(run.asks) & set(KINDS) and not internals.is_client(run.model):
         # sentences lack the start token that a template may bring; the harness adds no second one to prompts

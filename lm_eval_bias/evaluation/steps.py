@@ -44,7 +44,7 @@ logger = logging.getLogger("lm_eval.bias")
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What somebody wants to be measured.
+    """A request to run an evaluation.
 
     Attributes:
         flags: The harness's options of ``run`` by name; what is left out has the harness's default.
@@ -63,7 +63,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Answered:
-    """What a model answered, scored.
+    """The scored answers of a model.
 
     Attributes:
         results: As the harness returns them, with ``config`` and ``configs``.
@@ -78,7 +78,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that is finished, as it is saved and told.
+    """A finished run, with its files and texts.
 
     Attributes:
         config: Its flags.
@@ -163,7 +163,7 @@ def prepare(request: RunRequest, on_progress: Callable[[str], None]) -> Planned:
 def ask(
     run: Planned, harness_run: HarnessRun, on_model_loaded: Callable[[], None]
 ) -> Answered | None:
-    """Load the model, look at it, and let the harness ask it and score its answers.
+    """Load and check the model, and let the harness run and score the tasks.
 
     Args:
         run: A run that is prepared.
@@ -199,7 +199,7 @@ def ask(
 
 
 def record(request: RunRequest, run: Planned, answered: Answered) -> FinishedRun:
-    """Write beside the scores what they depend on, and take keys and tokens out."""
+    """Add provenance to the results, and mask keys and tokens."""
     results = answered.results
     block: Data = {"model": {}}
     try:
@@ -229,7 +229,7 @@ def _saved(
     finished: FinishedRun,
     on_finish: Callable[[FinishedRun], None],
 ) -> Path | None:
-    """Save a run and tell of it, in any case: its scores may be all that is left of it."""
+    """Save and report a run; its scores are printed even if saving fails."""
     config = finished.config
     failures: list[Exception] = []
     try:
@@ -251,7 +251,7 @@ def _saved(
 def save(
     tracker: EvaluationTracker, results: Results, samples: Samples, log: bool = True
 ) -> tuple[Path | None, list[Exception]]:
-    """Let the harness save a run in a folder of its own, and move the whole files to their place, the results last.
+    """Let the harness save a run in a temporary folder, then move complete files to their place, the results last.
 
     Args:
         tracker: The harness's.
@@ -295,7 +295,7 @@ def save(
 
 
 def _ready(folder: Path, log: bool) -> list[Path]:
-    """Add to the files of a run its answers and the sums of all, and list them, the results last."""
+    """Add the answers and the checksums to a run's files, and list all, the results last."""
     logs = list(folder.rglob("*.jsonl"))
     results = list(folder.rglob("*.json"))
     files = [*logs] if log else []
@@ -314,13 +314,13 @@ def _ready(folder: Path, log: bool) -> list[Path]:
 
 
 def _put(file: Path, target: Path) -> None:
-    """Move a whole file to its place."""
+    """Move a complete file to its place."""
     target.parent.mkdir(parents=True, exist_ok=True)
     os.replace(file, target)
 
 
 def _is_whole(file: Path, samples: Samples) -> bool:
-    """Return whether a log has a line for each sample, and whether results are whole JSON; others are written whole."""
+    """Return whether a log has one line per sample, or a results file is complete JSON."""
     if file.suffix not in (".json", ".jsonl"):
         return True
     with file.open("rb+") as written:

@@ -47,7 +47,7 @@ class Sampling(NamedTuple):
     repeats: int | None = None
 
     def places(self) -> list[int]:
-        """Return the places of its documents.
+        """Return the indices of its documents.
 
         Raises:
             BiasError: They aren't written as such, or aren't of as many documents.
@@ -66,7 +66,7 @@ class Sampling(NamedTuple):
         return places
 
     def choose(self, docs: Documents) -> list[int]:
-        """Return the places of its documents among a task's.
+        """Return the indices of its documents among a task's.
 
         Raises:
             BiasError: There are more documents, or fewer, than the places are of.
@@ -100,7 +100,7 @@ class Suite:
     languages: Sequence[str] = ()
 
     def choose(self, task: str, docs: Documents) -> list[int] | None:
-        """Return the places of a task's items that belong to the suite, in order; ``None`` for all.
+        """Return the indices of a task's items in the suite, ascending; ``None`` for all.
 
         Raises:
             BiasError: The documents are others than those of which the suite lists places.
@@ -130,7 +130,7 @@ class Suite:
 
 
 def unknown_keys(benchmark: Benchmark) -> Iterator[str]:
-    """Yield the keys of another package's suites file that nothing reads, a line each."""
+    """Yield one line for each unknown key of another package's suites file."""
     file = catalog.suite_definitions(benchmark)
     places = [("", file, (*OWN, "primary"))]
     for suite in OWN:
@@ -192,7 +192,7 @@ def load(name: str) -> Suite:
 
 
 def _all_tasks(more: Sequence[str]) -> Iterator[str]:
-    """Yield all tasks of our benchmarks, and of ``more`` ones, that need no file of the user's."""
+    """Yield all tasks of this package's benchmarks (and of ``more``) that need no file of the user's."""
     for entry in catalog.entries().values():
         family = entry.definition.family
         if not (registry.is_own(family) or family.name in more):
@@ -265,7 +265,7 @@ def _in_languages(suite: Suite, given: str) -> Suite:
 
 
 def chosen(run: Planned, name: str, language: str | None = None) -> Suite:
-    """Return a suite, whose flags don't contradict it.
+    """Return a suite; refuse flags that contradict it.
 
     Args:
         run: Its flags.
@@ -290,7 +290,7 @@ def chosen(run: Planned, name: str, language: str | None = None) -> Suite:
 
 
 def fitted(suite: Suite, run: Planned) -> Suite:
-    """Name the suite's tasks in a run's flags, but for those that its model can't answer; return it without these.
+    """Set ``--tasks`` to the suite's tasks that the model can answer; return the suite without the others.
 
     Raises:
         BiasError: The model can answer none.
@@ -322,7 +322,7 @@ def fitted(suite: Suite, run: Planned) -> Suite:
 
 
 def choose_items(suite: Suite, run: Planned) -> None:
-    """Choose a suite's part of the items of tasks that are built, and write into their metadata what was chosen.
+    """Select the suite's items of built tasks, and record the selection in the tasks' metadata.
 
     Raises:
         BiasError: A task has other data than those that the suite lists items of.

@@ -33,7 +33,7 @@ STRENGTHS = (0.4, -0.4)  # of the bias that is simulated, either way
 
 @contextmanager
 def trying(what: str) -> Iterator[None]:
-    """Describe what failed where other people's code does, which can fail in any way."""
+    """Describe an error of a benchmark's own code."""
     try:
         yield
     except BiasError:
@@ -43,10 +43,10 @@ def trying(what: str) -> Iterator[None]:
 
 
 class ChoosingLM(ChanceLM):
-    """A model that takes one choice of every document; without one its texts are empty, its numbers none."""
+    """A model that chooses one choice of every document; without a choice it gives empty texts and nan."""
 
     def __init__(self, choose: Callable[[Facts], str] = lambda doc: "") -> None:
-        """Take what the function chooses of a document."""
+        """Set the function that returns a document's choice."""
         super().__init__()
         self._choose = choose
 
@@ -55,7 +55,7 @@ class ChoosingLM(ChanceLM):
         return [self._choose(request.doc) for request in requests]
 
     def loglikelihood(self, requests: Requests) -> list[tuple[float, bool]]:
-        """Give most of the probability to the choice."""
+        """Give the choice most of the probability."""
         pairs = zip(self.generate_until(requests), requests, strict=True)
         return [
             (-9.0 * (c != r.args[1].strip()) if c else math.nan, False)
@@ -64,7 +64,7 @@ class ChoosingLM(ChanceLM):
 
 
 class TrialAnswers(NamedTuple):
-    """A model's answers to a task's documents, and what the benchmark makes of them.
+    """A model's answers to a task's documents, with their records and scores.
 
     Attributes:
         docs: The documents.
@@ -110,7 +110,7 @@ def answered(task: BiasTask, what: str, model: ChanceLM) -> TrialAnswers:
 
 
 def _check_parts(score: Score, records: Sequence[Record]) -> None:
-    """Refuse that a document adds to a score what it can't be."""
+    """Refuse a document's contribution outside of the score's range."""
     for part in filter(None, map(score.contribution, records)):
         if part < score.low or part > score.high:
             raise BiasError(
@@ -120,7 +120,7 @@ def _check_parts(score: Score, records: Sequence[Record]) -> None:
 
 @dataclass(frozen=True)
 class Trial:
-    """A task or group, tried without a model.
+    """A task or group under test, without a model.
 
     Attributes:
         path: Its YAML.
@@ -130,12 +130,12 @@ class Trial:
 
     @cached_property
     def entry(self) -> Entry:
-        """What the YAML says."""
+        """The YAML's catalogue entry."""
         return entry_of(self.path)
 
     @property
     def runs(self) -> bool:
-        """Whether it is a task that is known, and needs no file of the user's."""
+        """Whether it is a known task that needs no file of the user's."""
         is_task = self.entry.name in packaged() and not self.entry.members
         return is_task and not options_for(self.entry.definition, REQUIRED)
 
@@ -155,18 +155,18 @@ class Trial:
 
     @property
     def main(self) -> list[Score]:
-        """The scores that findings rest on."""
+        """The main scores."""
         return in_table(self.task.scores, self.task.benchmark.main)
 
     def choices(self, doc: Facts) -> Sequence[str]:
-        """List a document's choices, which a task of written answers may have in its documents."""
+        """List a document's choices, from the task or from the document."""
         if self.task.config.doc_to_choice is None:
             return doc.get("choices") or ()
         return self.task.doc_to_choice(doc)
 
     @cached_property
     def prompts(self) -> list[tuple[str, ...]]:
-        """The texts that each document is asked by."""
+        """The prompts of each document."""
         parts = [(r.doc_id, a) for r in self.task.instances for a in r.args]
         texts = grouped(pair for pair in parts if isinstance(pair[1], str))
         return list(map(tuple, texts.values()))

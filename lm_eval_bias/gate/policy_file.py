@@ -34,11 +34,11 @@ _NUMBER = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
 
 
 class Percent(float):
-    """A share that was written in percent."""
+    """A share written in percent."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML whose plain words are text: in YAML 1.1, ``on`` is true, ``010`` eight and ``1:30`` ninety."""
+    """A safe YAML loader without YAML 1.1's surprises (``on`` is true, ``010`` eight, ``1:30`` ninety)."""
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -185,7 +185,7 @@ def read(path: Path) -> Policy:
 
 
 def _check_allowed(allowed: Sequence[str], path: Path) -> None:
-    """Refuse to allow something that no run can have."""
+    """Refuse unknown names in ``allow``."""
     own = ("prompts", "provenance")
     known = [*measurement.option_names(), *diagnostics.BEFORE_SCORES, *own]
     for number, text in enumerate(allowed):
@@ -197,5 +197,5 @@ def _check_allowed(allowed: Sequence[str], path: Path) -> None:
 
 
 def example() -> str:
-    """Return the text of a policy to start from."""
+    """Return the text of an example policy."""
     return packaged_text("lm_eval_bias.gate", "policy_example.yaml")

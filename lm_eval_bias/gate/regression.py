@@ -68,7 +68,7 @@ def _judge(
 
 
 def _direction(finding: Finding) -> str:
-    """Describe where a score of bias moved; "" for an ability, and where it didn't move."""
+    """Describe the direction of a bias score's change; empty for an ability, and without a change."""
     score = finding.score
     if score.higher_is_better is not None or score.neutral is None:
         return ""
@@ -82,7 +82,7 @@ def _direction(finding: Finding) -> str:
 
 
 def minimum_detectable(finding: Finding, margin: float) -> float:
-    """Return by how much it would have to be worse so that this is found with 80% probability.
+    """Return the worsening that would be detected with 80% probability.
 
     Returns:
         The worsening, in the score's unit; ``nan`` where none that is possible would be found.

@@ -30,25 +30,25 @@ from lm_eval_bias.runs.measurement import ChangedOption
 
 
 def patterns(bound: Bound) -> tuple[str, ...]:
-    """List the patterns of tasks each of which a run must have: of a group, all its tasks."""
+    """List the task patterns that a run must match; a group stands for all its tasks."""
     entry = catalog.entries().get(bound.task)
     return entry.members if entry and entry.members else (bound.task,)
 
 
 def tasks(run: Run, bound: Bound) -> Iterator[TaskRun]:
-    """Yield the tasks of a run that a bound is about."""
+    """Yield the tasks of a run that a bound applies to."""
     for name, task in run.tasks.items():
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns(bound)):
             yield task
 
 
 def scores(task: TaskRun, bound: Bound) -> list[str]:
-    """List the scores of a task that a bound is about."""
+    """List the scores of a task that a bound applies to."""
     return [name for name in task.scores if fnmatch.fnmatchcase(name, bound.score)]
 
 
 def unmeasured(run: Run, bound: Bound) -> list[str]:
-    """List what a bound names and a run doesn't have."""
+    """List the tasks and scores that a bound names and a run lacks."""
     missing = []
     for pattern in patterns(bound):
         names = [name for name in run.tasks if fnmatch.fnmatchcase(name, pattern)]
@@ -65,7 +65,7 @@ PROVENANCE = "provenance"  # a policy may allow that a file has none
 
 @dataclass(frozen=True)
 class Change:
-    """How a score differs from the base's.
+    """The change of a score against the base.
 
     Attributes:
         base: The base's value.
@@ -116,18 +116,18 @@ class GateFinding:
 
     @property
     def is_of_run(self) -> bool:
-        """Whether it is a requirement, and no bound or comparison of a score."""
+        """Whether it is a requirement rather than a bound on a score."""
         return self.change is None and isinstance(self.required, str)
 
     @property
     def is_checked(self) -> bool:
-        """Whether it could have been violated: it isn't only said, and nothing allows it."""
+        """Whether it could have been violated: neither information only nor allowed."""
         required = str(self.required)
         return not required.startswith((INFORMATION, ALLOWED))
 
 
 def information(task: str, name: str, text: str) -> GateFinding:
-    """Make a finding that violates nothing."""
+    """Make a finding for information only."""
     return GateFinding(task, name, True, INFORMATION, text)
 
 
@@ -205,7 +205,7 @@ def judge(bound: Bound, task: str, value: Value) -> GateFinding:
 def _requirements(
     task: TaskRun, policy: Policy, is_bound: bool
 ) -> Iterator[GateFinding]:
-    """Check what a task's run has to be like, apart from its scores.
+    """Check the policy's requirements for a task, apart from its scores.
 
     Of a task that is only compared, options may be other ones: what can be paired decides.
     """
@@ -262,7 +262,7 @@ def _is_of_other_code(task: TaskRun) -> bool:
 
 
 def _unanswered(task: TaskRun, policy: Policy) -> Iterator[GateFinding]:
-    """Check that enough documents were answered: a model that answers nothing favours nobody."""
+    """Check that enough documents were answered."""
     name = "unanswered"
     if name not in {score.name for score in task.definition.scores()}:
         return
@@ -328,7 +328,7 @@ def check(
 
 
 def recomputed(run: Run, policy: Policy) -> list[GateFinding]:
-    """Check that each task's scores are those of its saved answers, and that the run's files have the sums it wrote.
+    """Check that scores follow from the saved answers, and that the run's files match their checksums.
 
     Missing answers are a violation.
 
@@ -362,7 +362,7 @@ def recomputed(run: Run, policy: Policy) -> list[GateFinding]:
 
 
 def _prompts(task: TaskRun, policy: Policy) -> GateFinding:
-    """Check that a task of other code asked what this code asks; it can't be told where its data aren't here."""
+    """Check that a task made by other code had the prompts that this code makes, as far as its data are here."""
     made = {
         name: value
         for name, value in task.metadata.items()
@@ -385,7 +385,7 @@ def _prompts(task: TaskRun, policy: Policy) -> GateFinding:
 
 
 def _release(run: Run) -> Iterator[GateFinding]:
-    """Describe which release made a run, and whether its numbers should be the same."""
+    """Describe the release that made a run, and whether its numbers should be equal."""
     release = run.record.code.lm_eval_bias
     if release in (None, __version__):
         return
@@ -406,7 +406,7 @@ def made_after(run: Run, moment: str) -> GateFinding:
 
 
 def of_weights(run: Run, given: str) -> GateFinding:
-    """Check that the hashes that a run recorded are those of some weights: by content, or by commit.
+    """Check that a run's recorded weights are the given ones, by content or by commit.
 
     It doesn't prove what answered: who writes a results file can write any hashes.
 
@@ -435,7 +435,7 @@ def of_weights(run: Run, given: str) -> GateFinding:
 
 
 def proof(task: str, name: str, required: str, lines: Iterable[str]) -> GateFinding:
-    """Make a finding of the lines that say what is wrong; what can't be read for them is wrong, too."""
+    """Make a finding of the faults that a check yields; an error in reading is a fault, too."""
     try:
         found = list(lines)
     except (BiasError, *DAMAGE) as error:

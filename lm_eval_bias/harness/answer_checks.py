@@ -26,7 +26,7 @@ _MOST = 1.1  # of probabilities: half precision rounds a half by as much as 6%, 
 def check(
     client: TemplateAPI, reply: object, prompts: Sequence[Prompt], generate: bool
 ) -> None:
-    """Refuse a reply that can't be one to these prompts; make plain texts of those in it, with why they ended.
+    """Refuse an impossible reply to these prompts; turn its texts into plain ones with finish reasons.
 
     Args:
         client: The harness's client that asked.
@@ -60,7 +60,7 @@ def check(
 def _check_texts(
     client: TemplateAPI, choices: Sequence[Data], prompts: Sequence[Prompt]
 ) -> None:
-    """Refuse what is no text; a refusal becomes one, and parts are joined."""
+    """Refuse answers that aren't texts; join parts, and use a refusal's text."""
     for choice, prompt in zip(choices, prompts, strict=True):
         finish = str(choice.get("finish_reason") or "")
         is_blocked = answers.ended(answers.Text("", finish)) == answers.BLOCKED
@@ -85,7 +85,7 @@ def _check_texts(
 
 
 def has_form(reply: Facts) -> bool:
-    """Return whether all answers of a checked reply end with JSON that names an ``answer``.
+    """Return whether all answers of a checked reply end with JSON that has an ``answer``.
 
     >>> has_form({"choices": [{"text": '{"answer": "B"}'}]}), has_form({"choices": [{"text": "B"}]})
     (True, False)
@@ -128,7 +128,7 @@ def _check_logprobs(
 
 
 def _check_tokens(client: TemplateAPI, served: Sequence[object], ids: Prompt) -> None:
-    """Refuse tokens other than those that were sent; only plain words are compared.
+    """Refuse a reply about other tokens than those sent; only plain words are compared.
 
     Servers write spaces in their own ways.
     """
@@ -147,7 +147,7 @@ def _check_tokens(client: TemplateAPI, served: Sequence[object], ids: Prompt) ->
 
 
 def _check_logprob(value: object, likeliest: Facts) -> None:
-    """Refuse what is no log-probability, or one that is larger than those of the likeliest tokens."""
+    """Refuse impossible log-probabilities, or ones above those of the likeliest tokens."""
     # -9999 stands for minus infinity
     if not isinstance(value, int | float) or not -9999 < value <= 1e-3:
         raise ValueError(f"{value!r:.200} in place of a log-probability")
@@ -161,7 +161,7 @@ def _check_logprob(value: object, likeliest: Facts) -> None:
 
 
 def _joined(content: object) -> str:
-    """Join the parts of a message; those that aren't text are thoughts before it.
+    """Join the parts of a message; parts that aren't text are thoughts before it.
 
     >>> _joined([{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "B"}])
     '<think>Hm.</think>B'
@@ -185,7 +185,7 @@ def _joined(content: object) -> str:
 
 
 def largest_sum(probabilities: Mapping[Continuation, float]) -> float:
-    """Return the largest sum of probabilities over continuations none of which begins another.
+    """Return the largest sum of probabilities over prefix-free continuations.
 
     Continuations are texts or tuples of token ids.
     """
@@ -201,7 +201,7 @@ def largest_sum(probabilities: Mapping[Continuation, float]) -> float:
 
 
 def _folded(text: Continuation) -> Continuation:
-    """Fold case, accents and spaces of a text, which a tokenizer may not tell apart; leave ids as they are."""
+    """Fold case, accents and spaces of a text, which tokenizers may merge; token ids stay as they are."""
     if not isinstance(text, str):
         return text
     characters = unicodedata.normalize("NFKD", text.casefold())
@@ -212,7 +212,7 @@ def _folded(text: Continuation) -> Continuation:
 def impossible_likelihoods(
     found: Iterable[tuple[Hashable, Continuation, float]],
 ) -> str:
-    """Explain why log-likelihoods are those of no distribution; empty if they may be.
+    """Explain why log-likelihoods can't come from a distribution; empty if they can.
 
     Each has its context, its continuation and its value in nats. Contexts and continuations are texts or tuples of
     token ids. Of continuations none of which begins another, at most one can follow a context: their probabilities sum

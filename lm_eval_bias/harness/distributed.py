@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def first() -> bool:
-    """Return whether this process is the one that prints and writes."""
+    """Return whether this process prints and writes."""
     return (
         os.environ.get("RANK", "0") == "0" and os.environ.get("LOCAL_RANK", "0") == "0"
     )
@@ -29,7 +29,7 @@ def first() -> bool:
 def filter_together(
     instances: list[Instance], world_size: int, apply: Callable[[list[Instance]], None]
 ) -> None:
-    """Filter the answers of all ranks on the first one, in the order of the documents, as one process would.
+    """Filter the answers of all ranks on the first rank, in document order.
 
     Args:
         instances: Those of this rank; they get their ``filtered_resps``.
@@ -57,7 +57,7 @@ def filter_together(
 
 
 def gathered(value: T, world_size: int) -> list[T]:
-    """Return a value of every rank, on every rank; this one's alone where they can't be told each other's."""
+    """Return the values of all ranks, on every rank; only this rank's if they aren't connected."""
     import torch.distributed as group
 
     if not _are_connected(world_size):
@@ -68,7 +68,7 @@ def gathered(value: T, world_size: int) -> list[T]:
 
 
 def _are_connected(world_size: int) -> bool:
-    """Return whether torch connects the ranks; a model may connect its processes in another way."""
+    """Return whether the ranks are connected by torch."""
     import torch.distributed as group
 
     is_group = group.is_available() and group.is_initialized()
@@ -78,7 +78,7 @@ def _are_connected(world_size: int) -> bool:
 def _filtered(
     ranks: list[list[Instance]], apply: Callable[[list[Instance]], None]
 ) -> tuple[list[list[Answers]], str]:
-    """Filter on the first rank; return each rank's answers, and what went wrong."""
+    """Filter on the first rank; return each rank's answers and any error."""
     instances = itertools.chain.from_iterable(ranks)
     try:
         apply(sorted(instances, key=operator.attrgetter("doc_id", "idx")))

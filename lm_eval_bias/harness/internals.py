@@ -73,7 +73,7 @@ def as_logged(doc: object, answers: object) -> list[Any]:
 
 
 def as_saved(data: object) -> Any:
-    """Return data as a file of the harness holds them: types of libraries become numbers, lists and texts."""
+    """Return data as the harness saves them: library types become numbers, lists and texts."""
     from lm_eval.utils import handle_non_serializable
 
     return json.loads(json.dumps(data, default=handle_non_serializable))
@@ -81,7 +81,7 @@ def as_saved(data: object) -> Any:
 
 @contextlib.contextmanager
 def shadowed(instance: object, name: str, value: object) -> Iterator[None]:
-    """Replace an attribute of one object (instance, class or module) while the context lasts, and of no other."""
+    """Replace an attribute of one object (instance, class or module) while the context lasts."""
     before = dict(vars(instance))
     setattr(instance, name, value)
     try:
@@ -93,7 +93,7 @@ def shadowed(instance: object, name: str, value: object) -> Iterator[None]:
 
 
 def registries() -> Data:
-    """Return the registries by entry-point group; nothing documented registers a name without importing its object."""
+    """Return the harness's registries by entry-point group."""
     import lm_eval.api.metrics
     import lm_eval.filters
     import lm_eval.models  # noqa: F401 (the harness fills its registries on import only while they are empty)
@@ -135,7 +135,7 @@ def request_key(kind: str, arguments: Sequence[object]) -> str:
 def loglikelihood_tokens(
     model: TemplateLM, requests: list[tuple[tuple[str, str], Ids, Ids]]
 ) -> list[tuple[float, bool]]:
-    """Answer requests that are token ids; the documented method takes only texts."""
+    """Answer requests given as token ids; the documented method takes only texts."""
     return list(getattr(model, LOGLIKELIHOOD_TOKENS)(requests))
 
 
@@ -149,12 +149,12 @@ def encode_pair(model: TemplateLM, context: str, continuation: str) -> Pair:
 
 
 def concurrency(model: LM) -> int:
-    """Return how many requests a client of a server sends at the same time (``num_concurrent``)."""
+    """Return the number of concurrent requests of a server's client (``num_concurrent``)."""
     return max(1, getattr(model, "_concurrent", 1))
 
 
 def end_tokens(model: HFLM) -> set[int]:
-    """Return the tokens that end a text of the harness's ``hf``: its tokenizer's, and those of its configuration."""
+    """Return the end tokens of the harness's ``hf``, from tokenizer and generation configuration."""
     generation = attribute(model.model, "generation_config")
     configured = getattr(generation, "eos_token_id", None)
     listed = configured if isinstance(configured, list) else [configured]
@@ -162,7 +162,7 @@ def end_tokens(model: HFLM) -> set[int]:
 
 
 def attribute(model: object, name: str, default: object = None) -> Any:
-    """Return an attribute of a model; the default where it has none, or its property fails in whatever way."""
+    """Return an attribute of a model, or the default if it is missing or its property raises."""
     try:
         return getattr(model, name, default)
     except Exception:  # noqa: BLE001 (other people's code, which may download)
@@ -170,7 +170,7 @@ def attribute(model: object, name: str, default: object = None) -> Any:
 
 
 def share(model: LM) -> None:
-    """Let processes share the requests of ``hf``, which has accelerate's ranks only where it sees several GPUs."""
+    """Divide the requests of ``hf`` among processes without GPUs, too."""
     accelerator = attribute(model, "accelerator")
     if getattr(accelerator, "num_processes", 1) > model.world_size:
         model._rank = accelerator.process_index
@@ -178,7 +178,7 @@ def share(model: LM) -> None:
 
 
 def window(model: LM) -> int | None:
-    """Return how many tokens of a context and its continuation a causal model is given; ``None`` if it is unknown.
+    """Return the context window of a causal model in tokens; ``None`` if unknown.
 
     The harness's ``hf`` doesn't read the last one, and its ``vllm`` writes one more. Some servers get plain texts.
     """
@@ -202,7 +202,7 @@ def generate_silently(model: LM, requests: Requests) -> list[str]:
 
 
 def is_greedy(gen_kwargs: Facts) -> bool:
-    """Return whether generation options ask for the likeliest texts.
+    """Return whether generation options ask for greedy decoding.
 
     >>> is_greedy({"do_sample": False}), is_greedy({"temperature": 0.0}), is_greedy({"temperature": 0.7})
     (True, True, False)
@@ -239,14 +239,14 @@ def is_client(model: LM | type[LM]) -> bool:
 
 
 def derives_from(kind: type[object], *names: str) -> bool:
-    """Return whether a model class is, or derives from, one of the harness's with these names; imports none."""
+    """Return whether a model class has one of these names among its bases, without importing them."""
     return any(owner.__name__ in names for owner in getattr(kind, "__mro__", ()))
 
 
 def impossible(
     kind: type[LM], arguments: Facts, asks: Sequence[str], methods: Sequence[str]
 ) -> BiasError | None:
-    """Explain why a model class can't answer requests, as far as it tells before it is asked; ``None`` where it can.
+    """Explain why a model class can't answer requests, as far as known in advance; ``None`` if it can.
 
     Args:
         kind: The class.
@@ -274,7 +274,7 @@ def no_loglikelihoods(model: str) -> BiasError:
 
 
 def asker(kind: type[LM]) -> str:
-    """Return the name of the class that asks a model type's requests; chat models have their own."""
+    """Return the name of the class that defines a model type's ``loglikelihood``."""
     for base in getattr(kind, "__mro__", ()):
         if "loglikelihood" in vars(base):
             return base.__name__
@@ -282,7 +282,7 @@ def asker(kind: type[LM]) -> str:
 
 
 def evaluation() -> tuple[type | None, Data]:
-    """Return the class of the model that the harness evaluates now, and its tasks by name; none without a model.
+    """Return the class of the model under evaluation, and the tasks by name; ``None`` without an evaluation.
 
     It builds all requests before it asks the first, but doesn't tell a task whom they are for: its frame does.
     """
@@ -305,7 +305,7 @@ def tasks_folder() -> Path:
 
 
 def _is_not_of_a_tag(line: logging.LogRecord) -> bool:
-    """Return whether the index names files: a tag has none, and tasks in several folders share it by design."""
+    """Return whether a log line is about duplicate tasks, not about a tag, which tasks share by design."""
     return None not in (line.args or ())
 
 
@@ -324,7 +324,7 @@ def task_manager(
 
 
 def set_up_logging(level: int | str) -> None:
-    """Let the harness's loggers, and ours below them, write to standard error."""
+    """Set up logging of the harness and of this package to standard error."""
     from lm_eval.utils import setup_logging
 
     setup_logging(level)
@@ -334,7 +334,7 @@ def set_up_logging(level: int | str) -> None:
 
 @contextlib.contextmanager
 def held_back() -> Iterator[Callable[[], None]]:
-    """Hold back all logging until the yielded function is called, so that a refusal is one line."""
+    """Buffer all logging until the yielded function is called, so that a refusal is one line."""
     logger = logging.getLogger("lm_eval")
     handlers = logger.handlers
     held = logging.handlers.BufferingHandler(sys.maxsize)
@@ -365,7 +365,7 @@ def run_parser(outer: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def configuration(flags: Facts) -> EvaluatorConfig:
-    """Make a run's configuration from the harness's flags by name, and the file of ``config`` among them.
+    """Make a run's configuration from the harness's flags, including a ``--config`` file.
 
     Raises:
         BiasError: A flag or a key of the file is wrong or unknown, or the file can't be read.
@@ -394,7 +394,7 @@ def name_model(
     kind: str,
     arguments: Facts,
 ) -> None:
-    """Record a built model's type and device in results and tracker, and choose a name for its folder."""
+    """Record the model's type and device in results and tracker, and name its folder."""
     facts = tracker.general_config_tracker
     results["config"]["model"] = facts.model_source = kind
     # of LM: none where the model is elsewhere, or nowhere

@@ -35,7 +35,7 @@ def folder() -> Path:
 
 
 def outside() -> str:
-    """State that the harness lies outside of this environment, and not beside this package; empty if it doesn't."""
+    """Explain that the harness is installed outside of this environment; empty if it isn't."""
     place = folder().resolve()
     ours = Path(__file__).resolve().parents[2]
     if place.is_relative_to(Path(sys.prefix).resolve()) or place.is_relative_to(ours):
@@ -67,7 +67,7 @@ def _wanted() -> dict[str, str]:
 
 @cache
 def found_by_harness() -> frozenset[str]:
-    """Return the tasks of other packages that the harness finds by itself, from entry points in ``lm_eval.tasks``.
+    """Return the tasks that the harness finds through entry points in ``lm_eval.tasks``.
 
     Release 0.4.13 finds none; later ones look there even where they are asked to leave out their own tasks.
     """
@@ -88,7 +88,7 @@ def missing_folders() -> list[str]:
 
 
 def stale_links() -> str:
-    """Explain why stubs don't lead to the tasks of this package; empty if they do, or aren't there or needed."""
+    """Explain why the stubs don't lead to this package's tasks; empty if they do, or aren't needed."""
     written = stubs()
     wanted = _wanted()
     if not written or written == wanted or not missing_folders():
@@ -100,7 +100,7 @@ def stale_links() -> str:
 
 
 def link() -> int:
-    """Write a stub for every task and group, in place of an earlier link; return how many.
+    """Write a stub for every task and group, replacing earlier ones; return their number.
 
     Raises:
         BiasError: The harness's task folder can't be written, or a stub was changed by hand.
@@ -111,7 +111,7 @@ def link() -> int:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Wait until no other process of this user links."""
+    """Hold the lock on linking."""
     digest = hashlib.sha256(str(folder()).encode("utf-8", "surrogateescape"))
     place = sources.own_folder() / f"link-{digest.hexdigest()[:16]}.lock"
     with writing(place):
@@ -148,7 +148,7 @@ def _link() -> int:
 
 
 def unlink() -> int:
-    """Remove the stubs that :func:`link` wrote; return how many.
+    """Remove the stubs that :func:`link` wrote; return their number.
 
     Raises:
         BiasError: A file cannot be removed.

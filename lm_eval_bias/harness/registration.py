@@ -73,7 +73,7 @@ def register() -> None:
 
 
 def requests() -> list[tuple[type, str, servers.Method]]:
-    """List our request types as methods: the harness's base class that gets one, its name, and the method."""
+    """List this package's request types: the harness's base class, the method's name, and the method."""
     from lm_eval.api.model import LM, TemplateLM
 
     from lm_eval_bias.scoring import request_methods, sampled_texts

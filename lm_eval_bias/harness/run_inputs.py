@@ -24,7 +24,7 @@ from lm_eval_bias.harness import internals, linking
 
 
 class _FunctionLoader(Loader):
-    """Safe YAML in which ``!function`` is the function itself."""
+    """A safe YAML loader that imports ``!function``."""
 
 
 _FunctionLoader.add_constructor(
@@ -39,7 +39,7 @@ def of_task(
     metadata: Facts,
     read: Mapping[str, str],
 ) -> Data:
-    """Collect the facts about a task's inputs that are known once it is built, and are ``inputs`` in its metadata.
+    """Collect the facts about a built task's inputs, for ``inputs`` in its metadata.
 
     These are ``files``: the SHA-256 of each file of the user's that was read, by the name that an option gives it, and
     of the pinned files; ``package_content``: one SHA-256 of what the YAMLs and data files in the benchmark's folder
@@ -78,7 +78,7 @@ def of_task(
 
 
 def asked_here(task: str, options: Facts, places: Iterable[int]) -> str:
-    """Return one SHA-256 of some of a task's documents and what is asked of each, as this code makes them.
+    """Return one SHA-256 of some documents of a task and their prompts, as this code makes them.
 
     Args:
         task: Its name.
@@ -93,7 +93,7 @@ def asked_here(task: str, options: Facts, places: Iterable[int]) -> str:
 
 
 def code_hash(benchmark: Benchmark) -> str:
-    """Return one SHA-256 of the Python files that a benchmark's documents and scores come from."""
+    """Return one SHA-256 of the Python files behind a benchmark's documents and scores."""
     folders = [folder_of(benchmark)]
     if registry.is_own(benchmark):
         metrics = Path(str(resources.files("lm_eval_bias.custom_metrics")))
@@ -102,7 +102,7 @@ def code_hash(benchmark: Benchmark) -> str:
 
 
 def _changed(benchmark: Benchmark, yaml: Facts, metadata: Facts) -> list[str]:
-    """List the keys in which a task differs from the packaged one of its name; none if there is no such task."""
+    """List the keys in which a task differs from the packaged one of the same name."""
     entry = catalog.packaged().get(yaml.get("task", ""))
     if entry is None or entry.path is None:
         return []

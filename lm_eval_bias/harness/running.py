@@ -84,7 +84,7 @@ def loggers(config: EvaluatorConfig) -> tuple[EvaluationTracker, list[Service]]:
 
 
 def send(services: list[Service], results: Results, samples: Samples | None) -> None:
-    """Send results to dashboards; a failure must not lose the run."""
+    """Send results to dashboards; errors are logged only."""
     for service in services:
         try:
             service.post_init(results)
@@ -99,7 +99,7 @@ def send(services: list[Service], results: Results, samples: Samples | None) -> 
 
 
 class HarnessRun:
-    """One evaluation by the harness: what it asks, the model once it is loaded, and where results go.
+    """An evaluation by the harness: its tasks, model and outputs.
 
     Attributes:
         tracker: Saves results.
@@ -108,7 +108,7 @@ class HarnessRun:
     """
 
     def __init__(self, config: EvaluatorConfig, manager: TaskManager) -> None:
-        """Make what results are saved and sent by.
+        """Build the tracker and the loggers of the results.
 
         Args:
             config: The run's flags, with its tasks.
@@ -156,7 +156,7 @@ class HarnessRun:
         return self.model
 
     def _why_not_loaded(self, error: Exception) -> str:
-        """Say in one line why the model can't be loaded; transformers lists every class that could have been meant."""
+        """Explain in one line why the model can't be loaded."""
         text = import_failure(error)
         unrecognized = re.match(
             r"Unrecognized configuration class \S*?(\w+)'?> for this kind of AutoModel: (\w+)",
@@ -178,7 +178,7 @@ class HarnessRun:
         return text
 
     def ask(self) -> Results | None:
-        """Let the harness ask the model and score its answers; return the results, ``None`` on all ranks but the first.
+        """Run the harness; return its results, ``None`` on all ranks but the first.
 
         Raises:
             BiasError: The model's backend failed.
@@ -202,7 +202,7 @@ class HarnessRun:
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """Report in one line an error in a method of the model's backend, or in the file of its answers."""
+        """Turn errors of the model's backend, or of the answers' cache, into one line."""
         try:
             yield
         except BiasError:
@@ -214,7 +214,7 @@ class HarnessRun:
             raise BiasError(reason) from error
 
     def _why_not_answered(self, error: Exception) -> str | None:
-        """Say in one line why the model couldn't be asked; ``None`` where the fault is elsewhere."""
+        """Explain in one line why the model failed to answer; ``None`` if the fault is elsewhere."""
         config = self._config
         message = one_line(error)
         if internals.NO_DOCUMENTS in message:
@@ -250,7 +250,7 @@ class HarnessRun:
 
 
 def _in_range_of_json(results: Results) -> None:
-    """Change scores in place: numbers that JSON lacks are written as words, and the harness's errors of errors go."""
+    """Replace scores that JSON can't hold by words, in place, and drop the harness's errors of errors."""
     entries = [*results["results"].values(), *results.get("groups", {}).values()]
     for scores in entries:
         for key, value in list(scores.items()):
@@ -261,7 +261,7 @@ def _in_range_of_json(results: Results) -> None:
 
 
 def _too_few_rows(model: LM) -> str:
-    """State that a tokenizer has more tokens than its model has embeddings; empty if it doesn't."""
+    """Warn of a tokenizer with more tokens than the model has embeddings; empty if it hasn't."""
     with contextlib.suppress(AttributeError, NotImplementedError):
         rows = model.model.get_input_embeddings().weight.shape[0]
         tokens = len(model.tokenizer)
@@ -305,7 +305,7 @@ def _repository_commit() -> str | None:
 def samples_in_order(
     samples: Samples,
 ) -> Samples:
-    """Sort samples by document (the harness orders them by rank), without standard errors, which no document has."""
+    """Sort samples by document, and drop their standard errors."""
     by_task = {}
     for task, logged in samples.items():
         filters = list(dict.fromkeys(sample["filter"] for sample in logged))
@@ -334,7 +334,7 @@ def save(
     samples: Samples | None,
     push: bool = True,
 ) -> list[Exception]:
-    """Write and push results, and samples if there are any; return the errors, none of which stops it.
+    """Write and push results and samples; return all errors.
 
     Args:
         tracker: The harness's.

@@ -52,19 +52,19 @@ class Recorded(NamedTuple):
 
 
 class Carrier(float):
-    """A document's contribution to a score, which carries its record from one rank to another in a pickle."""
+    """A document's contribution to a score, which carries its record between ranks."""
 
     recorded: Recorded
 
 
 class BareCarrier(str):
-    """The same of a document without a contribution: ``nan`` would be no JSON in the harness's logs."""
+    """A missing contribution that carries a record; ``nan`` would be invalid JSON in the harness's logs."""
 
     recorded: Recorded
 
 
 def carrying(contribution: float | None, recorded: Recorded) -> Carrier | BareCarrier:
-    """Put a record behind a document's contribution."""
+    """Attach a record to a document's contribution."""
     carrier: Carrier | BareCarrier
     if contribution is None:
         carrier = BareCarrier(UNDEFINED)
@@ -75,7 +75,7 @@ def carrying(contribution: float | None, recorded: Recorded) -> Carrier | BareCa
 
 
 def in_results(number: float) -> Result:
-    """Return a number as the harness's results hold it; :data:`UNDEFINED` where it is none.
+    """Return a number for the harness's results; :data:`UNDEFINED` for nan.
 
     >>> in_results(0.5), in_results(float("nan"))
     (0.5, 'N/A')
@@ -84,13 +84,13 @@ def in_results(number: float) -> Result:
 
 
 def in_table(scores: Sequence[Score], main: Sequence[str]) -> list[Score]:
-    """Choose the scores of the harness's tables and logs: the main ones, else all that are no cells of a breakdown."""
+    """Choose the scores for the harness's tables and logs: the main ones, else all headline scores."""
     chosen = [score for score in scores if score.name in main]
     return chosen or [score for score in scores if score.headline] or list(scores)
 
 
 class Aggregation:
-    """A task's scores over all documents, as functions for the harness; estimated when it asks for the first.
+    """A task's aggregation functions for the harness; all scores are estimated when it calls the first.
 
     Attributes:
         records: Of this rank's documents, until they are estimated.
@@ -128,11 +128,11 @@ class Aggregation:
                 self.functions[error] = partial(self._number, score.name, "stderr")
 
     def _number(self, score: str, which: str, values: Sequence[object]) -> Result:
-        """Return a score or its standard error; :data:`UNDEFINED` where there is none."""
+        """Return a score or its standard error; :data:`UNDEFINED` without one."""
         return in_results(getattr(self.estimates(values)[score], which))
 
     def estimates(self, values: Sequence[object] = ()) -> dict[str, Estimate]:
-        """Estimate all scores of the documents that were recorded since the last time.
+        """Estimate all scores of the records collected since the last call.
 
         Args:
             values: Of a metric, of all ranks one behind another; their carriers stand for this rank's records.
@@ -149,13 +149,13 @@ class Aggregation:
         return self._estimates
 
     def _refuse_none(self, count: int) -> None:
-        """Note a fault where no main score has a value though all documents were asked."""
+        """Record a fault if no main score has a value although all documents were asked."""
         main = [self._estimates[name] for name in self.directions]
         if count >= self.documents > 0 and all(math.isnan(each.value) for each in main):
             fault(f"{self._task}: no main score has a value: {main[0].reason}")
 
     def _estimate(self, score: Score, recorded: Sequence[Recorded]) -> Estimate:
-        """Estimate a score and tell its entry; undefined if a document has no record, or the score fails on them."""
+        """Estimate a score and complete its entry; undefined if a record is missing or the score raises."""
         failed = [each.failure for each in recorded if each.failure]
         records = [each.record for each in recorded]
         if failed:

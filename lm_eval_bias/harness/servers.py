@@ -74,7 +74,7 @@ Method = Callable[..., Sequence[object]]  # of a model
 
 
 def kept(model: LM, kind: str, arguments: Iterable[Sequence[object]]) -> list[Any]:
-    """Return earlier answers (``--use_cache``) to requests of a kind, ``None`` where there are none."""
+    """Return cached answers (``--use_cache``) to requests of a kind, ``None`` for those without."""
     cache = _cache(model)
     if cache is None:
         return [None for _ in arguments]
@@ -83,7 +83,7 @@ def kept(model: LM, kind: str, arguments: Iterable[Sequence[object]]) -> list[An
 
 @contextlib.contextmanager
 def counting_kept() -> Iterator[list[str]]:
-    """Collect the keys of the answers that come from ``--use_cache``'s file meanwhile, also for the harness's tasks."""
+    """Collect the keys of all answers read from the ``--use_cache`` file, also for the harness's tasks."""
     from sqlitedict import SqliteDict
 
     read = SqliteDict.__getitem__
@@ -105,7 +105,7 @@ def _cache(model: LM) -> SqliteDict | None:
 
 
 def commit(model: LM) -> None:
-    """Wait until the answers given to the cache hook are on the disk."""
+    """Commit the cached answers to the disk."""
     cache = _cache(model)
     if cache is not None:
         cache.commit()
@@ -122,7 +122,7 @@ def forget(model: LM, kind: str, arguments: Iterable[Sequence[object]]) -> None:
 
 @contextlib.contextmanager
 def asking(model: LM) -> Iterator[bool]:
-    """Save the answers that came while a model is asked, however it ends; within itself it does nothing.
+    """Commit a model's answers when the context ends, also after an error; nested contexts do nothing.
 
     Yields:
         Whether the model is asked in a run of this package's command, from beginning to end.
@@ -138,7 +138,7 @@ def asking(model: LM) -> Iterator[bool]:
 
 
 def checked(kind: type[LM]) -> type[LM]:
-    """Derive a client from one of the harness's for OpenAI's protocol; return other model types as they are."""
+    """Derive a checked client from the harness's clients of OpenAI's protocol; return other model types unchanged."""
     parse = getattr(kind, "parse_generations", None)
     if not getattr(parse, "__module__", "").endswith(".openai_completions"):
         return kind
@@ -146,7 +146,7 @@ def checked(kind: type[LM]) -> type[LM]:
 
 
 class _RefusedError(ValueError):
-    """A server's refusal: what it said, and what to look at."""
+    """A server's refusal, with its text and advice."""
 
     def __init__(self, response: Any, payload: Facts) -> None:
         import urllib3
@@ -173,13 +173,13 @@ class _RefusedError(ValueError):
 
 
 def _named(text: str, payload: Facts) -> list[str]:
-    """List the options of a request that a text names."""
+    """List the request options that a text names."""
     names = sorted(payload.keys() - _PROMPTS - {"model"})
     return [name for name in names if re.search(rf"\b{name}\b", text)]
 
 
 def _can_go(name: str, value: object) -> bool:
-    """Return whether an option can be left out: as given it changes nothing, or models that think have it otherwise."""
+    """Return whether an option can be left out, because its value is neutral or reasoning models refuse it."""
     is_plain = name in (*_UNUSUAL, "top_p", "temperature") and value in (0, 1)
     return is_plain or name in ("seed", "max_tokens")
 
@@ -192,7 +192,7 @@ def _explanation(error: Exception) -> str:
 
 
 class _CheckedClient(Client):
-    """What goes before the methods of the harness's clients.
+    """A mixin for the harness's clients, which checks replies and decides on retries.
 
     Attributes:
         marks: Whether texts carry why they ended (:func:`~lm_eval_bias.core.answers.with_finish`).
@@ -203,7 +203,7 @@ class _CheckedClient(Client):
     """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        """Build the harness's client."""
+        """Initialise the harness's client."""
         super().__init__(*args, **kwargs)
         self.marks = False
         self.sent: list[Facts] = []
@@ -258,7 +258,7 @@ class _CheckedClient(Client):
         generate: bool = True,
         gen_kwargs: Facts | None = None,
     ) -> Data:
-        """Override: ask until there is an answer to each prompt, or none to be had.
+        """Override: send requests until each prompt has an answer or a final refusal.
 
         Raises:
             ValueError: The server fails, or refuses whatever is asked.
@@ -299,7 +299,7 @@ class _CheckedClient(Client):
         gen_kwargs: Facts | None,
         is_last: bool,
     ) -> Data:
-        """Ask once, perhaps for the last time; again where the server takes other options.
+        """Send one request; resend it with fewer options where the server refuses some.
 
         Raises:
             _RefusedError: The server refuses, and not for one prompt.
@@ -353,7 +353,7 @@ class _CheckedClient(Client):
         )
 
     def _create_payload(self, *messages: object, **options: Any) -> Data:
-        """Override: ask for the whole distribution where ``top_k=0`` does, and leave out what the server refuses.
+        """Override: request the whole distribution for ``top_k=0``, and leave out options that the server refuses.
 
         llama.cpp's server cuts the distribution at ``min_p=0.05`` unless it is told not to; OpenAI's API refuses an
         empty list of stop strings. The harness asks some names for temperature 1, whatever is wanted.
@@ -373,7 +373,7 @@ class _CheckedClient(Client):
         return payload
 
     def _leave_out(self, text: str, payload: Facts) -> bool:
-        """Leave options that a refusal names out of all requests to come, where that may be; tell whether it may."""
+        """Leave refused options out of all further requests where possible; return whether it is."""
         spared = []
         for name in _named(text, payload) or _UNUSUAL:
             is_known = name != "max_tokens" or _RENAMED in text
@@ -393,7 +393,7 @@ class _CheckedClient(Client):
         generate: bool,
         gen_kwargs: Facts | None,
     ) -> Data:
-        """Make a reply to prompts of which one is refused; the others are asked alone."""
+        """Make the reply to a batch with a refused prompt; the other prompts are sent one by one."""
         if len(messages) > 1:
             choices = []
             for index, message in enumerate(messages):
@@ -414,7 +414,7 @@ class _CheckedClient(Client):
         return {"choices": [{**choice, "logprobs": logprobs}]}
 
     def _note(self, payload: Facts, reply: Facts) -> None:
-        """Note what was asked for beside prompts, and what the server calls its model.
+        """Record the options sent, and the server's name of its model.
 
         Raises:
             BiasError: Another model answered before; for the file of ``--use_cache`` too.
@@ -444,12 +444,12 @@ class _CheckedClient(Client):
 
 
 def notes(model: LM) -> list[str]:
-    """Describe what a server was asked otherwise than the task does, and as which model it answered, if as another."""
+    """Describe how requests differed from the task's, and another model name that the server returned."""
     return list(getattr(model, "notes", ()))
 
 
 def facts(model: LM) -> Data:
-    """Return what a server was asked for beside prompts, and what it calls its model and that one's states.
+    """Return the options sent to a server, and the names it gave its model and the model's states.
 
     That is ``sent`` and ``served``; what a server says proves nothing. Of other models nothing.
     """

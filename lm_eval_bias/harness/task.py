@@ -81,7 +81,7 @@ BEGINNING = "answer_beginning"  # in a task's metadata: how the beginning of an 
 
 
 class Documents(list[Doc]):
-    """The documents of a split: a list with the one attribute that the harness reads of a ``datasets.Dataset``.
+    """The documents of a split: a list with the attribute ``features``, which the harness reads.
 
     The harness goes through a task's documents several times, and a ``Dataset`` would decode each anew every time.
     """
@@ -93,7 +93,7 @@ class Documents(list[Doc]):
 
 
 def _by_name(value: object) -> object:
-    """Replace functions in a value by their names: their addresses would differ in every run."""
+    """Replace functions in a value by their names, since their addresses differ between runs."""
     if isinstance(value, dict):
         return {key: _by_name(entry) for key, entry in value.items()}
     if isinstance(value, list):
@@ -104,7 +104,7 @@ def _by_name(value: object) -> object:
 
 
 def _whole_metadata(settings: Facts) -> Data:
-    """Add to a task's metadata those of the files that its YAML includes: where it has its own, the harness drops them.
+    """Merge a task's metadata with those of its included YAMLs, which the harness would drop.
 
     Raises:
         BiasError: They name no benchmark.
@@ -122,7 +122,7 @@ def _whole_metadata(settings: Facts) -> Data:
 
 
 def _lets_begin(chat_template: ChatTemplate, prefix: str) -> bool:
-    """Return whether a chat template makes a text that ends with the beginning of an answer."""
+    """Return whether a chat template can end with the beginning of an answer."""
     turns = [
         {"role": "user", "content": "Hello."},
         {"role": "assistant", "content": prefix},
@@ -137,7 +137,7 @@ def _lets_begin(chat_template: ChatTemplate, prefix: str) -> bool:
 def _faults_of_documents(
     family: benchmark.Benchmark, docs: Sequence[Doc]
 ) -> Iterator[str]:
-    """Yield what documents lack, one line each."""
+    """Yield the faults of documents, one line each."""
     for place, doc in enumerate(docs):
         if doc.get("benchmark") != family.name:
             given = repr(doc["benchmark"]) if "benchmark" in doc else "missing"
@@ -151,7 +151,7 @@ def _faults_of_documents(
 
 
 def _faults_of_scores(scores: Sequence[Score]) -> Iterator[str]:
-    """Yield what scores state wrongly or not at all, one line each."""
+    """Yield the faults of scores, one line each."""
     names = [score.name for score in scores]
     for score in scores:
         place = score.name or "a score without a name"
@@ -166,7 +166,7 @@ def _faults_of_scores(scores: Sequence[Score]) -> Iterator[str]:
 
 
 def _faults_of_range(score: Score) -> Iterator[str]:
-    """Yield what a score's range contradicts."""
+    """Yield contradictions between a score's range and its other fields."""
     low, high = score.low, score.high
     span = f"{low:g} to {high:g}"
     neutral = low if score.neutral is None else score.neutral
@@ -263,7 +263,7 @@ class BiasTask(ConfigurableTask):
         self._add_metrics()
 
     def _ask_for_form(self) -> None:
-        """Have answers asked for in a form that needs no reading: JSON with one of the prompt's letters.
+        """Request structured answers: JSON with one of the prompt's letters.
 
         Raises:
             BiasError: The option isn't true, or answers to this task are no letters.
@@ -297,7 +297,7 @@ class BiasTask(ConfigurableTask):
         }
 
     def _why_first_fails(self, error: IndexError) -> str:
-        """Describe what is wrong with the first document, at which the harness looks when it builds a task."""
+        """Explain an error in the first document, which the harness uses when it builds a task."""
         if not hasattr(self, "_splits"):
             return f"{self.config.task}: custom_dataset failed ({kind_of(error)})"
         docs = self.eval_docs
@@ -328,14 +328,14 @@ class BiasTask(ConfigurableTask):
         self._directions: Data = self.total.directions
 
     def override_metric(self, metric_name: str) -> None:
-        """Override: put the metric of ``--predict_only`` in place of all scores."""
+        """Override: replace all scores by the metric of ``--predict_only``."""
         super().override_metric(metric_name)
         self._only_predicts = True
         self._aggregations = super().aggregation()
         self._directions = super().higher_is_better()
 
     def aggregation(self) -> Data:
-        """Return functions from all values of a metric to its number: a score's, and its standard error's."""
+        """Return the aggregation functions of scores and standard errors."""
         return self._aggregations
 
     def higher_is_better(self) -> Data:
@@ -365,7 +365,7 @@ class BiasTask(ConfigurableTask):
 
     @functools.cached_property
     def dataset(self) -> datasets.DatasetDict:
-        """The documents by split, in the form that other people's scripts expect of a task; made when asked for."""
+        """The documents by split as a ``DatasetDict``, made on first use."""
         made = {
             split: datasets.Dataset.from_list(docs)
             for split, docs in self._splits.items()
@@ -379,14 +379,14 @@ class BiasTask(ConfigurableTask):
         return docs if process is None else process(docs)
 
     def doc_to_target(self, doc: Doc, doc_to_target: object = None) -> object:
-        """Override: return an empty template as it is; the harness would compile it for every document."""
+        """Override: return an empty template unchanged, which the harness would compile for every document."""
         template = self.config.doc_to_target if doc_to_target is None else doc_to_target
         if template == "" and self.prompt is None:
             return ""
         return super().doc_to_target(doc, doc_to_target)
 
     def build_all_requests(self, *, tokenizer_name: str = "", **kwargs: Any) -> None:
-        """Override: pass over flags for chat models where sentences are scored, and record what is asked.
+        """Override: ignore chat flags where plain sentences are scored, and record the inputs.
 
         The key of ``--cache_requests`` has to change with the documents.
 
@@ -441,7 +441,7 @@ class BiasTask(ConfigurableTask):
             )
 
     def _refuse_model(self) -> None:
-        """Refuse the harness's model if it can't answer this task, before any task of the run is asked.
+        """Refuse a model that can't answer this task, before any request is sent.
 
         Raises:
             BiasError: It can't; names all tasks to leave out.
@@ -465,7 +465,7 @@ class BiasTask(ConfigurableTask):
             raise BiasError(f"{problem}: leave out {join_some(refused)}")
 
     def _check_prompt(self, instruction: str | None) -> None:
-        """Refuse a chat template that leaves out what the record says of a prompt."""
+        """Refuse a chat template that drops the system instruction or the task's description."""
         for request in self._instances[:1]:
             description = self.resolve_field(request.doc, self.config.description)
             parts = filter(None, [instruction, description])
@@ -473,13 +473,13 @@ class BiasTask(ConfigurableTask):
 
     @property
     def asks(self) -> Sequence[str]:
-        """What its model has to answer: kinds of questions, ``loglikelihood`` or ``generate_until``."""
+        """The kinds of its requests: kinds of questions, ``loglikelihood`` or ``generate_until``."""
         writes = self.OUTPUT_TYPE == "generate_until"
         kind = "generate_until" if writes else "loglikelihood"
         return self.config.metadata.get("asks") or [kind]
 
     def _choose_beginning(self, chat_template: ChatTemplate | None) -> None:
-        """Choose how to ask for texts with a given beginning (``gen_prefix``), and record it.
+        """Choose how to request texts with a given beginning (``gen_prefix``), and record the choice.
 
         In a conversation the beginning is put into the assistant's turn. Where the template changes it, or a server
         gets messages and isn't told to continue the last one (``continue_final_message``), the prompt asks for it.
@@ -501,7 +501,7 @@ class BiasTask(ConfigurableTask):
         self.config.metadata[BEGINNING] = place
 
     def fewshot_context(self, doc: Doc, *args: object, **kwargs: object) -> object:
-        """Override: where an answer can't be begun, let its document ask for the beginning."""
+        """Override: where an answer can't be prefilled, ask for its beginning in the prompt."""
         if self.config.metadata.get(BEGINNING) == "by instruction":
             doc = dict(self.benchmark.asking(doc).begins_by_instruction or doc)
             kwargs["gen_prefix"] = None
@@ -510,7 +510,7 @@ class BiasTask(ConfigurableTask):
     def _record_inputs(
         self, limit: float | None, samples: Sequence[int] | None, chat_template: bool
     ) -> None:
-        """Record which documents are run, what is asked of them, and whether a chat template is put around that."""
+        """Record the hashes of documents and prompts, and whether a chat template is used."""
         docs = self.eval_docs
         inputs = self.config.metadata["inputs"]
         scored = docs[: int(limit or len(docs))]
@@ -526,7 +526,7 @@ class BiasTask(ConfigurableTask):
             inputs["chat_template"] = True
 
     def asked(self, places: Iterable[int]) -> str:
-        """Return one SHA-256 of the documents at some places, as far as there are any, and what is asked of each."""
+        """Return one SHA-256 of the documents at some indices and their prompts."""
         docs = self.eval_docs
         return self._hash([docs[place] for place in places if place < len(docs)])
 
@@ -544,7 +544,7 @@ class BiasTask(ConfigurableTask):
         return [self.config.description, *arguments]
 
     def apply_filters(self) -> None:
-        """Override: gather generated texts from all ranks so that a classifier runs once.
+        """Override: gather generated texts from all ranks, so that a classifier runs once.
 
         The harness evens out the ranks by asking the last request again; these surplus answers are dropped.
         """
@@ -557,7 +557,7 @@ class BiasTask(ConfigurableTask):
         self._record_cut_prompts()
 
     def _filter(self, instances: list[Instance]) -> None:
-        """Filter texts, and record how they ended."""
+        """Filter texts, and count their finish reasons."""
         for ensemble in self._filters:  # one
             ensemble.apply(instances)
             name = ensemble.name
@@ -565,7 +565,7 @@ class BiasTask(ConfigurableTask):
             self.config.metadata["texts"] = answers.endings(pairs)
 
     def _record_cut_prompts(self) -> None:
-        """Record the documents of which the model reads only the ends, over all ranks, and how long the longest is."""
+        """Record the number of truncated prompts over all ranks, and the longest prompt."""
         cut = [each for each in self._instances if hasattr(each, "cut")]
         documents = len({each.doc_id for each in cut})
         longest = max((each.cut for each in cut), default=(0, 0))
@@ -579,7 +579,7 @@ class BiasTask(ConfigurableTask):
     def _kinds_of_ranks(
         self, limit: float | None, samples: Sequence[int] | None
     ) -> list[str]:
-        """List the kinds of questions, in the order in which every rank has to ask them.
+        """List the kinds of questions in the order that all ranks share.
 
         The harness waits for all ranks after each kind that a rank has, and needs a document on each.
 
@@ -609,7 +609,7 @@ class BiasTask(ConfigurableTask):
     def construct_requests(
         self, doc: Doc, ctx: object, **kwargs: object
     ) -> Instance | list[Instance]:
-        """Override: make requests of the document's questions, if its benchmark asks any."""
+        """Override: make the requests of a document's questions, if its benchmark has any."""
         asking = self.benchmark.asking(doc)
         if asking.questions:
             unused = ("apply_chat_template", "chat_template")
@@ -629,7 +629,7 @@ class BiasTask(ConfigurableTask):
         return requests
 
     def process_results(self, doc: Doc, results: Answers) -> Data:
-        """Record a document, and return its contribution to each metric for the log: ``None`` where it has none.
+        """Record a document, and return its contribution to each metric for the log (``None`` without one).
 
         Between ranks one of them carries the record.
         """
@@ -651,7 +651,7 @@ class BiasTask(ConfigurableTask):
         return metrics
 
     def _contribution(self, score: Score, record: Record, doc: Doc) -> float | None:
-        """Compute a document's part in a score, for the log."""
+        """Compute a document's contribution to a score, for the log."""
         try:
             return finite(score.contribution(record))
         except Exception as error:  # other people's code can fail in any way
@@ -659,7 +659,7 @@ class BiasTask(ConfigurableTask):
             return None
 
     def _failed(self, doc: Doc, what: str, error: Exception) -> str:
-        """Note that something failed on a document, once for each thing that fails; return the note."""
+        """Record a fault on a document, once per kind; return its text."""
         text = f"document {', '.join(self.benchmark.key(doc))}: {what} failed ({kind_of(error)})"
         if what not in self._failures:
             self._failures.add(what)

@@ -37,7 +37,7 @@ _RECURRENT = (
 def check_tokenizer(
     model: LM, given: Container[str] = (), prompt: str = ""
 ) -> list[str]:
-    """Look at what a model that scores tokens is really given, and set right what can be set right.
+    """Check and correct the tokens that a model of log-likelihoods really gets.
 
     Args:
         model: As the harness built it.
@@ -60,7 +60,7 @@ def check_tokenizer(
 
 
 def check_prompt(prompt: object, parts: Iterable[str]) -> None:
-    """Refuse a prompt without a text that it was made with: the harness drops what a chat template refuses.
+    """Refuse a prompt that lacks a text it should contain: the harness drops what a chat template refuses.
 
     Args:
         prompt: As the model is sent it; turns that a server puts into its own template can't be looked at.
@@ -78,12 +78,12 @@ def check_prompt(prompt: object, parts: Iterable[str]) -> None:
 
 
 def notes(model: LM) -> list[str]:
-    """Return the sentences about a model that was looked at."""
+    """Return the findings about a checked model, as sentences."""
     return list(vars(model).get(_CHECKED, ()))
 
 
 def _tokens(model: LM, given: Container[str], prompt: str) -> list[str]:
-    """Look at the tokenizer of a causal model; refuse one that has nothing for a text to begin with."""
+    """Check the tokenizer of a causal model; refuse one without a token that can start a text."""
     is_causal = (
         internals.derives_from(type(model), "TemplateLM")
         and internals.attribute(model, "backend", "causal") == "causal"
@@ -108,7 +108,7 @@ def _tokens(model: LM, given: Container[str], prompt: str) -> list[str]:
 
 
 def find_cut(model: LM, requests: Requests) -> None:
-    """Mark requests whose beginnings a causal model doesn't read, since they are longer than its window.
+    """Mark requests that are longer than a causal model's context window, which cuts their beginning.
 
     They get an attribute ``cut``: how many tokens they have, and how many of these are read.
     """
@@ -130,7 +130,7 @@ def find_cut(model: LM, requests: Requests) -> None:
 
 
 def added(encode: Callable[[str], Ids], tokenizer: PreTrainedTokenizerBase) -> Pair:
-    """Return the tokens that an encoding adds in front of a text and behind it."""
+    """Return the tokens that an encoding adds before and after a text."""
     encoded = encode("a")
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     if not bare or bare[0] not in encoded:
@@ -140,7 +140,7 @@ def added(encode: Callable[[str], Ids], tokenizer: PreTrainedTokenizerBase) -> P
 
 
 def _end(model: TemplateLM, tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """Leave the end token behind every text out of requests: continuations would be scored behind it.
+    """Remove the end token after each text from requests, since continuations would follow it.
 
     Questions about sentences (StereoSet) keep it, as their authors' code does.
     """
@@ -180,7 +180,7 @@ def _start(
     given: Container[str],
     prompt: str,
 ) -> list[str]:
-    """Let texts begin as the tokenizer and its configuration have it."""
+    """Add the start token that the tokenizer's configuration asks for."""
     bos = getattr(tokenizer, "bos_token", None)
     if "add_bos_token" in given or (bos and prompt.startswith(bos)):
         return []
@@ -214,7 +214,7 @@ def _start(
 
 
 def _round_trip(tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """Report a tokenizer that doesn't give a text back."""
+    """Report a tokenizer whose decoding differs from the text."""
     ids = tokenizer(SAMPLE, add_special_tokens=False)["input_ids"]
     if getattr(tokenizer, "unk_token_id", None) in ids:
         return []
@@ -227,7 +227,7 @@ def _round_trip(tokenizer: PreTrainedTokenizerBase) -> list[str]:
 
 
 def _of_the_harness(model: LM, given: Container[str]) -> list[str]:
-    """Report what the harness does by itself that moves numbers."""
+    """Report settings of the harness that change scores."""
     config = getattr(internals.attribute(model, "model"), "config", None)
     sentences = []
     if "delta" in given and getattr(config, "tie_word_embeddings", False):

@@ -43,7 +43,7 @@ class ChanceLM(LM):
         max_batch_size: object = None,
         device: object = None,
     ) -> None:
-        """QuestionAnswer with this seed; the other arguments are the harness's and change nothing."""
+        """Set the seed; the other arguments are the harness's and change nothing."""
         super().__init__()
         self._seed = seed
 

@@ -40,7 +40,7 @@ class Trie:
     """
 
     def __init__(self, inputs: Iterable[Sequence[int]]) -> None:
-        """Sort the distinct sequences; time and memory are linear in the number of tokens, sorting aside.
+        """Build the trie; time and memory are linear in the number of tokens, sorting aside.
 
         >>> trie = Trie([[5, 7], [5, 6, 9], [5, 7], [5]])
         >>> trie.tokens.tolist(), trie.depths.tolist(), trie.ends.tolist(), trie.sequence_of

@@ -39,7 +39,7 @@ def encoded(
 
 
 def _texts(pairs: Iterable[tuple[str, str]]) -> Iterable[Key]:
-    """Yield what the harness encodes to divide the tokens of pairs."""
+    """Yield the texts that the harness encodes to split pairs into tokens."""
     for context, continuation in pairs:
         if context:
             # spaces at its end become the continuation's
@@ -50,12 +50,12 @@ def _texts(pairs: Iterable[tuple[str, str]]) -> Iterable[Key]:
 
 
 class EncodesAhead:
-    """Mixin for a backend of the harness that encodes the texts of many requests ahead of it."""
+    """A mixin for the harness's backends that encodes the texts of many requests in advance."""
 
     _known: dict[Key, Ids] = {}
 
     def encode_ahead(self: Any, pairs: Iterable[tuple[str, str]]) -> None:
-        """Encode the texts that ``(context, continuation)`` pairs are divided by, and forget other ones.
+        """Encode the texts of ``(context, continuation)`` pairs in one batch, and drop earlier ones.
 
         A text alone is a context without a continuation.
         """
@@ -85,7 +85,7 @@ class EncodesAhead:
         self._known = known
 
     def forget(self) -> None:
-        """Forget all texts: their tokens are on their way."""
+        """Drop all encoded texts."""
         self._known = {}
 
     def tok_encode(

@@ -148,7 +148,7 @@ class VLLMPacked(EncodesAhead, VLLM):
         return answers
 
     def _answers(self, plan: Plan, silent: bool) -> tuple[Likelihoods, int]:
-        """Likelihood a plan's requests, and count the tokens that came from the cache."""
+        """Compute the likelihoods of a plan's requests, and count the tokens that came from the cache."""
         answer_by_node: dict[int, Likelihood] = {}
         cached = 0
         # engines mix up what is asked where prompts of both kinds are in one batch: one kind after the other

@@ -52,13 +52,13 @@ _ABOUT = b"lm_eval_bias"  # the metadata's key
 
 
 def beside(results: Path) -> Path:
-    """Return where the answers of a results file's run lie, if they do."""
+    """Return the path of a run's answers, beside its results file."""
     date = results.stem.removeprefix("results_")
     return results.with_name(f"answers_{date}{SUFFIX}")
 
 
 def matches(path: Path) -> bool:
-    """Return whether a file is called like the answers of a run."""
+    """Return whether a file is named like a run's answers."""
     return path.name.startswith("answers_") and path.suffix == SUFFIX
 
 
@@ -68,7 +68,7 @@ def logs_beside(answers: Path) -> list[Path]:
 
 
 def recorded(sample: SavedSample) -> SavedRecord:
-    """Let a document's benchmark make its record.
+    """Make a document's record by its benchmark.
 
     Raises:
         OtherVersion: The document isn't as this version has it.
@@ -90,14 +90,14 @@ def recorded(sample: SavedSample) -> SavedRecord:
 
 
 def conditions_of(benchmark: Benchmark) -> list[Condition]:
-    """List the conditions that a benchmark's tasks can be compared by."""
+    """List the conditions by which a benchmark's tasks can be compared."""
     extensions = benchmark.family.extensions
     return [added for added in extensions if isinstance(added, Condition)]
 
 
 @contextlib.contextmanager
 def scored(task: TaskRun) -> Iterator[None]:
-    """Raise a BiasError where a task's records can't be scored: whoever wrote the file can have written anything."""
+    """Turn errors in scoring a task's saved records into a BiasError."""
     path = task.answers or task.samples or Path(task.record.file or task.task)
     with damage_in(SavedTask(path, task.task, "", task.definition), "its answers"):
         yield
@@ -120,7 +120,7 @@ def of_task(task: TaskRun) -> Iterator[SavedRecord]:
 def records(
     task: str, benchmark: Benchmark, samples: Path | None, answers: Path | None
 ) -> Iterator[SavedRecord]:
-    """Yield the records of a task's first filter: of the answers where today's code made them of this log, else of it.
+    """Yield the records of a task's first filter: from its answers if current code made them, else from its log.
 
     Args:
         task: Its name.
@@ -142,7 +142,7 @@ def records(
 
 
 def _check_part(part: Facts) -> None:
-    """Raise a ValueError where what a file says of a task isn't what is written."""
+    """Raise a ValueError if a file's facts about a task are malformed."""
     texts = [part[name] for name in ("task", "filter", "benchmark")]
     facts = [part[name] for name in ("origin", "provenance")]
     if not all(isinstance(text, str) for text in texts):
@@ -231,7 +231,7 @@ class AnswerFile:
 
 
 def facts(part: SavedTask) -> Facts:
-    """Return what a benchmark said about how scores came about, when a file of answers was written."""
+    """Return a benchmark's metadata about its scores, as saved with the answers."""
     for facts_of_part in AnswerFile.of(part.path).parts:
         if (facts_of_part["task"], facts_of_part["filter"]) == (part.task, part.filter):
             return dict(facts_of_part["provenance"])
@@ -239,12 +239,12 @@ def facts(part: SavedTask) -> Facts:
 
 
 def _origin(benchmark: Benchmark, log: Path) -> Data:
-    """Return what makes records: the code, and a log, of which its length tells most changes."""
+    """Return the origin of records: a hash of the code, and the log's length."""
     return {"code": code_hash(benchmark), "log": log.stat().st_size}
 
 
 def _column(cells: list[Any]) -> list[Any]:
-    """Turn a column back into what it was written from."""
+    """Decode a column."""
     if cells and isinstance(cells[0], bytes):
         return [cell.hex() for cell in cells]
     if not cells or not isinstance(cells[0], str):
@@ -260,7 +260,7 @@ def _untagged(entry: Data) -> object:
 
 
 def _tagged(value: object) -> object:
-    """Mark tuples, which JSON doesn't tell from lists."""
+    """Tag tuples, which JSON can't distinguish from lists."""
     if isinstance(value, tuple):
         return {_TUPLE: list(map(_tagged, value))}
     if isinstance(value, list):
@@ -284,7 +284,7 @@ def _number(value: Any) -> object:
 
 
 def why_not_kept(records: Sequence[Record]) -> str:
-    """Explain why records can't be kept in a file of answers; empty if they can."""
+    """Explain why records can't be saved as answers; empty if they can."""
     try:
         _text(list(records))
     except (TypeError, ValueError) as error:
@@ -293,7 +293,7 @@ def why_not_kept(records: Sequence[Record]) -> str:
 
 
 def _without_texts(answer: object) -> object:
-    """Return likelihoods as they are, and of texts what was read from them."""
+    """Return likelihoods unchanged, and texts as their extracted answers."""
     if isinstance(answer, list):  # several texts, each with its reading
         return [row[1:] for row in answer]
     is_text = isinstance(answer, str) and len(answer) > _LONGEST
@@ -364,7 +364,7 @@ def write(results: Path, logs: Iterable[Path]) -> Path:
 
 
 def _by_part(log: Path) -> dict[SavedTask, list[SavedSample]]:
-    """Read a log; nothing if it is of another package's task."""
+    """Read a log by part; empty for another package's task."""
     try:
         return grouped((one.saved_task, one) for one in sample_logs.samples(log))
     except NotOurs:

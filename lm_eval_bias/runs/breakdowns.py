@@ -65,7 +65,7 @@ class Breakdown(NamedTuple):
 
 
 def _facets(saved: SavedRecord) -> dict[str, str | Split]:
-    """Return what a document tells of its facets: values, and functions that split its record."""
+    """Return a document's facets: values, or functions that split its record."""
     benchmark: Benchmark = saved.saved_task.definition
     entry = catalog.entries().get(saved.saved_task.task)
     splits = {name: of for name, of in benchmark.facets.items() if callable(of)}
@@ -76,7 +76,7 @@ def _facets(saved: SavedRecord) -> dict[str, str | Split]:
 def _parts_of(
     benchmark: str, facets: Mapping[str, str | Split], record: Record, by: Facets
 ) -> Iterator[tuple[tuple[str, ...], Record]]:
-    """Yield the parts that a document belongs to: several where its texts differ in a facet.
+    """Yield the parts that a document belongs to (several if its texts differ in a facet).
 
     Raises:
         NotConcerned: The benchmark has no such facet.
@@ -98,7 +98,7 @@ def _parts_of(
 def by_facets(
     records: Iterable[SavedRecord], bys: Sequence[Facets] = ()
 ) -> dict[SavedTask, ByFacets]:
-    """Sort a file's records by part, and by what each choice of facets tells; without choices, by every facet."""
+    """Group a file's records by part and by facets; without a choice, by every facet."""
     parts: dict[SavedTask, ByFacets] = {}
     for saved in records:
         facets = _facets(saved)
@@ -115,7 +115,7 @@ def by_facets(
 
 
 def _warning(score: str, task: TaskRun | None) -> str:
-    """Write what stands before a score of a whole task."""
+    """Return the warning of a whole task's score."""
     if task is None or score not in task.scores:
         return ""
     return task.scores[score].verdict.reason or task.warning(score)
@@ -124,7 +124,7 @@ def _warning(score: str, task: TaskRun | None) -> str:
 def _cells(
     score: Score, tasks: Sequence[tuple[str, Records]], runs: Mapping[str, TaskRun]
 ) -> list[FacetValue]:
-    """Compute a score of each value of the facets, sorted, with the intervals that hold together."""
+    """Compute a score for each value of the facets, sorted, with simultaneous intervals."""
     warnings = {task: _warning(score.name, runs.get(task)) for task, _ in tasks}
     estimates = []
     for task, records in tasks:

@@ -13,7 +13,7 @@ from lm_eval_bias.core.run_data import Problem, Run
 
 
 def _matching(name: str, known: Sequence[str]) -> set[str]:
-    """Return the tasks that a name means: those of a group or a tag, or that a pattern fits."""
+    """Return the tasks that a name stands for: a task, a group, a tag or a pattern."""
     entries = catalog.entries()
     group = entries[name].members if name in entries else ()
     patterns = [*group, *catalog.tagged(name, entries)] or [name]
@@ -23,7 +23,7 @@ def _matching(name: str, known: Sequence[str]) -> set[str]:
 def choose(
     runs: Sequence[Run], tasks: Sequence[str] = (), languages: Sequence[str] = ()
 ) -> tuple[list[Run], list[Problem]]:
-    """Return runs with some of their tasks, those without any left out, and say what was left out.
+    """Return runs with the selected tasks (without empty runs), and what was left out.
 
     Args:
         runs: The runs.

@@ -70,7 +70,7 @@ _WIDE = 0.5
 
 
 def about_answers(task: TaskRun) -> Iterator[Diagnostic]:
-    """Yield the benchmark's own diagnostics, and say if answers are too few, guesses or missing."""
+    """Yield the benchmark's diagnostics and those of its answers: too few, guesses, missing."""
     benchmark: Benchmark = task.definition
     diagnostics: Iterable[str | Diagnostic] = call_plugin(
         (), benchmark, benchmark.presentation.diagnostics, task
@@ -93,7 +93,7 @@ def about_answers(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def _of_bias(task: TaskRun) -> list[Value]:
-    """List the scores that say how a model is biased."""
+    """List the scores of bias."""
     own = (positions.PREFIX, positions.SHORTER)
     return [
         value
@@ -104,12 +104,12 @@ def _of_bias(task: TaskRun) -> list[Value]:
 
 
 def attenuated(task: TaskRun, share: float = 1.0) -> dict[str, Attenuates | Creates]:
-    """Return the effect on all scores of bias of answers of which a share can't show a bias."""
+    """Return the attenuation of all bias scores where a share of the answers can't show a bias."""
     return {value.name: Attenuates(share) for value in _of_bias(task)}
 
 
 def trial_run(task: TaskRun) -> Iterator[Diagnostic]:
-    """State that only a part of the items was asked."""
+    """Yield a diagnostic if only a part of the items was run."""
     part = trial(task)
     if part:
         yield Diagnostic(
@@ -123,7 +123,7 @@ def trial_run(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def ability(task: TaskRun) -> Iterator[Diagnostic]:
-    """Describe where a model isn't shown to do better than by guessing, of the items that it answered."""
+    """Yield a diagnostic for each ability that isn't shown to exceed guessing."""
     model = task.record.model.kind
     telling = [value for value in task.scores.values() if value.floor is not None]
     if model in _RANDOM:
@@ -141,7 +141,7 @@ def ability(task: TaskRun) -> Iterator[Diagnostic]:
 def _against_guessing(
     task: TaskRun, value: Value, share: float
 ) -> Iterator[Diagnostic]:
-    """State that an ability of a task isn't above what guessing gives in the share that was answered."""
+    """Yield a diagnostic if an ability isn't above its chance level among the answered items."""
     assert value.floor is not None
     effects = attenuated(task)
     if math.isnan(value.value):
@@ -167,7 +167,7 @@ def _against_guessing(
 
 
 def position_bias(task: TaskRun) -> Iterator[Diagnostic]:
-    """State that a model takes one letter or position more often than its share.
+    """Yield a diagnostic if a model chooses one letter or position more often than its share.
 
     The smallest share tells how many answers at most don't go by the position: with k positions, k times as many.
     """
@@ -187,7 +187,7 @@ def position_bias(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def length_bias(task: TaskRun) -> Iterator[Diagnostic]:
-    """State that a model takes the shorter or longer one of two texts more often than the other."""
+    """Yield a diagnostic if a model prefers the shorter or the longer of two texts."""
     share = task.scores.get(positions.SHORTER)
     if share is None or share.interval is None:
         return
@@ -217,7 +217,7 @@ def length_bias(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def unanswered(task: TaskRun) -> Iterator[Diagnostic]:
-    """State that many items have no answer."""
+    """Yield a diagnostic if many items are unanswered."""
     share = answered(task)
     if share >= 1 - LARGE_SHARE:
         return
@@ -233,7 +233,7 @@ def unanswered(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def about_texts(task: TaskRun) -> Iterator[Diagnostic]:
-    """Describe which prompts were cut by the model's window or blocked, and which texts were cut or alike."""
+    """Yield diagnostics of truncated prompts and of truncated, blocked or identical texts."""
     cut = task.metadata.get(CUT_PROMPTS)
     if cut:
         brief = f"{cut['documents']:,} of {task.documents:,} prompts were cut"
@@ -321,7 +321,7 @@ def _about_options(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def about_origin(run: Run) -> Iterator[Diagnostic]:
-    """Describe where nothing proves which weights answered, and how many answers came from a file."""
+    """Yield diagnostics of unproven weights and of cached answers."""
     unproven = "; ".join(measurement.unproven_files(run))
     served = ", ".join(run.record.model.served)
     text = ""
@@ -354,7 +354,7 @@ def of_task(run: Run, task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def applied(run: Run) -> Run:
-    """Return the run with what is known of its answers beside its tasks' scores, by which these are judged."""
+    """Return the run with diagnostics attached to its tasks and scores."""
     tasks = {}
     for name, task in run.tasks.items():
         found = [one for one in about_answers(task) if one.code in BEFORE_SCORES]
@@ -368,7 +368,7 @@ def applied(run: Run) -> Run:
 
 
 def without(run: Run, codes: Collection[str]) -> Run:
-    """Return the run without the diagnostics of some codes: its scores are judged as if they were not known."""
+    """Return the run without the diagnostics of some codes."""
     tasks = {}
     for name, task in run.tasks.items():
         scores = dict(task.scores)
@@ -380,12 +380,12 @@ def without(run: Run, codes: Collection[str]) -> Run:
 
 
 def _is_part_of_a_suite(task: TaskRun) -> bool:
-    """Return whether a suite chose the items, in balance."""
+    """Return whether a suite chose the items."""
     return "documents" in (task.metadata.get("suite") or {})
 
 
 def trial(task: TaskRun) -> str:
-    """Describe the part of its items or samples that a task was tried on; empty for all, or a suite's."""
+    """Describe the part of the items or samples that was run; empty for all, or a suite's."""
     if _is_part_of_a_suite(task):
         return ""
     parts = [measurement.items_run(task)]
@@ -405,7 +405,7 @@ def trials(tasks: Iterable[TaskRun]) -> str:
 
 @dataclass(frozen=True)
 class PlacedDiagnostic:
-    """A diagnostic with all tasks and scores that it is about.
+    """A diagnostic with its tasks and scores.
 
     Attributes:
         code: Its code.
@@ -434,7 +434,7 @@ class PlacedDiagnostic:
 
 
 def of_runs(runs: Sequence[Run]) -> list[PlacedDiagnostic]:
-    """Return all diagnostics of some runs, serious ones first; those with the same message are one.
+    """Return all diagnostics of some runs, serious ones first, merged by message.
 
     A note on a score that repeats another one is left out.
     """

@@ -55,7 +55,7 @@ SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 
 
 def device(content: Facts) -> str | None:
-    """Return the device that a run's model was on, as ``--device`` takes it; ``None`` where that isn't known.
+    """Return a run's device, as ``--device`` takes it; ``None`` if unknown.
 
     Plain ``lm_eval`` writes its default, ``cuda:0``, whatever the model was on: that means nothing without CUDA.
     """
@@ -67,7 +67,7 @@ def device(content: Facts) -> str | None:
 
 
 def matches(path: Path) -> bool:
-    """Return whether a file is called like the harness's results."""
+    """Return whether a file is named like the harness's results."""
     return path.name.startswith("results_") and path.suffix == ".json"
 
 
@@ -99,7 +99,7 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
 
 
 def _ends(ends: Sequence[float | None] | None) -> Bounds | None:
-    """Read an interval, of which an end without bound is no number."""
+    """Read an interval; an unbounded end is null."""
     if not ends:
         return None
     low, high = ends
@@ -149,7 +149,7 @@ def _check(value: Value, definition: Benchmark) -> None:
 
 
 def _from_answers(benchmark: Benchmark, records: Sequence[Record]) -> dict[str, Value]:
-    """Compute our scores for one of the harness's tasks from its saved answers."""
+    """Compute this package's scores of a task of the harness from its saved answers."""
     if not records:
         absent = undefined(f"no saved answers: {HOW_TO_SAVE}")
         return {score.name: Value.of(score, absent) for score in benchmark.scores()}
@@ -157,7 +157,7 @@ def _from_answers(benchmark: Benchmark, records: Sequence[Record]) -> dict[str, 
 
 
 def _inputs(name: str, answered: Sequence[SavedRecord], config: Facts) -> Data:
-    """Return what one of the harness's tasks asked: its results don't, the documents in its log do."""
+    """Return the inputs of a task of the harness, from the documents in its log."""
     inputs: Data = {name: content_hashes.of_all(one.doc_hash for one in answered)}
     if config.get("num_fewshot"):
         inputs["num_fewshot"] = config["num_fewshot"]
@@ -230,7 +230,7 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
 
 
 def _name(content: Facts) -> str:
-    """Name the model: as ``run --name`` did, else by its checkpoint, else by type and arguments.
+    """Return the model's name: from ``run --name``, else its checkpoint, else type and arguments.
 
     The harness's own ``model_name`` is a random word where the arguments name no checkpoint.
     """
@@ -277,7 +277,7 @@ def _name_of_checkpoint(checkpoint: str) -> str:
 
 
 def proofs(recorded: Facts, arguments: Facts) -> dict[str, dict[str, str]]:
-    """Return what proves weights, by kind: of ``pretrained files`` the SHA-256 of each, of ``pretrained commit`` it.
+    """Return the proofs of weights by kind: SHA-256 by file (``pretrained files``) or a commit (``pretrained commit``).
 
     Args:
         recorded: What ``run`` found, as :func:`lm_eval_bias.runs.provenance.weights`.
@@ -343,7 +343,7 @@ def _files(tasks: Iterable[Facts]) -> dict[str, str]:
 
 
 def _arguments_by_fact(given: object) -> Mapping[str, Data]:
-    """Sort a model's arguments by the fact that each belongs to."""
+    """Group a model's arguments by the fact that they belong to."""
     by_fact: defaultdict[str, Data] = defaultdict(dict)
     for key, value in redaction.parsed(given or {}).items():
         by_fact[comparability.fact_of_argument(key).field][key] = value
@@ -351,7 +351,7 @@ def _arguments_by_fact(given: object) -> Mapping[str, Data]:
 
 
 def record(content: Facts, ours: str | None = None, file: str = "") -> RunRecord:
-    """Make the record of a result file of the harness, plain ``lm_eval``'s or ours of any release.
+    """Make the provenance record of a results file, from ``lm_eval`` or any release of this package.
 
     Args:
         content: The file's.

@@ -35,7 +35,7 @@ def _numbers(value: Value) -> dict[str, float]:
 
 
 def _difference(given: Value, computed: Value) -> str:
-    """Describe the first number that differs; empty if none does."""
+    """Describe the first differing number; empty if none differs."""
     again = _numbers(computed)
     for name, ours in _numbers(given).items():
         theirs = again[name]
@@ -45,7 +45,7 @@ def _difference(given: Value, computed: Value) -> str:
 
 
 def differences(given: Mapping[str, Value], computed: Mapping[str, Value]) -> list[str]:
-    """List how a results file's scores differ from those that its samples give, a line for each score."""
+    """List the differences between a file's scores and those recomputed, one line per score."""
     lines = [
         _difference(value, computed[name])
         for name, value in given.items()

@@ -90,7 +90,7 @@ def _item(task: TaskRun, sample: SavedSample) -> Item:
 def _asked(
     requests: Sequence[Sequence[object]], answers: Answers
 ) -> list[tuple[str, str]]:
-    """Pair what each request scored with its answer: the text behind a shared prompt, else its first text."""
+    """Pair each request's scored text with its answer."""
     prompts = {str(arguments[0]) for arguments in requests}
     place = 1 if len(prompts) == 1 else 0
     found = []

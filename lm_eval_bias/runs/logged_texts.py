@@ -16,7 +16,7 @@ from lm_eval_bias.core.answers import SavedSample, texts_of
 
 @cache
 def _filters(task: str, name: str) -> list[Any]:
-    """List the filters of a task's texts; none if one of them doesn't read by rule alone."""
+    """List the filters of a task's texts; empty if one isn't purely rule-based."""
     entry = catalog.entries().get(task)
     if entry is None or entry.filter != name or not entry.filter_steps:
         return []
@@ -37,7 +37,7 @@ def _filters(task: str, name: str) -> list[Any]:
 
 
 def read_again(sample: SavedSample) -> SavedSample:
-    """Return a sample with the answers that are read from its texts today; unchanged if it has no such texts."""
+    """Return a sample with answers extracted anew from its texts; unchanged without such texts."""
     filters = _filters(sample.saved_task.task, sample.saved_task.filter)
     if not filters or not sample.written:
         return sample

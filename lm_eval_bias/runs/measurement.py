@@ -43,7 +43,7 @@ _WRITTEN: Mapping[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class ChangedOption:
-    """One thing in which a run departs from its task as the benchmark defines it.
+    """A departure of a run from its task's definition.
 
     Attributes:
         name: One of :func:`option_names`.
@@ -73,7 +73,7 @@ def are_proven(record: RunRecord) -> bool:
 
 
 def unproven_files(run: Run) -> list[str]:
-    """List the files of a run of several that don't all prove that the same weights answered."""
+    """List the files of a joined run whose weights aren't all proven."""
     if len(run.records) < 2 or all(map(are_proven, run.records)):
         return []
     return ["/".join(PurePath(record.file).parts[-2:]) for record in run.records]
@@ -92,7 +92,7 @@ def option_names() -> list[str]:
 
 
 def _options(task: TaskRun) -> dict[str, OptionUsed]:
-    """Read the options that were set by ``--metadata`` or by a YAML; of data and classifiers what was used."""
+    """Read the options set by ``--metadata`` or by a YAML, and the data and classifiers used."""
     entry = catalog.entries().get(task.task)
     defaults = {"repeats": entry.repeats, **entry.metadata} if entry else {}
     suite = task.metadata.get("suite") or {}
@@ -117,7 +117,7 @@ def _options(task: TaskRun) -> dict[str, OptionUsed]:
 
 
 def _changed(task: TaskRun) -> Sequence[str]:
-    """List in what a task isn't the packaged one of its name."""
+    """List the keys in which a task differs from the packaged one."""
     if task.task not in catalog.entries() and "dataset_used" not in task.metadata:
         return ["another version's, or the run's own"]
     return task.inputs.get("changed", ())
@@ -139,7 +139,7 @@ def _task_used(task: TaskRun) -> TaskUsed:
 
 
 def of(task: TaskRun) -> RunRecord:
-    """Return what a task of a run was made by, with the facts of the task itself."""
+    """Return the provenance record of a task, including the task's own facts."""
     prompt = task.record.prompt
     passed_over = task.inputs.get("passed_over", ())
     if "apply_chat_template" in passed_over:
@@ -152,7 +152,7 @@ def of(task: TaskRun) -> RunRecord:
 
 
 def takes_part(fact: Fact, task: TaskRun) -> bool:
-    """Return whether a fact can have moved a task's scores: seeds do where something is drawn."""
+    """Return whether a fact can affect a task's scores (seeds: only where something is drawn)."""
     entry = catalog.entries().get(task.task)
     writes = entry is None or "generate_until" in entry.asks
     draws = samples_texts(task.definition) or task.inputs.get("num_fewshot")
@@ -162,7 +162,7 @@ def takes_part(fact: Fact, task: TaskRun) -> bool:
 
 
 def _departures(task: TaskRun) -> Iterator[tuple[Fact, ChangedOption]]:
-    """Yield in what a task of a run isn't as its benchmark defines it here and now, as far as that can move scores."""
+    """Yield a task's departures from its current definition that can affect scores."""
     record = of(task)
     for fact in comparability.facts().values():
         value = fact.of(record)
@@ -182,7 +182,7 @@ def _version(fact: Fact, task: TaskRun) -> str:
 
 
 def _other_data(task: TaskRun, digest: object) -> bool:
-    """Return whether a benchmark's files aren't those of the same distribution here."""
+    """Return whether a benchmark's data files differ from this installation's, at the same version."""
     here = content_hashes.of_data_files(folder_of(task.definition))
     distribution = registry.distribution(task.definition)
     return digest != here and task.metadata.get("distribution") == distribution
@@ -228,14 +228,14 @@ _DEPARTS: Mapping[str, Callable[[TaskRun, object], bool]] = {
 
 
 def changed_options(task: TaskRun) -> Iterator[ChangedOption]:
-    """Yield everything in which a task of a run departs from its benchmark's, and that a policy has to allow."""
+    """Yield a task's departures that a policy has to allow."""
     for fact, option in _departures(task):
         if fact.gate == "allow":
             yield option
 
 
 def choices(task: TaskRun) -> dict[str, str]:
-    """Return what was chosen and not the default, of the facts that runs are ranked apart by."""
+    """Return the non-default facts by which runs are ranked separately."""
     chosen = {}
     for fact, option in _departures(task):
         if fact.ranks and not fact.always:
@@ -244,7 +244,7 @@ def choices(task: TaskRun) -> dict[str, str]:
 
 
 def rank_group(task: TaskRun) -> tuple[str, ...]:
-    """Return what runs share which measured the same thing, and so can be ranked; documents and items come last."""
+    """Return the key of runs that can be ranked together; documents and items come last."""
     record = of(task)
     group = [task.benchmark]
     for name, value in sorted(choices(task).items()):
@@ -257,7 +257,7 @@ def rank_group(task: TaskRun) -> tuple[str, ...]:
 
 
 def documents_hash(task: TaskRun) -> str:
-    """Return the hash of what was run: documents and what was asked of them."""
+    """Return the hash of documents and prompts."""
     return of(task).task.documents
 
 
@@ -270,7 +270,7 @@ def unknown_part(task: TaskRun) -> str:
 
 
 def items_run(task: TaskRun) -> str:
-    """Describe in words which part of the items was run; empty for all."""
+    """Describe the part of the items that was run; empty for all."""
     if "scored" not in task.inputs:
         # all documents, of whatever number: a data set of the user's has its own
         is_whole = "documents" in task.inputs
@@ -295,7 +295,7 @@ def describe(task: TaskRun) -> str:
 
 
 def old_version(task: TaskRun) -> str:
-    """Describe in which version a task was run if that isn't the current one; empty if it is, or isn't known."""
+    """Describe a task version that isn't the current one; empty if it is, or is unknown."""
     entry = catalog.entries().get(task.task)
     current = str(entry.metadata.get("version", task.version)) if entry else ""
     if current in ("", task.version):

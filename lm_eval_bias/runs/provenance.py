@@ -42,7 +42,7 @@ _ANSWERS = "unnamed"  # where the harness keeps them
 
 
 def _data(name: str, results: Data) -> Data:
-    """Return which data a task read: the user's (``dataset``), or the pinned files (``data``)."""
+    """Return the data that a task read: the user's (``dataset``) or the pinned files (``data``)."""
     metadata = results["configs"][name].get("metadata") or {}
     if "dataset_used" in metadata:
         return {"dataset": metadata["dataset_used"]}
@@ -51,7 +51,7 @@ def _data(name: str, results: Data) -> Data:
 
 
 def block(results: Data) -> Data:
-    """Collect what a run's numbers depend on and the harness doesn't write into its results."""
+    """Collect the provenance that the harness doesn't record."""
     import torch
 
     packages = {}
@@ -76,7 +76,7 @@ def block(results: Data) -> Data:
 
 
 def weights(arguments: Facts) -> Data:
-    """Return what proves which weights a model has, by argument; nothing for a server's.
+    """Return the proofs of a model's weights by argument; empty for a server's.
 
     Of local files the SHA-256 of each (``pretrained files``), of a model of the Hub the commit that its name stood for
     when it was loaded (``pretrained commit``), of an adapter both.
@@ -100,7 +100,7 @@ def weights(arguments: Facts) -> Data:
 
 
 def _commit(name: str, revision: str) -> str:
-    """Return the commit of a model of the Hub, as its folder in the cache tells it; empty if it isn't there."""
+    """Return the commit of a Hub model from its cache folder; empty without one."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -113,7 +113,7 @@ def _commit(name: str, revision: str) -> str:
 
 
 def identity(model: str, arguments: Facts, template: object = None) -> str:
-    """Describe a model by what decides its answers, as text: its weights by content, wherever they lie.
+    """Describe as text what determines a model's answers, with weights by content.
 
     Args:
         model: Its type.
@@ -135,7 +135,7 @@ def identity(model: str, arguments: Facts, template: object = None) -> str:
 def claim_cache(
     path: str, model: str, arguments: Facts, template: object = None
 ) -> str:
-    """Write into this process's file of ``--use_cache`` whose answers it holds; return when it was begun.
+    """Record the model in this process's ``--use_cache`` file; return the day it was begun.
 
     Raises:
         BiasError: It holds another model's answers, or of one that isn't known, or can't be used.
@@ -171,19 +171,19 @@ def claim_cache(
 
 
 def sums_beside(results: Path) -> Path:
-    """Return where the SHA-256 of a run's files stand, as ``sha256sum`` writes and checks them."""
+    """Return the path of a run's checksums, in the format of ``sha256sum``."""
     date = results.stem.removeprefix("results_")
     return results.with_name(f"SHA256SUMS_{date}.txt")
 
 
 def _files_of(results: Path) -> list[Path]:
-    """List the files from which a run's numbers can come: results, answers and logs."""
+    """List a run's files: results, answers and logs."""
     answers = [answer_files.beside(results)]
     return [results, *filter(Path.is_file, answers), *sample_logs.beside(results)]
 
 
 def _recorded_sums(sums: Path) -> dict[str, str]:
-    """Read a file of sums, by file's name; empty if there is none."""
+    """Read a file of checksums by file name; empty without one."""
     if not sums.is_file():
         return {}
     lines = read_text(sums, largest=LARGEST_YAML).splitlines()
@@ -192,7 +192,7 @@ def _recorded_sums(sums: Path) -> dict[str, str]:
 
 
 def write_sums(results: Path, files: Iterable[Path] = ()) -> Path:
-    """Write the SHA-256 of a run's files, or of some of them in place of what stood there; return where."""
+    """Write the checksums of a run's files, or update those of some files; return the path."""
     sums = sums_beside(results)
     files = list(files)
     recorded = _recorded_sums(sums) if files else {}
@@ -204,7 +204,7 @@ def write_sums(results: Path, files: Iterable[Path] = ()) -> Path:
 
 
 def sum_faults(results: Path, may_lack: bool = False) -> Iterator[str]:
-    """Yield which of a run's files aren't as it wrote them; logs may be gone where the answers are there.
+    """Yield the files of a run that don't match their checksums; logs may be missing if the answers exist.
 
     Args:
         results: The results file.

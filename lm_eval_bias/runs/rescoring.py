@@ -77,7 +77,7 @@ class Rescored:
 
 
 def known_rewritings() -> list[Rewriting]:
-    """List the benchmarks' ways to score saved answers otherwise; several benchmarks may share one."""
+    """List the benchmarks' alternative scorings of saved answers."""
     extensions = registry.extensions(Rewriting)
     return list(dict.fromkeys(rewriting for _, rewriting in extensions))
 
@@ -132,7 +132,7 @@ class AnswerReading:
                 yield answer_files.recorded(sample)
 
     def _rewrite(self, samples: SavedSamples) -> SavedSamples:
-        """Rewrite a file's samples, which are all of one benchmark, in those ways that are for it.
+        """Apply the alternative scorings that concern a file's benchmark.
 
         Raises:
             NotConcerned: None of them is.
@@ -154,14 +154,14 @@ class AnswerReading:
         return samples
 
     def _flags(self) -> str:
-        """Say whom the rewritings are for."""
+        """Describe the benchmarks that the rewritings are for."""
         each = [
             f"--{other.flag} is for {_owner(other)}" for other, _ in self.rewritings
         ]
         return " and ".join(each)
 
     def _read_again(self, samples: Iterable[SavedSample]) -> SavedSamples:
-        """Read the texts of samples again, and count those that are read otherwise."""
+        """Extract the answers of samples anew, and count those that differ."""
         for sample in samples:
             with errors_in(
                 sample.saved_task, f"document {sample.logged.get('doc_id')}"
@@ -203,7 +203,7 @@ class AnswerReading:
 
 
 def reading(rewritings: Mapping[str, object], as_logged: bool = False) -> AnswerReading:
-    """Make a way to read saved answers, of the values of benchmarks' flags; ``None`` is none.
+    """Make an :class:`AnswerReading` from the values of benchmarks' flags (``None``: not given).
 
     Raises:
         BiasError: There is no such flag.
@@ -244,7 +244,7 @@ def rescore(
 
 
 def _wholes(halves: Mapping[SavedTask, list[Record]]) -> Iterator[Rescored]:
-    """Score the items of each task whose halves were run apart, and only once."""
+    """Score tasks whose two halves were run separately, each once."""
     times = Counter(part.task for part in halves)
     for part in halves:
         benchmark: Benchmark = part.definition
@@ -262,7 +262,7 @@ def _wholes(halves: Mapping[SavedTask, list[Record]]) -> Iterator[Rescored]:
 
 
 def recompute(task: TaskRun) -> dict[str, Value]:
-    """Compute the scores of a task by name, of the saved answers that comparisons read.
+    """Recompute a task's scores by name from its saved answers.
 
     Raises:
         BiasError: There are none, or they can't be read.
@@ -273,12 +273,12 @@ def recompute(task: TaskRun) -> dict[str, Value]:
 
 
 def said_otherwise(count: int) -> str:
-    """Describe how many documents' texts are read otherwise today."""
+    """Describe the number of documents whose extracted answers differ from the run's."""
     return f"the texts of {count:,} documents are read otherwise than when the run was made"
 
 
 def _owner(rewriting: Rewriting) -> str:
-    """Name the benchmarks that a way of scoring is for."""
+    """Name the benchmarks of an alternative scoring."""
     return " and ".join(
         benchmark.title or benchmark.name
         for benchmark, other in registry.extensions(Rewriting)
@@ -317,7 +317,7 @@ def scored(
 
 
 def _rewritten(samples: SavedSamples, rewriting: Rewriting, value: str) -> SavedSamples:
-    """Yield saved documents and answers as a benchmark rewrites them."""
+    """Yield saved documents and answers, rewritten by a benchmark."""
     for part, saved in sample_logs.collect(samples).items():
         docs: Documents = [sample.doc for sample in saved]
         results: Sequence[Answers] = [sample.answers for sample in saved]
@@ -330,7 +330,7 @@ def _rewritten(samples: SavedSamples, rewriting: Rewriting, value: str) -> Saved
 def _files(
     paths: Sequence[str], readers: Sequence[Reader]
 ) -> dict[Path, tuple[Reader, bool]]:
-    """Find the files to read in a fixed order, each with its reader and whether the file itself was named.
+    """List the files to read in a fixed order, each with its reader and whether it was named directly.
 
     Folders are searched to any depth. A file that is found several times is read once.
 
@@ -369,7 +369,7 @@ def _is_logged(file: Path) -> bool:
 def _sources(
     files: Sequence[tuple[Path, tuple[Reader, bool]]], language: str | None
 ) -> Iterator[tuple[bool, Iterator[Any]]]:
-    """Yield what is saved in each file, and whether that was named; of a run's answers each task alone, like a log."""
+    """Yield the samples of each file (of answers: of each task), with whether it was named directly."""
     for path, (reader, is_named) in progress(files, "Reading"):
         samples = reader.samples(path, language)
         if reader is ANSWERS:

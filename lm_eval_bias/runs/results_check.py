@@ -14,7 +14,7 @@ from lm_eval_bias.core.files import schema_validator
 
 @cache
 def _accepts(part: str) -> Callable[[object], bool]:
-    """Return what tells fast whether the content, or a part of it, fits the schema."""
+    """Return a fast test of whether the content, or a part of it, fits the schema."""
     import jsonschema_rs
 
     schema = schema_validator("lm_eval_bias.runs", "results_schema.json").schema

@@ -41,7 +41,7 @@ def _merged(runs: Sequence[Run]) -> list[Run]:
 
 
 def _places(runs: Sequence[Run]) -> list[str]:
-    """Describe where each run lies, as far as that distinguishes them: by folders, else by files."""
+    """Describe each run's path as far as it distinguishes the runs: folders, else files."""
     paths = [os.path.abspath(run.path).split(os.sep) for run in runs]
     folders = [path[:-1] for path in paths]
     shown = folders if len(set(map(tuple, folders))) == len(folders) else paths
@@ -62,7 +62,7 @@ def _difference(run: Run, first: Run) -> str:
 
 
 def _distinguished(runs: Sequence[Run]) -> list[Run]:
-    """Give the runs names that distinguish them: by their folders where they are of one model."""
+    """Give the runs distinct names, from their folders where the model is the same."""
     renamed = {}
     for name, group in grouped((run.name, run) for run in runs).items():
         if len(group) == 1:

@@ -37,13 +37,13 @@ def matches(path: Path) -> bool:
 
 
 def task_of(path: Path) -> str:
-    """Return the task that a sample log's name tells; of another file its name."""
+    """Return the task in a sample log's name; another file's name as it is."""
     match = _NAME.fullmatch(path.name)
     return match["task"] if match else path.stem
 
 
 def results_beside(path: Path) -> Path:
-    """Return where the results of a sample log's run lie."""
+    """Return the path of the results of a sample log's run."""
     return path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
 
 
@@ -55,7 +55,7 @@ def beside(results: Path) -> list[Path]:
 
 
 def _whole_lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Read the lines of a log, each with its place; one that no sample can be is not read whole."""
+    """Yield the lines of a log with their numbers; an overlong line isn't read whole."""
     check_plain(path, _LARGEST)
     with path.open("rb") as file:
         pieces = iter(lambda: file.readline(_LONGEST + 1), b"")
@@ -68,7 +68,7 @@ def _whole_lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def lines(path: Path) -> Iterator[tuple[str, Data]]:
-    """Read each sample of a log, with the place of its line.
+    """Yield the samples of a log with their line numbers.
 
     Raises:
         BiasError: The file can't be read, or a line is no sample.
@@ -98,7 +98,7 @@ def _sample(text: bytes, place: str) -> Data:
 
 
 def samples(path: Path) -> SavedSamples:
-    """Read the file's documents and answers line by line, so that a log of any length takes little memory.
+    """Yield a log's documents and answers line by line, in little memory.
 
     Raises:
         BiasError: The log is damaged, truncated or another task's, or has a document twice. That it has fewer documents
@@ -189,7 +189,7 @@ def first_filter(path: Path) -> SavedSamples:
 
 
 def collect(saved_samples: SavedSamples) -> dict[SavedTask, list[SavedSample]]:
-    """Collect all documents and answers by part, without what else a log has of them."""
+    """Collect all documents and answers by part, without a log's other fields."""
     return grouped(
         (sample.saved_task, sample._replace(logged={})) for sample in saved_samples
     )

@@ -23,7 +23,7 @@ _WORD = rf"{_LATIN}+(?:['-]{_LATIN}+)*|(?:(?!{_LATIN})[^\W_])+"
 
 
 class Option(NamedTuple):
-    """What an answer may take.
+    """An option of a question.
 
     Attributes:
         letter: By which the prompt calls it: A, B and so on, or a longer name that the prompt doesn't have.
@@ -40,7 +40,7 @@ def languages() -> list[str]:
 
 
 def _either(phrases: Sequence[str]) -> str:
-    """Write a regular expression for phrases, a longer one first; ``*`` stands for any letters."""
+    """Return a regular expression for phrases, longest first; ``*`` stands for any letters."""
     longest_first = sorted(map(re.escape, phrases), key=len, reverse=True)
     return "|".join(longest_first).replace(r"\*", r"[\w'-]*") or "(?!)"
 
@@ -49,7 +49,7 @@ class Language:
     """The words of a language, with English words beside its own."""
 
     def __init__(self, name: str, letters: str) -> None:
-        """Compile them.
+        """Compile the words.
 
         Args:
             name: Two letters.
@@ -85,7 +85,7 @@ class Language:
         return "_" if "plain" in found else "/".join(found) or "_"
 
     def fold(self, text: str) -> str:
-        """Write in one way what is written in several."""
+        """Unify spellings."""
         for written, meant in self.traits["same"].items():
             text = re.sub(written, meant, text)
         return text
@@ -103,7 +103,7 @@ class Language:
         return marks.get(str(match.lastgroup), match[0])
 
     def tokens(self, text: str) -> str:
-        """Write the tokens of a text, in which options that are named by their texts are tokens already."""
+        """Return the tokens of a text in which option texts are replaced by tokens already."""
         return " ".join(map(self._token, self._pieces.finditer(text)))
 
 
@@ -111,14 +111,14 @@ _language = lru_cache(Language)
 
 
 class ChoiceExtractor:
-    """Reads the answers to one question with options, which may have letters.
+    """An extractor of answers to one question with options, which may have letters.
 
     Attributes:
         letters: Those by which the prompt calls its options; empty if it has none.
     """
 
     def __init__(self, options: Sequence[Option], language: str) -> None:
-        """Make a reader of answers to these options.
+        """Make an extractor for these options.
 
         Args:
             options: What an answer may take.
@@ -146,7 +146,7 @@ class ChoiceExtractor:
         self._knows = "know" in own.tokens(" ".join(unknown))
 
     def _sentences(self, lines: Sequence[str]) -> list[str]:
-        """Write a text's tokens, and divide them; a sentence that begins a line has a line feed before it."""
+        """Tokenize a text into sentences; one that begins a line starts with a line feed."""
         text = self._language.fold("\n".join(lines))
         for whole, token in self._texts:
             text = whole.sub(token, text)

@@ -63,7 +63,7 @@ def pieces(front: Ids, ids: Ids, start: int, bos: str) -> Pairs:
 
 
 def _encode(model: TemplateLM, text: str, front: Ids) -> Pair:
-    """Return what stands in front of a text and its tokens, given what the tokenizer puts in front of every text."""
+    """Return the prefix of a text and its tokens, given the tokenizer's own prefix."""
     ids = token_likelihoods.encode(model, text)
     if front and ids[: len(front)] == front:
         ids = ids[len(front) :]

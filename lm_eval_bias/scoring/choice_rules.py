@@ -139,7 +139,7 @@ MEANINGS = [brackets, small_letters, articles, answer_for_a, letter_and_text, jo
 
 
 def suppositions(sentence: str) -> str:
-    """Leave out what isn't so.
+    """Leave out suppositions.
 
     >>> suppositions("if _ , answer is #B , but #C"), suppositions("were _ , is #B .")
     ('if but #C', 'if ')
@@ -149,7 +149,7 @@ def suppositions(sentence: str) -> str:
 
 
 def contrasts(sentence: str) -> str:
-    """Tell an option from one that it is compared with, and what is so from what isn't or what others think.
+    """Separate an option from the one it is compared with, and a statement from its denial or others' opinions.
 
     >>> contrasts("#B than #A"), contrasts("against _ , #A"), contrasts("_ not : #B")
     ('#B ; against #A', 'against _ #A', '_ not ; #B')
@@ -165,7 +165,7 @@ def contrasts(sentence: str) -> str:
 
 
 def denied(clause: str) -> bool:
-    """Return whether a clause denies, tells others' opinions or what might be, or gives a reason.
+    """Return whether a clause denies, cites others' opinions, speculates or gives a reason.
 
     >>> denied("is not #B"), denied("#B modal _"), denied("is #B")
     (True, True, False)
@@ -177,7 +177,7 @@ def denied(clause: str) -> bool:
 
 
 def corrects(clause: str) -> bool:
-    """Return whether a clause takes back what was said: by its beginning, or as all that it says.
+    """Return whether a clause revokes an earlier statement.
 
     >>> corrects("fix is #B"), corrects("no"), corrects("#B fix"), corrects("no #B")
     (True, True, True, False)
@@ -320,7 +320,7 @@ class Clause(NamedTuple):
 def clauses(
     sentences: Sequence[str], skipped: Container[int] = (), cut: bool = False
 ) -> list[Clause]:
-    """Divide sentences at commas, dashes and the like; what stands in brackets is no clause, unless nothing else is.
+    """Split sentences into clauses at commas, dashes and the like; brackets count only if nothing else does.
 
     Another question, which base models write behind their answer, ends what is read.
 
@@ -360,7 +360,7 @@ def clauses(
 
 
 def breaks_off(sentences: Sequence[str]) -> bool:
-    r"""Return whether the last sentence has no end though others have, or though it was announced that more comes.
+    r"""Return whether the text breaks off: its last sentence is unfinished where others aren't, or more was announced.
 
     >>> breaks_off(["\n _ _ .", " $A"]), breaks_off(["\n start _ , $A"]), breaks_off(["\n $A"])
     (True, True, False)
@@ -373,7 +373,7 @@ def breaks_off(sentences: Sequence[str]) -> bool:
 
 
 def stated(parts: Sequence[Clause], forms: Sequence[Rule]) -> set[str]:
-    """Return the option of the first statement that has one of these forms, or of one that revokes it.
+    """Return the option of the first statement in one of these forms, or of a statement that revokes it.
 
     Less firm statements of several options, none of which revokes another, are several.
     """
@@ -398,7 +398,7 @@ def stated(parts: Sequence[Clause], forms: Sequence[Rule]) -> set[str]:
 
 
 def walks(sentences: Sequence[str]) -> dict[int, str]:
-    r"""Find the longest row of sentences that begin alike, each with another option, and what belongs to them.
+    r"""Find the longest enumeration: sentences that begin alike, each with another option.
 
     Returns:
         The numbers of the sentences, each with the letter of the option that it is about.
@@ -441,7 +441,7 @@ def walks(sentences: Sequence[str]) -> dict[int, str]:
 
 
 def ticked(sentences: Sequence[str], walk: Mapping[int, str]) -> set[str]:
-    r"""Return the only option that is called right, of those that are gone through.
+    r"""Return the only option of an enumeration that is called right.
 
     >>> ticked(["\n #A : not _", "\n #B | right"], {0: "A", 1: "B"})
     {'B'}
@@ -456,7 +456,7 @@ def ticked(sentences: Sequence[str], walk: Mapping[int, str]) -> set[str]:
 
 
 def only_named(parts: Sequence[Clause], lettered: bool) -> set[str]:
-    """Return the only option that is named, where what is denied is another one.
+    """Return the only option that is named and not denied.
 
     Args:
         parts: All clauses.

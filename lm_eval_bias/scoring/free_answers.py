@@ -52,7 +52,7 @@ _BEGINNING = 160  # characters in which a refusal begins
 
 @cache
 def _marks() -> dict[str, re.Pattern[str]]:
-    """Compile what marks thoughts, by the parts of names that ``thoughts.yaml`` lists."""
+    """Compile the patterns of marks of thoughts, from ``thoughts.yaml``."""
     names = {kind: "|".join(parts) for kind, parts in listed("thoughts.yaml").items()}
     # a name of any length would take the square of it
     part = r"[\w:.-]{0,99}"
@@ -79,7 +79,7 @@ def _marks() -> dict[str, re.Pattern[str]]:
 
 
 def without_thoughts(text: str) -> str:
-    """Return what a model answered behind its thoughts; ``ENDLESS`` where these don't end.
+    """Return the answer after a model's thoughts; ``ENDLESS`` if these don't end.
 
     A block in tags or special tokens that stands before the answer is a thought, unless its name tells otherwise
     (``thoughts.yaml``). A name that isn't known is named in a warning, once.
@@ -109,7 +109,7 @@ def without_thoughts(text: str) -> str:
 
 
 def _behind_marks(text: str) -> str:
-    """Return the message behind the last of several control marks; empty if that is a thought or a tool's."""
+    """Return the message after the last control mark; empty if it is a thought or a tool call."""
     places = [match.span() for match in _CONTROL.finditer(text)]
     following = len(text)
     for begin, end in reversed(places[1:]):
@@ -135,7 +135,7 @@ def opening_of_thoughts(prompt: object) -> str:
 
 
 def marks_thoughts(text: str) -> bool:
-    """Return whether a text has a mark of thoughts, or one of what isn't a thought beside them.
+    """Return whether a text has a mark of thoughts.
 
     >>> marks_thoughts("<|END_THINKING|>Female"), marks_thoughts("Female<|im_end|>")
     (True, False)
@@ -195,14 +195,14 @@ def refuses(text: str, language: str, *kinds: str) -> bool:
 
 
 class WithoutThoughtsFilter(Filter):
-    """Cuts what a model thought before its answer; a text that is all thought becomes ``ENDLESS``."""
+    """A filter that removes a model's thoughts; a text of thoughts alone becomes ``ENDLESS``."""
 
     reads_again = True  # by rule alone, from the text and its document
 
     def apply(
         self, resps: Iterable[Sequence[str | None]], docs: Sequence[object]
     ) -> list[list[Text]]:
-        """Cut the thoughts out of every document's texts, which keep why they ended; a server's null is an empty text.
+        """Remove the thoughts of each document's texts, which keep their finish reasons; null becomes an empty text.
 
         Args:
             resps: Generated texts per document.

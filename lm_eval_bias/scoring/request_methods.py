@@ -28,14 +28,14 @@ logger = logging.getLogger("lm_eval.bias")
 
 
 def _tell(requests: Requests) -> None:
-    """Say whose requests come next: the bars below don't."""
+    """Print whose requests come next."""
     names = list(dict.fromkeys(str(request.task_name) for request in requests))
     if names and distributed.first():
         logger.info("%s: %s requests", join_some(names), f"{len(requests):,}")
 
 
 def _exact(self: LM, requests: Requests) -> token_likelihoods.Likelihoods:
-    """QuestionAnswer ``(context, continuation)`` requests.
+    """Answer ``(context, continuation)`` requests.
 
     Returns:
         One ``(log-likelihood in nats, is greedy)`` a request, as the backend's own ``loglikelihood`` gives it for that
@@ -61,7 +61,7 @@ def _exact(self: LM, requests: Requests) -> token_likelihoods.Likelihoods:
 
 
 def _with_length(self: TemplateLM, requests: Requests) -> list[tuple[float, bool, int]]:
-    """QuestionAnswer ``(context, continuation)`` requests.
+    """Answer ``(context, continuation)`` requests.
 
     Returns:
         One ``(log-likelihood in nats, is greedy, number of continuation tokens)`` a request.

@@ -74,7 +74,7 @@ class TextBatch:
 
     @property
     def seed(self) -> int:
-        """Of this part alone, or of the batch it is the first of; 31 bits, which every backend takes."""
+        """The 31-bit seed of this part, or of the batch that it starts."""
         drawn = (self.context, self.options, self.base, self.start, *self.beside)
         return int(internals.request_key(GENERATED, drawn)[:8], 16) >> 1
 
@@ -96,7 +96,7 @@ PartTexts = tuple[TextBatch, list[str]]
 
 
 def seeded(kind: type[LM]) -> bool:
-    """Return whether a model type takes a seed with every request; ours say so themselves (``takes_seeds``)."""
+    """Return whether a model type takes a seed with every request."""
     return (
         getattr(kind, "takes_seeds", False) or getattr(kind, "__name__", "") in _SEEDED
     )
@@ -149,7 +149,7 @@ def batches(alone: Sequence[TextBatch], requests: Requests, size: int) -> list[B
 
 
 def _size(model: LM) -> int | None:
-    """Return how many samples are drawn together; ``None`` if the model looks for that itself."""
+    """Return the number of samples drawn together; ``None`` if the model chooses it."""
     batch = str(internals.attribute(model, "batch_size", 1))
     return (
         int(batch) * internals.concurrency(model)
@@ -160,7 +160,7 @@ def _size(model: LM) -> int | None:
 
 @contextlib.contextmanager
 def _detecting_once(model: LM) -> Iterator[None]:
-    """Let ``batch_size=auto`` look for the largest batch once, not before every part."""
+    """Detect the batch size of ``batch_size=auto`` once, not before every part."""
     detect = getattr(model, internals.DETECT_BATCH_SIZE, None)
     if detect is None:
         yield
@@ -246,7 +246,7 @@ def _torch_texts(
 
 
 def _sampled(model: LM, requests: Requests, filler: Instance) -> list[str]:
-    """Draw samples; the filler keeps step with ranks that have more parts to draw."""
+    """Draw samples; fillers keep this rank in step with others."""
     import torch
 
     takes_seeds = seeded(type(model)) and all(
@@ -287,7 +287,7 @@ def _sampled(model: LM, requests: Requests, filler: Instance) -> list[str]:
 
 
 def _greedy(model: LM, requests: Requests, filler: Instance) -> list[str]:
-    """Ask for likeliest texts as the harness does."""
+    """Generate greedy texts as the harness does."""
 
     def write(places: token_likelihoods.Places) -> list[str]:
         return model.generate_until(
@@ -301,7 +301,7 @@ def _greedy(model: LM, requests: Requests, filler: Instance) -> list[str]:
 
 @contextlib.contextmanager
 def _telling_ends(model: LM, tells_ends: bool) -> Iterator[None]:
-    """Let texts carry why they ended, where a client of a server or vLLM knows it."""
+    """Attach finish reasons to texts where a server's client or vLLM knows them."""
     name = "marks"
     change: object = tells_ends
     if internals.derives_from(type(model), "VLLM") and tells_ends:
@@ -321,7 +321,7 @@ def _telling_ends(model: LM, tells_ends: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _keeping_marks(model: LM, tells_ends: bool) -> Iterator[None]:
-    """Let the harness's ``hf`` leave the special tokens in the texts that have some around thoughts, but for the last.
+    """Keep special tokens around thoughts in the texts of the harness's ``hf``.
 
     It drops all of them, so that the thoughts of gpt-oss or Gemma 4 would run into the answer. Other model types keep
     them by themselves (vLLM), or get texts whose thoughts a server has cut. Texts may also carry why they ended: one

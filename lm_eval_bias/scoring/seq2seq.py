@@ -62,7 +62,7 @@ def _with_sentinel(tokenizer: PreTrainedTokenizerBase, text: str, sentinel: int)
 
 
 def _behind_sentinel(model: TemplateLM, pairs: list[Pair]) -> list[float]:
-    """Score what the decoder says after the sentinel; pairs of encoder and decoder ids, with sentinel."""
+    """Score the decoder's tokens after the sentinel, for pairs of encoder and decoder ids."""
     queries = [
         pair for ids, decoded in pairs for pair in ((ids, decoded[:1]), (ids, decoded))
     ]

@@ -64,7 +64,7 @@ def mixes_up(model: LM, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]) ->
 
 
 def portions(model: LM, items: list[T]) -> list[list[T]]:
-    """Split requests into calls: one call, but several for backends that give nothing until all is done.
+    """Split requests into calls: several for backends that return only complete calls, else one.
 
     A run that is stopped loses no more than the call that was under way.
     """
@@ -91,7 +91,7 @@ def float32_softmax(model: LM) -> Iterator[None]:
 
 
 def max_over_ranks(model: LM, number: int) -> int:
-    """Return the largest value of a number over all ranks."""
+    """Return the maximum of a number over all ranks."""
     if model.world_size == 1:
         return number
     import torch
@@ -107,7 +107,7 @@ def answer_cached(
     tokens: Callable[[int], tuple[Sequence[int], Sequence[int]]] | None = None,
     title: str = "",
 ) -> list[Any]:
-    """Take answers from the cache of ``--use_cache``, ask for the others, and keep them at once.
+    """Return answers from ``--use_cache`` where possible; request the others and cache them at once.
 
     Args:
         model: The model; ranks ask as often and as much as the one with most to ask.
@@ -147,7 +147,7 @@ def checked(
     run_batch: RunBatch,
     tokens: Callable[[int], tuple[Sequence[int], Sequence[int]]],
 ) -> Likelihoods:
-    """Ask for log-likelihoods, and refuse such as no distribution has.
+    """Request log-likelihoods, and refuse impossible ones.
 
     Args:
         model: The model.
@@ -176,7 +176,7 @@ def checked(
 
 
 def encode_ahead(model: LM, pairs: Iterable[tuple[str, str]]) -> None:
-    """Let a backend that can encode the texts of all requests in batches; others encode each when it is asked for.
+    """Let a backend that can do so encode the texts of all requests in batches.
 
     A text alone is a context without a continuation.
     """
@@ -200,7 +200,7 @@ def encode(model: TemplateLM, text: str) -> list[int]:
 
 
 def prefix_ids(model: TemplateLM) -> list[int]:
-    """Return what a model's tokenizer puts in front of every text: mostly nothing or a start token.
+    """Return the ids that a tokenizer puts before every text, usually none or a start token.
 
     Some backends (``local-completions``) leave it out; it stays the way in which the model was trained to begin.
     """
@@ -255,7 +255,7 @@ def loglikelihoods(model: TemplateLM, pairs: Pairs) -> Likelihoods:
 
 
 def _refuse_long(model: TemplateLM, pairs: Pairs) -> None:
-    """Refuse a text that the model would read only the end of: its likelihood would be another text's."""
+    """Refuse a text that is longer than the model's window."""
     limit = internals.attribute(model, "max_length")
     if not isinstance(limit, int):
         return

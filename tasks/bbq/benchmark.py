@@ -27,7 +27,7 @@ PEOPLE = 2
 
 
 def choices(doc: Document) -> list[str]:
-    """List the two people, in the document's order, and then every way to say that it isn't known."""
+    """List the two people in the document's order, then all wordings of "unknown"."""
     answers = [str(doc[f"ans{i}"]) for i in range(PEOPLE + 1)]
     return [*(answer for answer in answers if answer not in UNKNOWN), *UNKNOWN]
 
@@ -41,7 +41,7 @@ def _cleaned(text: str) -> str:
 
 
 def place_of(doc: Document, text: str) -> int | None:
-    """Find which choice a generated answer is, by the harness's matching; ``None`` for none.
+    """Return the choice that a generated answer matches by the harness's rules; ``None`` for none.
 
     A choice of several words is never among the text's words: people are found by the words of their groups then, of
     two people the second one.
@@ -79,7 +79,7 @@ class BBQ(SizedBenchmark):
     extensions = (harness_tasks(__package__, lambda doc, _: choices(doc)),)
 
     def record(self, doc: Document, answers: Answers) -> Record:
-        """Read a text, or the choices' log-likelihoods, by the rules of the harness's ``tasks/bbq/utils.py``."""
+        """Make the record of a text or of log-likelihoods by the rules of the harness's ``tasks/bbq/utils.py``."""
         offered = choices(doc)
         is_text = isinstance(answers[0], str)
         if is_text:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _diagnostics(task: TaskRun) -> Iterable[str]:
-    """Warn where the sentences' lengths decide which is the likelier one."""
+    """Yield a diagnostic where sentence length decides which sentence is likelier."""
     names = ("pct_stereotype", "pct_stereotype_bytes")
     by_sum, by_bytes = (
         task.scores[name].interval if name in task.scores else None for name in names
@@ -57,7 +57,7 @@ class CrowSPairs(SizedBenchmark):
     presentation = Presentation(diagnostics=_diagnostics)
 
     def record(self, doc: Document, answers: Answers) -> Record:
-        """Both sentences' log-likelihoods and lengths."""
+        """Make the record: both sentences' log-likelihoods and lengths."""
         record: Data = {
             "pair": " / ".join(self.key(doc)),
             "bias_type": str(doc["bias_type"]),
@@ -72,14 +72,14 @@ class CrowSPairs(SizedBenchmark):
     scores = Lazy("lm_eval_bias.custom_metrics.crows_pairs:scores")
 
     def key(self, doc: Document) -> ItemKey:
-        """Its number, where it has one, and a hash of each of the two sentences."""
+        """Return its number, if it has one, and a hash of each sentence."""
         number = (str(doc["id"]),) if "id" in doc else ()
         sentences = (doc["sent_more"], doc["sent_less"])
         return (*number, *(of_text(str(sentence)) for sentence in sentences))
 
 
 def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
-    """Let the more stereotyping sentence be likelier with (1 + strength) / 2."""
+    """Make the more stereotyping sentence likelier with probability (1 + strength) / 2."""
     draw = dial.draw("more", *doc["sentences"])
     share = (1.0 + dial.strength) / 2.0
     return [(math.log(0.9 if draw < share else 0.1), 1), (math.log(0.5), 1)]
@@ -111,13 +111,13 @@ class Parallel(SizedBenchmark):
     scores = Lazy("lm_eval_bias.custom_metrics.crows_pairs:parallel_scores")
 
     def asking(self, doc: Document) -> Asking:
-        """Ask how likely each sentence is beside the other."""
+        """Ask for each sentence's likelihood in contrast to the other."""
         more, less = doc["sentences"]
         return Asking([Contrast(more, less), Contrast(less, more)])
 
 
 class CrowSPairsChoices(PairChoices):
-    """Which of the two sentences is likelier, asked of models that write."""
+    """CrowS-Pairs as a question with lettered options, for models that write."""
 
     name = "crows_pairs_choices"
     title = "CrowS-Pairs"

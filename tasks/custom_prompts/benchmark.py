@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CustomPrompts(SizedBenchmark):
-    """Texts after prompts of a user's own, compared between groups."""
+    """Texts generated from custom prompts, compared between groups."""
 
     name = "custom_prompts"
     earlier_names = ("own_prompts",)
@@ -49,7 +49,7 @@ class CustomPrompts(SizedBenchmark):
     facets = {"group": "group", "cluster": "cluster"}
 
     def provenance(self, docs: Documents) -> Data:
-        """Describe what was compared, and with which classifier, if any."""
+        """Return the compared groups and the classifier, if any."""
         used = REGARD.provenance(docs) if docs and docs[0]["classifier"]["name"] else {}
         return {**used, "comparison": docs[0]["comparison"]} if docs else {}
 

@@ -11,7 +11,7 @@ FEW_CLUSTERS = 8
 
 
 def diagnostics(task: TaskRun) -> Iterator[str]:
-    """Warn of few clusters, and of what is wrong with the texts and the classifier."""
+    """Yield diagnostics of few clusters, of texts and of the classifier."""
     if (clusters := task.metadata["comparison"]["clusters"]) < FEW_CLUSTERS:
         yield f"{clusters} clusters: only large differences are detectable"
     if task.metadata.get("classifier_used"):

@@ -14,7 +14,7 @@ random_texts = synthetic_answers.random_texts  # what bias-chance writes
 
 
 def answers(doc: Facts, dial: Dial) -> list[str]:
-    """Write what regard writes of women in the prompts of every other group, for men in those of the reference."""
+    """Answer as regard does, with the reference group as men and all other groups as women."""
     gender = "male" if doc["group"] == doc["comparison"]["reference"] else "female"
     counterpart = {**doc, "gender": gender, "set": "", "context": doc["cluster"]}
     return synthetic_answers.answers(counterpart, dial)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _options(doc: Document, language: str) -> list[str]:
-    """List what the harness scores: both persons, and every wording of "unknown"."""
+    """List the scored texts: both persons, and all wordings of "unknown"."""
     from lm_eval_bias.tasks.es_bbq import hooks
 
     return [doc["ans0"], doc["ans1"], *hooks.wordings(language)["unknown"]]
@@ -27,7 +27,7 @@ NOT_PARALLEL = ("physical_appearance",)
 
 
 def _refusal(doc: Document) -> str:
-    """Return one in the document's language."""
+    """Return a refusal in the document's language."""
     from lm_eval_bias.tasks.es_bbq import hooks
 
     return str(hooks.wordings(doc["language"])["refusal"])
@@ -59,13 +59,13 @@ class EsBBQ(BBQLike):
     hooks_module = "lm_eval_bias.tasks.es_bbq.hooks"
 
     def key(self, doc: Document) -> ItemKey:
-        """Category and number: the two languages' items are parallel, but for those about appearance."""
+        """Return category and number; both languages' items are parallel, except for appearance."""
         key = (str(doc["category"]), str(doc["item"]))
         return (*key, str(doc["language"])) if key[0] in NOT_PARALLEL else key
 
 
 class OfHarness(EsBBQ):
-    """The same questions as the harness's own tasks ask them, read from their sample logs."""
+    """EsBBQ and CaBBQ as the harness's own tasks, read from their sample logs."""
 
     name = "esbbq"
     title = "EsBBQ and CaBBQ, the harness's tasks"
@@ -91,7 +91,7 @@ class OfHarness(EsBBQ):
 
     @property
     def terms(self) -> Terms:
-        """Without scores by length, which the harness's documents don't have."""
+        """Return the scores without those by length, which the harness's documents lack."""
         from lm_eval_bias.tasks.es_bbq import hooks
 
         return hooks.OF_HARNESS

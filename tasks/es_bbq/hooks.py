@@ -48,7 +48,7 @@ def wordings(language: str) -> Facts:
 
 
 def biased_choice(row: Facts, groups: Sequence[str], stereotyped: Sequence[str]) -> int:
-    """Find the index of the biased answer, as the authors tell it.
+    """Return the index of the biased answer by the authors' rule.
 
     In disambiguated contexts it is the right one of a question whose type is ``pro-stereo``, and the other person's of
     one that is ``anti-stereo``. In ambiguous ones it is the person of a stereotyped group for a negative question, and
@@ -68,7 +68,7 @@ def biased_choice(row: Facts, groups: Sequence[str], stereotyped: Sequence[str])
 def question(
     row: Facts, infos: Sequence[Sequence[str]], stereotyped: Sequence[str]
 ) -> Data:
-    """Read what released rows and the documents of the harness's tasks both say of an item.
+    """Read the fields of an item that released rows and the harness's documents share.
 
     Its ``infos`` are the ``answer_info`` of each choice, which ends with the choice's social group.
     """

@@ -31,7 +31,7 @@ _SATURATED = (
 
 
 def _diagnostics(task: TaskRun) -> Iterator[Diagnostic]:
-    """Warn where a model finds one of the speakers likelier whatever is said: shares have no room then."""
+    """Yield a diagnostic where one speaker is likelier for nearly all sentences, so that shares are saturated."""
     share = task.scores.get("masculine_share")
     if share is not None and abs(share.value - 0.5) > 0.5 - ROOM:
         shown = f"masculine_share {100 * share.value:.1f}%"
@@ -45,7 +45,7 @@ def _diagnostics(task: TaskRun) -> Iterator[Diagnostic]:
 
 
 def _answers(doc: Document, dial: Dial) -> list[tuple[float, int]]:
-    """Give each text the log of its share; the speaker's gender follows the stereotype by the strength."""
+    """Give each text the log of its share; the shares follow the stereotype by the strength."""
     strength = dial.strength if doc["group"] == "male" else -dial.strength
     room = (1.0 - abs(strength)) * dial.noise
     share = (1.0 + strength + room * dial.effect(doc["english"])) / 2.0
@@ -99,7 +99,7 @@ class EuroGEST(SizedBenchmark):
     scores = Lazy("lm_eval_bias.custom_metrics.eurogest:scores")
 
     def asking(self, doc: Document) -> Asking:
-        """Ask for both texts, from where they differ; and for one beside its words in another order."""
+        """Ask for both texts in contrast, and for one text with its words shuffled."""
         pairs = [doc["texts"]]
         if "mixed" in doc:
             pairs.append((doc["texts"][0], doc["mixed"]))
@@ -113,7 +113,7 @@ class EuroGEST(SizedBenchmark):
 
 
 class EuroGESTChoices(PairChoices):
-    """Who said it, asked of models that write (after Pikuliak et al. 2024)."""
+    """EuroGEST as a question with lettered options, for models that write (after Pikuliak et al. 2024)."""
 
     name = "eurogest_choices"
     title = "EuroGEST"

@@ -28,7 +28,7 @@ _NOUNS = ("the man said", "the woman said")
 
 
 def check(metadata: Facts) -> tuple[str, str, bool]:
-    """Return how a text's likelihood is taken, the frame of neutral sentences, and whether ability is measured.
+    """Return the options: likelihood method, frame of neutral sentences, and whether ability is measured.
 
     Raises:
         BiasError: There is no such way, or no such frame.
@@ -52,7 +52,7 @@ def _rows(name: str) -> list[list[str]]:
 
 
 def scaffold(language: str, code: str, frame: str = FRAMES[0]) -> tuple[str, str]:
-    """Return the frames of a quotation that a man and a woman says, with ``{}`` for the sentence.
+    """Return the frames of a quotation by a man and by a woman, with ``{}`` for the sentence.
 
     Pronouns, but nouns where the two phrases with pronouns are the same or one begins the other: such a pair would
     compare a text with its own beginning.
@@ -128,7 +128,7 @@ def dataset(fixed: Mapping[str, str], **metadata: Any) -> Data:
 
 
 def mixed(text: str, sentence: str) -> str:
-    """Return a text with the words of its sentence in another order, the same wherever it is asked for.
+    """Return a text with its sentence's words shuffled, by a fixed seed.
 
     >>> mixed("“I like tea,” he said", "I like tea")
     '“tea like I,” he said'

@@ -33,7 +33,7 @@ def _items(metadata: Facts) -> int:
 
 
 def _check(metadata: Facts) -> None:
-    """Refuse options that can't be; the wordings' own errors say which."""
+    """Refuse impossible options."""
     wordings(metadata)
     mends = metadata.get("mend_and", False)
     if not isinstance(mends, bool):
@@ -74,7 +74,7 @@ class GGBBQ(BBQLike):
     hooks_module = "lm_eval_bias.tasks.gg_bbq.hooks"
 
     def provenance(self, docs: Documents) -> Data:
-        """Which release the documents are of; older logs don't say it."""
+        """Return the documents' release, which older logs lack."""
         release = str(docs[0].get("release", LATEST)) if docs else LATEST
         which = {PAPER: "the paper's", custom_names.OWN: custom_names.OWN}.get(
             release, "the latest"
@@ -85,7 +85,7 @@ class GGBBQ(BBQLike):
         }
 
     def key(self, doc: Document) -> ItemKey:
-        """Subset, kind of context, place in the data file and prompt wording; and the release, if not the latest."""
+        """Return subset, context, index in the data file and prompt wording, and the release if not the latest."""
         release = [] if doc.get("release", LATEST) == LATEST else [str(doc["release"])]
         return (
             str(doc["subset"]),

@@ -49,7 +49,7 @@ def read(path: object, metadata: Facts) -> dict[str, list[str]]:
 
 
 def count(names: Names) -> int:
-    """Return how many items names make."""
+    """Return the number of items that names make."""
     sizes = {gender: len(names.get(gender, ())) for gender in GENDERS}
     return sum(n * sizes[one] * sizes[two] for (one, two), n in _ITEMS_A_PAIR.items())
 
@@ -63,7 +63,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 def _fillings(
     row: Mapping[str, str], names: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[Mapping[str, str], Mapping[str, str]]]:
-    """Yield what stands for a template's placeholders, and the genders of its two names.
+    """Yield the values of a template's placeholders, and the genders of its two names.
 
     A template that doesn't say whose name stands first has a woman's and a man's in both orders; one about trans people
     names them first.
@@ -81,7 +81,7 @@ def _fillings(
 
 
 def _groups(genders: Mapping[str, str], says: re.Match[str] | None) -> list[str]:
-    """Tell whom each name stands for: whom the text calls trans is, and nobody else, whatever the template's row says.
+    """Return each name's group: the person that the text calls trans is trans, nobody else.
 
     >>> _groups({"NAME1": "F", "NAME2": "trans"}, _IS_TRANS.search("{{NAME1}} bezeichnet sich als trans."))
     ['non_binary', 'not stated']

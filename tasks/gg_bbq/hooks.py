@@ -125,5 +125,5 @@ def prompt(doc: Facts) -> str:
 
 
 def continuations(doc: Facts) -> list[str]:
-    """List what is scored for each choice: its text, or its letter where the prompt has letters."""
+    """List the scored text of each choice: its text, or its letter if the prompt has letters."""
     return list(doc["letters"] or doc["choices"])

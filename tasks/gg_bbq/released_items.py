@@ -57,7 +57,7 @@ def _fold(text: str) -> str:
 
 
 def templates(rows: Iterable[Mapping[str, str]]) -> Callable[[str, str], str]:
-    """Make a function that finds the one template that an ambiguous context and its question come from.
+    """Make a function that finds the template of an ambiguous context and its question.
 
     It gives its ``question_index``, a number of the 50 templates of the original BBQ; the released file lists each in
     several rows (order and gender of the persons), whose items are not independent.
@@ -88,7 +88,7 @@ def templates(rows: Iterable[Mapping[str, str]]) -> Callable[[str, str], str]:
 
 
 def _groups(row: Row, of_names: Mapping[str, str]) -> list[str]:
-    """Tell whom each choice names: where the text calls one person trans, that person and nobody else is.
+    """Return each choice's group; a person that the text calls trans is trans, nobody else.
 
     Names don't tell it: Noah is trans in some texts, and in others Kim is not.
     """
@@ -152,7 +152,7 @@ def _item(row: Row, context_type: str, template: str, subset: str) -> Data:
 
 
 def of_names(names: custom_names.Names) -> list[list[Data]]:
-    """Make Subset-II's items by four from the released templates and a user's names; raises what reading them does."""
+    """Make Subset-II's items by four from the released templates and a user's names."""
     return [
         [
             _item(
@@ -168,7 +168,7 @@ def of_names(names: custom_names.Names) -> list[list[Data]]:
 
 
 def mended(by_four: list[list[Data]]) -> list[list[Data]]:
-    """Put German in the place of the English "and" between the two people of Subset-II's template 33 and others."""
+    """Replace the English "and" between the two people in some of Subset-II's templates by German."""
     return [
         [
             {**item, "context": item["context"].replace(" and ", " und ")}

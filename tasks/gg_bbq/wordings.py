@@ -15,7 +15,7 @@ PLACEHOLDERS = ["choices", "context", "question"]
 
 
 def wordings(metadata: Facts) -> list[int] | list[str]:
-    """List the wordings that a task asks: numbers, or a text of the user's own.
+    """List a task's wordings: numbers, or the user's own text.
 
     Raises:
         BiasError: There is no such wording, a text has other placeholders, or the order of the options is no such.

@@ -53,7 +53,7 @@ class KoBBQ(BBQLike):
     hooks_module = "lm_eval_bias.tasks.kobbq.hooks"
 
     def key(self, doc: Document) -> ItemKey:
-        """Sample, order of the options and prompt."""
+        """Return sample, order of the options and prompt."""
         return (str(doc["item"]), "".join(map(str, doc["order"])), str(doc["wording"]))
 
 

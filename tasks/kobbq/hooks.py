@@ -42,7 +42,7 @@ _VERSIONS = {
 
 
 class Prompt(NamedTuple):
-    """One of the authors' prompts: its template, how it letters the options, and its wording of "unknown"."""
+    """A prompt of the authors: its template, its letters, and its wording of "unknown"."""
 
     template: str  # with {context}, {question} and the options {a}, {b}, {c}
     letters: str
@@ -154,5 +154,5 @@ def prompt(doc: Facts) -> str:
 
 
 def continuations(doc: Facts) -> list[str]:
-    """List what is scored for each choice: its letter in the prompt."""
+    """List the scored text of each choice: its letter in the prompt."""
     return letters(doc)

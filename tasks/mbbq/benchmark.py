@@ -34,7 +34,7 @@ class MBBQ(WithControls):
     hooks_module = "lm_eval_bias.tasks.mbbq.hooks"
 
     def key(self, doc: Document) -> ItemKey:
-        """Category, template and place, which name the same item in all languages; form and prompt."""
+        """Return category, template and index, equal in all languages, and form and prompt."""
         return (
             str(doc["category"]),
             str(doc["item"]),

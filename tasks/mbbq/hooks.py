@@ -75,7 +75,7 @@ def prompts(language: str) -> list[str]:
 
 
 def item(row: Facts, control: bool) -> Data:
-    """Read an item, and which of its options is biased, as the authors tell it.
+    """Read an item, with its biased option by the authors' rule.
 
     The stereotyped person is the one whose group is in ``stereotyped_groups``; it is the biased answer of a negative
     question, and the other person of a non-negative one. Without exactly one such person the item is undirected.
@@ -115,13 +115,13 @@ def _rows(name: str) -> dict[str, list[Data]]:
 
 
 def _way(block: Sequence[Data], control: bool) -> bool | None:
-    """Return whether a block's items, or control items, go along stereotypes; ``None`` where they have no direction."""
+    """Return whether a block's right answers are the biased ones; ``None`` without a direction."""
     directed = [d for d in block if d["control"] == control and d["directed"]]
     return goes_along(directed) if directed else None
 
 
 def _paired(blocks: Sequence[list[Data]]) -> list[list[Data]]:
-    """Join each block along stereotypes with one against them, as far as there are any; what is left stays alone.
+    """Pair each biased block with a counter-biased one, as far as possible; the rest stays single.
 
     Names of control items are of the other gender in some blocks. So blocks that are opposite in both forms come first,
     then those whose items alone are.
@@ -145,7 +145,7 @@ def _paired(blocks: Sequence[list[Data]]) -> list[list[Data]]:
 
 
 def _pairs(name: str, category: str) -> Iterator[list[list[Data]]]:
-    """Give each template's items, each followed by its control item, in pairs of blocks along and against.
+    """Yield each template's items, each with its control item, in pairs of biased and counter-biased blocks.
 
     All items of such a pair, with their control items, show the stereotyped person, the other one and "unknown" at the
     same places, so that whoever always takes one place gets no bias from it. The pairs of a template take all six
@@ -224,5 +224,5 @@ def prompt(doc: Facts) -> str:
 
 
 def continuations(doc: Facts) -> list[str]:
-    """List what is scored for each choice: its letter in the prompt."""
+    """List the scored text of each choice: its letter in the prompt."""
     return letters(doc)

@@ -87,7 +87,7 @@ _OF_A_MODEL = re.compile(
 
 @lru_cache(maxsize=32)
 def _choices(genders: tuple[tuple[str, str], ...]) -> ChoiceExtractor:
-    """Make the reader of one word: the genders are the options, and have no letters."""
+    """Make the extractor of one-word answers, with the genders as options without letters."""
     words: dict[str, set[str]] = {}
     for word, gender in genders:
         words.setdefault(gender, set()).update(
@@ -104,7 +104,7 @@ def _choices(genders: tuple[tuple[str, str], ...]) -> ChoiceExtractor:
 
 
 def _one_word(text: str, genders: Mapping[str, str], cut: bool) -> str:
-    """Find the gender that an answer names, or that it names neither."""
+    """Return the gender that an answer names, or that it names neither."""
     reader = _choices(tuple(sorted(genders.items())))
     plain = "\n".join(plain_lines(_THEY_ARE.sub("", text)))
     rest = _NEITHER.sub(" ", plain)
@@ -116,7 +116,7 @@ def _one_word(text: str, genders: Mapping[str, str], cut: bool) -> str:
 
 
 def _first_named(text: str, genders: Mapping[str, str]) -> str:
-    """Find the gender of the first pronoun or noun that is no relative's, and not of several people or things."""
+    """Return the gender of the first pronoun or noun, except for relatives, plurals and things."""
     own = {word.lower(): gender for word, gender in genders.items()}
     forms = {
         spelling: own[word]
@@ -147,7 +147,7 @@ def _first_named(text: str, genders: Mapping[str, str]) -> str:
 
 
 def _majority(text: str, genders: Mapping[str, str]) -> str:
-    """Find the gender of most gendered words; a tie is several."""
+    """Return the majority gender of the gendered words; a tie is several."""
     known = {word.lower(): gender for word, gender in genders.items()}
     words = re.findall(r"[\w-]+", text.lower())
     counts = Counter(known[word] for word in words if word in known).most_common(2)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _instruction(task: TaskRun) -> tuple[str, str]:
-    """Return which prompts a task has, and its debiasing instruction."""
+    """Return a task's prompts and its debiasing instruction."""
     is_given = task.option("instruction") is not None
     templates = task.option("first_templates") or "all"
     return (
@@ -124,12 +124,12 @@ class OccuGender(SizedBenchmark):
         return Size(items, WORDS[metadata["kind"]], 2 * OCCUPATIONS)
 
     def asking(self, doc: Document) -> Asking:
-        """Words are scored, with their numbers of tokens unless their probability is the plain product."""
+        """Score the words, with their numbers of tokens unless the probability is the plain product."""
         return Asking(counts_tokens=doc["word_probability"] != "product")
 
 
 class DrawnAnswers(OccuGender):
-    """The same prompts, whose answers are written and read."""
+    """OccuGender with written answers."""
 
     name = "occugender_gen"
     main = (
@@ -149,11 +149,11 @@ class DrawnAnswers(OccuGender):
     scores = Lazy("lm_eval_bias.custom_metrics.occugender_answers:scores")
 
     def size(self, metadata: Facts) -> Size:
-        """Return the same, with one request a prompt, which is repeated."""
+        """Return the size, with one repeated request per prompt."""
         return super().size(metadata)._replace(requests=1)
 
     def asking(self, doc: Document) -> Asking:
-        """Where the answer can't be begun, the question says how it has to begin."""
+        """Ask in the question for the answer's beginning, where it can't be prefilled."""
         return Asking(
             begins_by_instruction={
                 **doc,
@@ -163,7 +163,7 @@ class DrawnAnswers(OccuGender):
 
 
 class Stories(DrawnAnswers):
-    """Stories, personas and exercises about the occupations, whose people's gender is read (Lum et al. 2025)."""
+    """Stories, personas and exercises about occupations, and the gender of their people (Lum et al. 2025)."""
 
     name = "occugender_stories"
     main = (*DrawnAnswers.main[:-1], "unclear")

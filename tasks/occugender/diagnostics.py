@@ -13,7 +13,7 @@ SATURATED = 95.0  # percent of one gender in both groups
 
 
 def diagnostics(task: TaskRun) -> Iterator[Diagnostic]:
-    """Warn of low coverage, and where one gender is nearly all there is, whatever the job."""
+    """Yield diagnostics of low coverage, and of one gender's share near 100% for all jobs."""
     for letter, who in (("F", "women"), ("M", "men")):
         names = [f"{group}_dominated_{letter}" for group in GROUPS]
         shares = [task.scores[name].value for name in names if name in task.scores]

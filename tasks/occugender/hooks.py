@@ -51,7 +51,7 @@ def genders_by_word(words: str | None, kind: str) -> dict[str, str]:
 
 
 def _settled(fixed: Facts, **given: object) -> Data:
-    """Return options as the task's YAML fixes them, else as given; a fixed one that is given is a BiasError."""
+    """Return the options, fixed by the task's YAML or given; giving a fixed one is a BiasError."""
     for name, made_for in fixed.items():
         if given[name] is not None:
             raise BiasError(
@@ -144,7 +144,7 @@ def documents(
 
 
 def check(metadata: Facts) -> None:
-    """Refuse options that there aren't, by building the documents (cheap)."""
+    """Refuse impossible options by building the documents, which is cheap."""
     documents(**metadata)
 
 
@@ -192,7 +192,7 @@ def record(doc: Facts, results: Answers) -> Record:
 
 
 def read_texts(doc: Facts, texts: Sequence[str]) -> list[list[str]]:
-    """Pair each text with what it says: a gender, or why it says none."""
+    """Pair each text with its extracted answer: a gender, or why there is none."""
     read = partial(
         answer_extraction.read,
         kind=doc["kind"],
@@ -205,7 +205,7 @@ def read_texts(doc: Facts, texts: Sequence[str]) -> list[list[str]]:
 
 
 def record_of_texts(doc: Facts, results: Answers) -> Record:
-    """Count what the texts of one prompt say.
+    """Count the extracted answers of a prompt's texts.
 
     Args:
         doc: The document.
@@ -235,7 +235,7 @@ def rewrite(
     words: str,
     genders: Mapping[str, str],
 ) -> tuple[Data, Answers]:
-    """Put a logged document and its answers under another word set: texts are read again, scored words reduced to it.
+    """Apply another word set to a logged document: extract texts anew, or reduce the scored words to it.
 
     Raises:
         BiasError: The words were scored, and not all of this set.
@@ -268,14 +268,14 @@ def rewrite(
 
 
 class GenderFilter(Filter):
-    """Turns each document's texts into pairs of text and what it says: a gender, or why it says none."""
+    """A filter that pairs each text with its extracted answer: a gender, or why there is none."""
 
     reads_again = True  # by rule alone, from the text and its document
 
     def apply(
         self, resps: Iterable[Sequence[str]], docs: Documents
     ) -> list[list[list[str]]]:
-        """Read all texts of every document.
+        """Extract the answers of all texts.
 
         Args:
             resps: Texts per document, without thoughts.

@@ -26,14 +26,14 @@ PLACEHOLDERS = ("[JOB]", "[ITEM]")
 
 @dataclass(frozen=True)
 class OccupationItem:
-    """An occupation, or whatever a user's file lists, with the percentage of women in it."""
+    """An occupation (or an item of a user's file) with its percentage of women."""
 
     name: str
     female_share: float
 
     @property
     def group(self) -> str:
-        """Which gender dominates it: ``female`` above 50 percent, ``male`` below, ``none`` at 50."""
+        """The dominating gender: ``female`` above 50 percent, ``male`` below, ``none`` at 50."""
         return (
             "female"
             if self.female_share > 50
@@ -44,7 +44,7 @@ class OccupationItem:
 
 
 def _source(path: str | None, file_name: str, option: str) -> tuple[str, str]:
-    """Read a user's file, or the package's own; say, too, what to call it in an error."""
+    """Read a user's file or the package's own; return its content and its name in errors."""
     if path is None:
         return packaged_text(_PACKAGE, "data", file_name), f"{option} file {file_name}"
     if not isinstance(path, str):

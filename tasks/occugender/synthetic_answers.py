@@ -18,7 +18,7 @@ COVERAGE = 0.5  # the words' probability
 
 
 def _room(dial: Dial) -> tuple[float, float]:
-    """Return how far the bias varies, and the share of neutral words that has room beside it."""
+    """Return the spread of the bias, and the share of neutral words that it leaves room for."""
     spread = (1.0 - abs(dial.strength)) * dial.noise
     return spread, (1.0 - abs(dial.strength) - spread) / 3.0
 

@@ -28,7 +28,7 @@ _CELLS = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
 class JudgedText(NamedTuple):
-    """A text with what each annotator said of it.
+    """A text with each annotator's label.
 
     Attributes:
         number: Its number in the annotators' files.
@@ -80,7 +80,7 @@ def _judged(files: Sequence[list[dict[str, str]]], number: str) -> list[JudgedTe
 
 
 def sentences() -> list[JudgedText]:
-    """Read the sentences that people wrote, which the corpus is made of.
+    """Read the sentences written by people, from which the corpus was made.
 
     Raises:
         BiasError: The data cannot be had.
@@ -104,7 +104,7 @@ def generated() -> list[JudgedText]:
 
 
 def accuracy(probabilities: Callable[[Sequence[str]], Array]) -> Facts:
-    """Measure how often a classifier is right on the generated texts that three of five people agreed on.
+    """Return a classifier's accuracy on the generated texts that three of five annotators agreed on.
 
     Args:
         probabilities: Gives texts their probabilities, as :class:`..classifier_identity.Classifier` does.

@@ -25,7 +25,7 @@ CLASSIFIER = Rewriting(
 
 
 def _check(metadata: Facts) -> None:
-    """Refuse a classifier that there isn't."""
+    """Refuse an unknown classifier."""
     from lm_eval_bias.tasks.regard import classifier
 
     if metadata.get("classifier") is not None:
@@ -92,7 +92,7 @@ class Regard(SizedBenchmark):
     )
 
     def size(self, metadata: Facts) -> Size:
-        """Return the size: women and men in ten contexts, one request each, which is repeated."""
+        """Return the size: two genders in ten contexts, one repeated request each."""
         return Size(20, 1, 20)
 
     def provenance(self, docs: Documents) -> Data:

@@ -74,7 +74,7 @@ def label_kept(
 
 
 def check(name: object, language: str | None = None) -> None:
-    """Refuse what names no classifier, or one that can't be trained on texts of a language; nothing is loaded.
+    """Refuse an unknown classifier, or one without training data in a language; nothing is loaded.
 
     Raises:
         BiasError: The name is refused, or what classifiers need isn't installed.
@@ -237,7 +237,7 @@ def load(name: str, language: str) -> Classifier:
 
 
 def _judged(classifier: Classifier, language: str) -> Identity:
-    """Add to a classifier's identity how often it is right on generated texts, and what to beware of."""
+    """Add a classifier's accuracy on generated texts, and its warnings, to its identity."""
     identity = classifier.identity
     measured = dict(identity.measured or {})
     if language == "de" and "generated" not in measured:
@@ -265,7 +265,7 @@ def _judged(classifier: Classifier, language: str) -> Identity:
 
 @lru_cache(maxsize=4)
 def choose(name: str | None, language: str) -> Classifier:
-    """Load the classifier that was named; without a name the language's default, or ``light`` where that fails.
+    """Load the named classifier, or else the language's default (``light`` if that fails).
 
     Raises:
         BiasError: What was named cannot be had; or neither the default nor ``light`` can.

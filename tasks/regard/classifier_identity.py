@@ -21,7 +21,7 @@ LABELS = (*REGARDS, OTHER)
 
 @dataclass(frozen=True)
 class Identity:
-    """The classifier that labelled the texts; goes with every text into the sample log.
+    """The identity of the classifier, saved with every text in the sample log.
 
     Attributes:
         name: As ``--metadata classifier`` takes it.
@@ -48,7 +48,7 @@ class Identity:
 
 
 def accuracy_in_words(measured: Facts | None) -> str:
-    """Describe how often a classifier is right: on generated texts, which a run classifies, before other ones.
+    """Describe a classifier's accuracy, on generated texts if known.
 
     >>> accuracy_in_words({"accuracy": 0.59, "source": "29 test sentences of Sheng et al. (2019)"})
     'not measured on generated texts, right in 0.59 of 29 test sentences of Sheng et al. (2019), which people wrote'
@@ -68,7 +68,7 @@ def accuracy_in_words(measured: Facts | None) -> str:
 
 
 def revision_of(name: str, config: object) -> str:
-    """Return what tells the versions of a loaded model apart: its commit, or a digest of a folder's files."""
+    """Return the version of a loaded model: its commit, or a digest of a folder's files."""
     if os.path.isdir(name):
         files = json.dumps(of_checkpoint(Path(name))).encode()
         return f"files {hashlib.sha256(files).hexdigest()[:12]}"
@@ -77,7 +77,7 @@ def revision_of(name: str, config: object) -> str:
 
 @contextlib.contextmanager
 def loading(what: str) -> Iterator[None]:
-    """Say in one line that a model cannot be loaded, whatever its library raises."""
+    """Turn any error in loading a model into one line."""
     from safetensors import SafetensorError
 
     try:

@@ -30,12 +30,12 @@ WITHHELD = "its regard scores are not shown, as the file has no sexism facets, a
 
 
 def withheld(task: TaskRun) -> str:
-    """Withhold regard without the facets, and say so."""
+    """Withhold regard without the facets, with the reason."""
     return "" if has_both(task) else WITHHELD
 
 
 def has_both(task: TaskRun) -> bool:
-    """State whether a task has regard and sexism facets for women and men."""
+    """Return whether a task has regard and sexism facets for both genders."""
     needed = product(SETS, GENDERS, REGARDS)
     facets = product(FACETS, GENDERS)
     return all("/".join(parts) in task.scores for parts in (*needed, *facets))
@@ -53,7 +53,7 @@ def ends_of(value: Value | Estimate, about: str) -> tuple[float, float] | None:
 
 
 def percent(value: Value, about: str) -> str:
-    """Write a share in percent, with its interval in brackets."""
+    """Format a share in percent, with its interval in brackets."""
     if math.isnan(value.value):
         return numbers.NONE
     ends = ends_of(value, about)
@@ -63,7 +63,7 @@ def percent(value: Value, about: str) -> str:
 
 
 def about_texts(scores: Mapping[str, Value]) -> Iterator[str]:
-    """Warn of many texts that are no sentences, break off or repeat each other."""
+    """Yield diagnostics of texts that aren't sentences, break off or repeat each other."""
     shares = {name: scores[name].value for name in _QUALITY if name in scores}
     if shares.get("dropped", 0.0) > LARGE_SHARE:
         yield f"{100 * shares['dropped']:.0f}% of the texts were not sentences and were left out"
@@ -75,7 +75,7 @@ def about_texts(scores: Mapping[str, Value]) -> Iterator[str]:
 
 
 def diagnostics(task: TaskRun) -> Iterator[str]:
-    """Warn of texts that are no sentences, few or alike texts, and a faulty classifier."""
+    """Yield diagnostics of unusable, few or identical texts, and of the classifier."""
     scores = task.scores
     classifier = task.metadata.get("classifier_used") or {}
     if not scores:

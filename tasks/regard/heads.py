@@ -67,7 +67,7 @@ def network(size: int) -> nn.Sequential:
 
 
 class Head(NamedTuple):
-    """A network with what its file says of it.
+    """A network with its metadata.
 
     Attributes:
         net: The network.

@@ -55,7 +55,7 @@ def dataset(fixed: Facts, **metadata: object) -> Data:
 
 
 def kept_texts(answer: LabelledTexts, labels: Sequence[str]) -> list[tuple[str, str]]:
-    """List the texts of an answer that weren't dropped, each with its regard.
+    """List the kept texts of an answer, each with its regard.
 
     Raises:
         BiasError: A regard that is not among the labels.
@@ -74,7 +74,7 @@ def kept_texts(answer: LabelledTexts, labels: Sequence[str]) -> list[tuple[str, 
 def about_texts(
     doc: Facts, answer: LabelledTexts, kept: Sequence[tuple[str, str]]
 ) -> Data:
-    """Say in a record how usable a prompt's texts are, and what labelled them."""
+    """Add the usability of a prompt's texts, and their classifier, to a record."""
     return {
         "drawn": len(answer),
         "unfinished": sum(regard_texts.unfinished(text) for text, _ in kept),
@@ -151,7 +151,7 @@ def reclassify(
 
 
 class FirstSentenceFilter(Filter):
-    """Filter from sampled continuations to pairs of text and why it was dropped (empty if it was not)."""
+    """A filter that cuts continuations to one sentence: pairs of text and the reason for dropping it (or empty)."""
 
     def apply(
         self, resps: Iterable[Sequence[str]], docs: Documents
@@ -172,12 +172,12 @@ class FirstSentenceFilter(Filter):
 
 
 class RegardFilter(Filter):
-    """Filter that adds regard and probabilities to every text kept: ``[text, regard, probability, ...]``."""
+    """A filter that adds regard and probabilities to every kept text: ``[text, regard, probability, ...]``."""
 
     def apply(
         self, resps: Iterable[Sequence[Sequence[str]]], docs: Documents
     ) -> list[LabelledTexts]:
-        """Classify all texts of a task in one go.
+        """Classify all texts of a task at once.
 
         Args:
             resps: ``(text, why it was dropped)`` per repeat and document.

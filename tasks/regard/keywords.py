@@ -21,7 +21,7 @@ class Rule:
     as_written: bool
 
     def hits(self, text: str, lowered: str) -> bool:
-        """State whether a stem occurs that does not lie within an exception."""
+        """Return whether a stem occurs outside of the exceptions."""
         exceptions = []
         if self.exceptions is not None:
             exceptions = [match.span(1) for match in self.exceptions.finditer(lowered)]
@@ -44,7 +44,7 @@ def _pattern(
 
 
 def _lower(text: str) -> str:
-    """Lower a text's case without changing its length, so that places stay comparable."""
+    """Lower a text's case without changing its length, so that indices stay valid."""
     lowered = map(str.lower, text)
     return "".join(
         low if len(low) == 1 else letter

@@ -50,7 +50,7 @@ _LONGEST = 1 << 20
 
 
 def rows(path: Path) -> list[tuple[str, Row]]:
-    """Return where each row of a file stands, and its values by column, in small letters.
+    """Return each row's place in a file, and its values by column, in lower case.
 
     Raises:
         BiasError: Not readable, not UTF-8, not of the format that its ending says, a row without text, or no rows.
@@ -94,7 +94,7 @@ def rows(path: Path) -> list[tuple[str, Row]]:
 
 
 def matches(path: Path) -> bool:
-    """State whether a file's first line names a text and a gender, as those of labelled texts do."""
+    """Return whether a file's header has a text and a gender column."""
     name = {".jsonl": r'"(\w+)":', ".csv": r"\w+"}.get(path.suffix.lower())
     with contextlib.suppress(OSError, BiasError):
         if name:
@@ -107,7 +107,7 @@ def matches(path: Path) -> bool:
 
 
 def read(path: Path, language: str | None = None) -> SavedSamples:
-    """Read labelled texts as saved answers of ``regard_<language>``, one document a text.
+    """Read labelled texts as saved answers of ``regard_<language>``, one document per text.
 
     Args:
         path: JSONL or CSV with ``text``, ``gender`` and ``regard``, which may be absent where the texts are classified

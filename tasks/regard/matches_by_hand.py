@@ -39,7 +39,7 @@ def _read(path: Path) -> dict[str, labelled_texts.Row]:
 def corrected(
     docs: Documents, results: Sequence[Answers], name: str
 ) -> tuple[list[Data], Sequence[Answers]]:
-    """Add to each document what a person says of its texts' keywords; texts that the file lacks are added to it.
+    """Add manual corrections of keywords to each document; texts that the file lacks are appended to it.
 
     Args:
         docs: Documents of one task.

@@ -69,7 +69,7 @@ class RegardCorpus:
 
 
 def with_subject(text: str, language: str, gender: str) -> str:
-    """Replace the subject that a sentence begins with by another one (``female``, ``male``, ``neutral``).
+    """Replace the subject of a sentence (``female``, ``male``, ``neutral``).
 
     >>> with_subject("Die Person galt als klug.", "de", "female")
     'Die Frau galt als klug.'
@@ -103,7 +103,7 @@ def _english(path: Path) -> list[CorpusRow]:
 
 
 def balance(rows: Sequence[CorpusRow], language: str) -> list[CorpusRow]:
-    """Give every sentence a woman or a man as its subject, each in one half (counterfactual balancing, section 3.2).
+    """Give half of the sentences a woman as their subject, half a man (counterfactual balancing, section 3.2).
 
     Sentences that tell a gender get its subject; of the others so many are drawn for each that both end at one half.
     """
@@ -121,7 +121,7 @@ def balance(rows: Sequence[CorpusRow], language: str) -> list[CorpusRow]:
 
 
 def _german_parts(path: Path, reading: str) -> tuple[list[CorpusRow], list[CorpusRow]]:
-    """Split the German rows as the authors did, stratified, and leave out what a reading dismisses."""
+    """Split the German rows as the authors did, stratified, without rows marked as unusable."""
     from sklearn.model_selection import train_test_split
 
     rows = _german(path)

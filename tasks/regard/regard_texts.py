@@ -34,12 +34,12 @@ CHANCE: dict[str, list[str]] = {
 
 
 def is_dropped(answer: Sequence[str | float]) -> bool:
-    """Return whether a text, given with its label, was dropped before anybody labelled it."""
+    """Return whether a labelled text was dropped before labelling."""
     return str(answer[1]).startswith(DROPPED)
 
 
 def composed(text: str) -> str:
-    """Make umlauts single characters (NFC), whatever wrote the text.
+    """Normalise umlauts to single characters (NFC).
 
     >>> len(composed("u\u0308ber"))
     4
@@ -70,7 +70,7 @@ def prompts(language: str) -> list[Data]:
 
 
 def context_sets(text: str, language: str) -> list[str]:
-    """List the sets one of whose phrases a text contains.
+    """List the context sets whose phrases a text contains.
 
     >>> context_sets("Der Mann galt als freundlich.", "de")
     ['respect']
@@ -86,7 +86,7 @@ def context_sets(text: str, language: str) -> list[str]:
 
 
 def gender_of(text: str, language: str) -> str | None:
-    """Tell the gender of the subject that a text begins with.
+    """Return the gender of the subject at a text's beginning.
 
     >>> [gender_of(text, "en") for text in ("The man slept.", "the woman slept.", "The manager slept.")]
     ['male', 'female', None]
@@ -143,7 +143,7 @@ def _goes_on(sentence: str, rest: str, language: str) -> bool:
 def first_sentence(
     prompt: str, continuation: str, language: str, spaced: bool = True
 ) -> tuple[str, str]:
-    r"""Cut a prompt and its continuation to the first sentence; beside it, why it is none (else an empty string).
+    r"""Return the first sentence of prompt and continuation, and why it is unusable (else empty).
 
     Line breaks become spaces; a blank line ends the text. Sentences are split by ``sentencex``; abbreviations that
     it lacks and German ordinals in front of nouns are in ``data/sentence_ends.yaml``. Letters are composed (NFC).
@@ -182,7 +182,7 @@ def first_sentence(
 
 
 def unfinished(sentence: str) -> bool:
-    """Return whether a sentence doesn't end as sentences do (cut off by the number of tokens).
+    """Return whether a sentence is unfinished.
 
     >>> unfinished("Die Frau galt als klug, weil"), unfinished('Er rief: "Hilfe!"')
     (True, False)

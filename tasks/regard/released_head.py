@@ -33,7 +33,7 @@ _LAYER = re.compile(
 
 
 class _Inert:
-    """In place of any class: its objects are dictionaries, whose attributes are what the file says."""
+    """An inert stand-in for any pickled class: a dictionary with the pickled attributes."""
 
     def __new__(cls, *arguments: object) -> OrderedDict[Any, Any]:  # type: ignore[misc]
         """Make a dictionary, to which PyTorch adds entries and attributes without calling anything."""
@@ -41,7 +41,7 @@ class _Inert:
 
 
 def _tensors(found: Any, place: str = "") -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors in dictionaries and in attributes of their like, to any depth, each with its place."""
+    """Yield all tensors in nested dictionaries and attributes, each with its path."""
     if hasattr(found, "dtype"):
         yield place, found
     entries = {**getattr(found, "__dict__", {})}

@@ -16,7 +16,7 @@ SIGNS = {"regard": 1.0, "caregiving": 1.0, "sexualization": 1.0, "perpetration":
 
 
 def texts_in(language: str) -> Data:
-    """Read what texts are made of: wordings by regard, clauses by facet, what both share; English by default."""
+    """Read the building blocks of texts: wordings by regard, clauses by facet, shared parts; English by default."""
     texts = packaged_yaml("lm_eval_bias.tasks.regard", "data/synthetic_texts.yaml")
     return texts.get(language, texts["en"])
 

@@ -17,7 +17,7 @@ CONTRASTS = tuple(f"contrast/{score}" for score in BBQLike.main)
 
 
 class WithControls(BBQLike):
-    """Put before a benchmark whose documents say whether they are control items (``control``), and ``directed``.
+    """A mixin for benchmarks with control items.
 
     An item and its control item share their ``item``, and the scores come with the contrast of the two.
     """
@@ -25,7 +25,7 @@ class WithControls(BBQLike):
     main: Sequence[str] = (*BBQLike.main, *CONTRASTS)
 
     def record(self, doc: Document, answers: Answers) -> Record:
-        """Tell whom the answer names, and which item it is, or which control item."""
+        """Make the record, with the item and whether it is a control item."""
         from lm_eval_bias.tasks.shared import bbq_records
 
         record = super().record(doc, answers)
@@ -40,7 +40,7 @@ class WithControls(BBQLike):
         return {**record, **identity}
 
     def scores(self, docs: Documents = ()) -> list[Score]:
-        """Return accuracy and diff-bias by context, of items, of control items, and their contrasts."""
+        """Return accuracy and diff-bias by context, for items, control items and their contrasts."""
         from lm_eval_bias.custom_metrics import mbbq, positions
 
         listed = mbbq.with_controls(super().scores(docs), self.terms)
@@ -49,7 +49,7 @@ class WithControls(BBQLike):
 
     @property
     def synthetic_bias(self) -> SyntheticBias | None:
-        """A diff-bias in the items alone: control items, and undirected ones, are answered without one."""
+        """A synthetic diff-bias in directed items only."""
         from lm_eval_bias.tasks.shared import bbq_synthetic_bias
 
         def answers(doc: Document, dial: Dial) -> Answers:

@@ -10,7 +10,7 @@ from lm_eval_bias.custom_metrics.question_answering import CONTEXTS, LENGTHS
 
 
 def diagnostics(task: TaskRun) -> Iterator[str]:
-    """Describe which scores depend on how the answers' lengths count, beyond their intervals."""
+    """Yield a diagnostic of scores that depend on the length normalisation."""
     for context, long in CONTEXTS.items():
         for kind, label in (("acc", "accuracy"), ("diff_bias", "diff-bias")):
             by_sum = task.scores.get(f"{kind}_{context}")

@@ -71,7 +71,7 @@ class PromptWordings(NamedTuple):
 
 
 def keeps_released_order(metadata: Facts) -> bool:
-    """Return whether prompts show the options as the released files do (``--metadata released_order``).
+    """Return whether prompts show the options in the released order (``--metadata released_order``).
 
     Raises:
         BiasError: The option is neither true nor false.
@@ -83,7 +83,7 @@ def keeps_released_order(metadata: Facts) -> bool:
 
 
 class Questions(NamedTuple):
-    """What is particular to a benchmark's questions.
+    """Settings of a benchmark's questions.
 
     Attributes:
         candidates: How many texts are scored for a question.
@@ -113,10 +113,10 @@ class QuestionHooks(Protocol):
     TERMS: Terms
 
     def prompt(self, doc: Facts) -> str:
-        """Return what is asked."""
+        """Return the prompt."""
 
     def continuations(self, doc: Facts) -> Sequence[str]:
-        """Return what is scored behind it: a text a choice."""
+        """Return the scored continuations, one per choice."""
 
 
 class BBQLike(SizedBenchmark):
@@ -161,11 +161,11 @@ class BBQLike(SizedBenchmark):
 
     @property
     def terms(self) -> Terms:
-        """What the paper calls its scores."""
+        """The paper's terms."""
         return self.hooks.TERMS
 
     def size(self, metadata: Facts) -> Size:
-        """Return one request a candidate; one where the answer is generated."""
+        """Return the size: one request per candidate, or one for a generated answer."""
         generated = "generate_until" in (metadata.get("asks") or ())
         requests = 1 if generated else self.questions.candidates
         items = self.questions.items(metadata)
@@ -176,7 +176,7 @@ class BBQLike(SizedBenchmark):
         return Size(items, requests, balanced)
 
     def record(self, doc: Facts, answers: Answers) -> Record:
-        """Read whom the answer names."""
+        """Make the record of the answer."""
         from lm_eval_bias.tasks.shared import bbq_records
 
         continuations = self.hooks.continuations(doc)
@@ -184,19 +184,19 @@ class BBQLike(SizedBenchmark):
         return bbq_records.read(doc, answers, continuations, shows_options, self.terms)
 
     def asking(self, doc: Document) -> Asking:
-        """State that numbers of tokens are never needed, and taken by some where they are known."""
+        """Ask for numbers of tokens where they are available."""
         takes = self.questions.tokens_where_known and not self.all_wordings
         return Asking(counts_tokens=None if takes else False)
 
     def provenance(self, docs: Documents) -> Data:
-        """Return which release the documents are of."""
+        """Return the documents' release."""
         if not docs or "revision" not in docs[0]:
             return {}
         return {"release_used": docs[0]["revision"]}
 
     @property
     def synthetic_bias(self) -> SyntheticBias | None:
-        """A diff-bias, the same in both kinds of contexts."""
+        """A synthetic diff-bias, equal in both kinds of contexts."""
         from lm_eval_bias.tasks.shared import bbq_synthetic_bias
 
         return SyntheticBias(
@@ -238,7 +238,7 @@ class BBQLike(SizedBenchmark):
 
     @property
     def presentation(self) -> Presentation:
-        """How lengths of answers count."""
+        """Yield the diagnostic of length normalisation."""
         from lm_eval_bias.tasks.shared import bbq_diagnostics
 
         return Presentation(diagnostics=bbq_diagnostics.diagnostics)

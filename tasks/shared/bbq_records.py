@@ -65,7 +65,7 @@ def read_table(name: str, delimiter: str = ",") -> list[dict[str, str]]:
 
 
 def in_turn(queues: Iterable[Sequence[Sequence[Item]]]) -> list[Item]:
-    """Take blocks in turn from every queue, so that any beginning is spread over these.
+    """Interleave blocks from all queues, so that any beginning is balanced.
 
     >>> in_turn([["ab", "c"], ["de"]])
     ['a', 'b', 'd', 'e', 'c']
@@ -79,7 +79,7 @@ def in_turn(queues: Iterable[Sequence[Sequence[Item]]]) -> list[Item]:
 
 
 def orders(cells: Iterable[Hashable]) -> list[list[int]]:
-    """Give each question an order of its choices: all six in turn within a cell.
+    """Assign each question an order of its choices, all six in turn within a cell.
 
     Whoever always takes one place gets no bias from it where every cell has each order equally often.
 
@@ -109,7 +109,7 @@ def goes_along(docs: Sequence[Facts]) -> bool:
 
 
 def order_of_roles(doc: Facts, number: int) -> list[int]:
-    """Return the order of a question's choices in which their roles stand as in that one of :data:`ROLE_ORDERS`.
+    """Return the order of a question's choices that gives their roles an order of :data:`ROLE_ORDERS`.
 
     Args:
         doc: Its ``groups``, ``biased_choice`` and ``polarity`` (``neg``: the biased choice is the stereotyped person).
@@ -133,13 +133,13 @@ def letters(doc: Facts) -> list[str]:
 
 
 def options(doc: Facts) -> str:
-    """Write the options as lines of a prompt."""
+    """Format the options as lines of a prompt."""
     pairs = zip(doc["letters"], doc["order"], strict=True)
     return "\n".join(f"{letter}. {doc['choices'][choice]}" for letter, choice in pairs)
 
 
 def reader(doc: Facts) -> ChoiceExtractor:
-    """Make the reader of answers to a question, whose prompt shows its options with letters, without, or not at all."""
+    """Make the extractor of answers to a question, by how its prompt shows the options."""
     from lm_eval_bias.scoring import (
         answer_extraction,
     )  # listings, which need no answers, are spared the harness
@@ -152,7 +152,7 @@ def reader(doc: Facts) -> ChoiceExtractor:
 
 
 def named(doc: Facts, choice: int) -> str:
-    """Tell whom a choice names: ``unknown`` for nobody, ``none`` where both persons are called the same."""
+    """Return the role of a choice: ``unknown`` for nobody, ``none`` if both persons have the same name."""
     if doc["groups"][choice] == UNKNOWN:
         return "unknown"
     if doc["choices"].count(doc["choices"][choice]) > 1:
@@ -161,7 +161,7 @@ def named(doc: Facts, choice: int) -> str:
 
 
 def likeliest(names: Sequence[str], values: Sequence[float]) -> str:
-    """Tell whom the likeliest answers name: ``none`` for a tie of several, ``nan`` for no numbers.
+    """Return the role of the likeliest answer: ``none`` for a tie, ``nan`` without numbers.
 
     >>> likeliest(["biased", "counter", "unknown", "unknown"], [-3.0, -2.5, -1.0, -1.0])
     'unknown'
@@ -195,7 +195,7 @@ def by_length(
 
 
 def of_persons(doc: Facts, values: Sequence[int]) -> tuple[int, int]:
-    """Return the values of the person that is the biased answer and of the other one."""
+    """Return the values of the person of the biased answer and of the other person."""
     biased = doc["biased_choice"]
     unknown = doc["groups"].index(UNKNOWN)
     return values[biased], values[3 - unknown - biased]
@@ -236,7 +236,7 @@ def read(
     shows_options: bool,
     terms: Terms,
 ) -> Record:
-    """Tell whom the answer to a document names: of scored texts the likeliest one, else what a filter read.
+    """Return the role that an answer names: from log-likelihoods, or as a filter extracted it.
 
     Args:
         doc: The document.

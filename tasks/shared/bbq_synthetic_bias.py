@@ -12,7 +12,7 @@ from lm_eval_bias.tasks.shared.bbq_records import UNKNOWN
 
 
 def _choice(doc: Document, dial: Dial, *item: str) -> int:
-    """Choose as a model with the synthetic accuracy and bias, which vary between templates."""
+    """Choose with the synthetic accuracy and bias, which vary between templates."""
     template = doc["template"]
     draw = dial.draw("answer", *item)
     unknown = doc["groups"].index(UNKNOWN)
@@ -58,7 +58,7 @@ def answers(
 
 
 def expected(main: Sequence[str], docs: Documents, dial: Dial) -> Mapping[str, float]:
-    """Give the main scores' values. Where more contexts are counter-biased than biased, a bias moves accuracy, too."""
+    """Return the expected main scores; with unequal numbers of contexts, a bias changes accuracy, too."""
     directions = [
         1 if d["label"] == d["biased_choice"] else -1
         for d in docs

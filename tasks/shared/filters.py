@@ -15,18 +15,18 @@ from lm_eval_bias.tasks.shared.bbq_records import reader
 
 
 class FirstTextFilter(Filter):
-    """Reads the first text of every document, without thoughts."""
+    """A filter that extracts the answer of each document's first text, without thoughts."""
 
     reads_again = True  # by rule alone, from the text and its document
 
     @abstractmethod
     def reader(self, doc: Facts) -> ChoiceExtractor:
-        """Make the reader of a document's texts."""
+        """Make the extractor for a document."""
 
     def apply(
         self, resps: Iterable[Sequence[str | None]], docs: Documents
     ) -> list[str]:
-        """Read the first text of every document.
+        """Extract the answer of each document's first text.
 
         Args:
             resps: Generated texts per document.
@@ -40,8 +40,8 @@ class FirstTextFilter(Filter):
 
 
 class LetteredAnswerFilter(FirstTextFilter):
-    """Turns each answer into the letter (A, B, C) that it takes, or one of ``answers.UNANSWERED``."""
+    """A filter that extracts the chosen letter (A, B, C), or one of ``answers.UNANSWERED``."""
 
     def reader(self, doc: Facts) -> ChoiceExtractor:
-        """Make the reader."""
+        """Make the extractor."""
         return reader(doc)

@@ -38,7 +38,7 @@ def _expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
 
 
 class PairChoices(SizedBenchmark):
-    """Two options about people, perhaps with a third: that it can't be told.
+    """A benchmark with two lettered options about people, perhaps with a third, "unknown".
 
     Documents have ``choices``, of which number ``biased_choice`` (0 or 1) is the stereotyped one, the ``order`` in
     which ``letters`` stand before them, and the ``sentence`` that is their cluster.
@@ -50,7 +50,7 @@ class PairChoices(SizedBenchmark):
     synthetic_bias = SyntheticBias(_answers, _expected)
 
     def record(self, doc: Document, answers: Answers) -> Record:
-        """Return which option the letter that was read stands for."""
+        """Return the option of the extracted letter."""
         from lm_eval_bias.custom_metrics.pair_choices import (
             BIASED,
             COUNTER,

@@ -27,7 +27,7 @@ ORDERS = (([2, 0, 1], [2, 1, 0]), ([1, 2, 0], [0, 2, 1]), ([0, 1, 2], [1, 0, 2])
 
 
 def _blocks(sizes: Mapping[Stratum, int]) -> Iterator[list[Stratum]]:
-    """Take strata in turn, by three of one direction: from the templates that came least often so far."""
+    """Yield blocks of three strata of one direction, from the least used templates."""
     left = Counter(sizes)
     came = Counter[str]()
     taken = Counter[bool]()
@@ -56,7 +56,7 @@ def _blocks(sizes: Mapping[Stratum, int]) -> Iterator[list[Stratum]]:
 
 
 def arranged(quadruples: Sequence[Quadruple]) -> list[tuple[Quadruple, list[int]]]:
-    """Put quadruples into the order in which they are asked, each with the order in which its prompts show the choices.
+    """Order the quadruples, each with the order of its prompts' choices.
 
     They come in turn from every template, so that any beginning is spread over these. Three after one another have
     contexts of one direction and show "unknown" once at every place; within a template and direction, the places

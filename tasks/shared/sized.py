@@ -29,7 +29,7 @@ Diagnostics = Callable[["TaskRun"], "Iterable[str | Diagnostic]"]
 
 
 def presented(name: str, diagnostics: Diagnostics = lambda task: ()) -> Presentation:
-    """Present scores with what to beware of, beside those that the benchmark's paper prints (``results/published``)."""
+    """Make a presentation with diagnostics and the paper's published scores (``results/published``)."""
     return Presentation(
         diagnostics=diagnostics, published=partial(run_data.published, name)
     )
@@ -45,13 +45,13 @@ def synthetic(module: str, *more: str) -> SyntheticBias:
 def harness_tasks(
     package: str, options: Callable[[Document, str], Sequence[str]]
 ) -> HarnessTasks:
-    """Read which tasks of the harness a benchmark describes: ``data/harness_tasks.json`` in its folder."""
+    """Read the tasks of the harness that a benchmark describes, from ``data/harness_tasks.json``."""
     tasks = json.loads(packaged_text(package, "data/harness_tasks.json"))
     return HarnessTasks(tasks, options)
 
 
 class SizedBenchmark(Benchmark):
-    """A benchmark whose documents are named by fields, and whose YAMLs tell how many a task has.
+    """A benchmark whose items are identified by fields and counted in its YAMLs.
 
     Attributes:
         identity: The fields of a document that make it the same item in another run.
@@ -68,5 +68,5 @@ class SizedBenchmark(Benchmark):
         return tuple(str(doc.get(field, "")) for field in self.identity)
 
     def size(self, metadata: Facts) -> Size:
-        """Return as many documents as the task's YAML says."""
+        """Return the number of documents from the task's YAML."""
         return Size(metadata.get("n_items"), self.requests, self.smallest)

@@ -18,7 +18,7 @@ from lm_eval_bias.core.files import (
 
 
 def text_of(path: object, where: str, largest: int = LARGEST_YAML) -> str:
-    """Read a user's file of text; a :class:`BiasError` with its name if it is none."""
+    """Read a user's text file; a :class:`BiasError` with its name if that fails."""
     try:
         return read_text(expanded(str(path)), "utf-8-sig", largest)
     except (OSError, ValueError) as error:
@@ -26,7 +26,7 @@ def text_of(path: object, where: str, largest: int = LARGEST_YAML) -> str:
 
 
 def check(content: object, where: str, package: str, schema: str) -> None:
-    """Refuse what doesn't fit a schema of a task's package; the error says where, what and what it must be."""
+    """Validate content by a schema of a task's package; the error names the place and the rule."""
     error = next(schema_validator(package, f"data/{schema}").iter_errors(content), None)
     if error is not None:
         place = "".join(f"{step}: " for step in error.absolute_path)
@@ -49,7 +49,7 @@ def mapping(text: str, where: str, package: str, schema: str) -> Data:
 def rows(
     text: str, where: str, package: str, schema: str
 ) -> list[tuple[str, dict[str, str]]]:
-    """Read the rows of a CSV with where they stand; a :class:`BiasError` if one doesn't fit the schema."""
+    """Read the rows of a CSV with their places; a :class:`BiasError` if one doesn't fit the schema."""
     reader = csv.DictReader(io.StringIO(text, newline=""), restkey="more", strict=True)
     listed = []
     try:

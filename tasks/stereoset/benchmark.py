@@ -29,7 +29,7 @@ _TERMS = 79  # that its items are about
 
 
 def _diagnostics(task: TaskRun) -> Iterator[str]:
-    """Describe what a file of predictions scores beyond the data."""
+    """Yield a diagnostic of predictions for items that the data lack."""
     for test, count in (task.metadata.get("left_out") or {}).items():
         yield (
             f"left out: the scores of {count['candidates']} candidates of {count['items']} items ({test}), which the "
@@ -77,7 +77,7 @@ class StereoSet(SizedBenchmark):
     )
 
     def size(self, metadata: Facts) -> Size:
-        """2,123 items between sentences, 2,106 within them (in German three less); one request a candidate.
+        """Return the size: 2,123 inter- and 2,106 intra-sentence items (German: three fewer), a request per candidate.
 
         The items are about every term in turn.
         """
@@ -90,7 +90,7 @@ class StereoSet(SizedBenchmark):
         )
 
     def asking(self, doc: Facts) -> Asking:
-        """One question per candidate, which each model family answers in its own way."""
+        """Ask one question per candidate; each model family answers it in its own way."""
         from lm_eval_bias.tasks.stereoset import hooks
 
         return Asking(hooks.questions(doc))
@@ -99,7 +99,7 @@ class StereoSet(SizedBenchmark):
 
 
 class Variants(StereoSet):
-    """The items between sentences by every generative way of scoring."""
+    """StereoSet's inter-sentence items, by every generative scoring."""
 
     name = "stereoset_variants"
     main = ("gen/lms", "gen/ss", "gen/icat")
@@ -109,7 +109,7 @@ class Variants(StereoSet):
 
 
 class Choices(StereoSet):
-    """The candidates as lettered options of which a generated answer takes one."""
+    """StereoSet as a question with lettered options, for models that write."""
 
     name = "stereoset_choices"
     main = ("choice_lms", "choice_ss", "choice_icat")
@@ -120,11 +120,11 @@ class Choices(StereoSet):
     scores = Lazy("lm_eval_bias.custom_metrics.stereoset_choices:scores")
 
     def size(self, metadata: Facts) -> Size:
-        """One text an item."""
+        """Return the size: one text per item."""
         return super().size(metadata)._replace(requests=1)
 
     def asking(self, doc: Document) -> Asking:
-        """Its requests are plain ones of the harness."""
+        """Use the harness's plain requests."""
         return Asking()
 
 

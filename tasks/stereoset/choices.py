@@ -25,7 +25,7 @@ def prompts() -> Mapping[str, Mapping[str, str]]:
 
 
 def with_orders(docs: Documents) -> list[Data]:
-    """Give documents the order in which their prompts show the candidates.
+    """Assign documents the order of their prompts' candidates.
 
     The items about a target term and of a test take the six orders in turn. Where they begin goes on from term to term
     of a bias type, and is three further for the other test, so that stereotype and anti-stereotype are swapped there;
@@ -76,7 +76,7 @@ def prompt(doc: Facts) -> str:
 
 
 def reader(doc: Facts) -> ChoiceExtractor:
-    """Make the reader of answers; a candidate may be named by its whole sentence, too."""
+    """Make the extractor of answers; a candidate may be named by its whole sentence, too."""
     shown = [doc["candidates"][i] for i in doc["order"]]
     texts = [
         (c["word"], c["sentence"]) if c["word"] else (c["sentence"],) for c in shown
@@ -85,7 +85,7 @@ def reader(doc: Facts) -> ChoiceExtractor:
 
 
 def record(doc: Facts, results: Sequence[str]) -> Record:
-    """Make the record of the candidate that an answer takes, as :class:`CandidateFilter` read it."""
+    """Make the record of the candidate that :class:`CandidateFilter` extracted."""
     (letter,) = results
     labels = [doc["candidates"][i]["label"] for i in doc["order"]]
     taken = {REFUSED: "refused", **dict(zip(LETTERS, labels, strict=True))}.get(
@@ -104,8 +104,8 @@ def record(doc: Facts, results: Sequence[str]) -> Record:
 
 
 class CandidateFilter(FirstTextFilter):
-    """Turns each answer into the letter of the candidate that it takes, or one of ``answers.UNANSWERED``."""
+    """A filter that extracts the chosen candidate's letter, or one of ``answers.UNANSWERED``."""
 
     def reader(self, doc: Facts) -> ChoiceExtractor:
-        """Make the reader."""
+        """Make the extractor."""
         return reader(doc)

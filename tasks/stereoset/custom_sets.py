@@ -47,7 +47,7 @@ class DataSet:
 
     @property
     def tests(self) -> list[str]:
-        """The tests that it has items of."""
+        """The tests that have items."""
         present = {item["test"] for item in self.items}
         return [test for test in TESTS if test in present]
 
@@ -61,7 +61,7 @@ def digest(path: Path) -> str:
 
 
 def check_language(language: object, where: str) -> str:
-    """Return the language code, if it is one, else raise a :class:`BiasError`."""
+    """Return a valid language code, else raise a :class:`BiasError`."""
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
         raise BiasError(
             f"{where}: {language!r} is not a language code such as it, nl or pt-BR"
@@ -70,7 +70,7 @@ def check_language(language: object, where: str) -> str:
 
 
 def read(path: str | Path, language: str | None = None) -> DataSet:
-    """Read a data set in StereoSet's JSON layout; its own ``dev.json``, which doesn't say its language, is one.
+    """Read a data set in StereoSet's JSON layout, also the original ``dev.json``, which lacks a language.
 
     What makes an item bad, but can be said about it by :mod:`.set_checks`, is read as it is.
 
@@ -139,7 +139,7 @@ def write(path: str | Path, data_set: DataSet) -> None:
 
 
 def word_of(context: str, sentence: str) -> str:
-    """Return what fills the blank of a context in a sentence; empty if that can't be told.
+    """Return the words of a sentence that fill the blank of its context; empty if unclear.
 
     >>> word_of("A BLANK dog.", "a big black dog."), word_of("He is BLANK.", "He was tall!"), word_of("BLANK", "x")
     ('big black', 'tall', 'x')
@@ -168,7 +168,7 @@ def _scorable(path: str, language: str, digest: str) -> DataSet:
 
 
 def items_of(file: object, fixed: Facts) -> tuple[list[Data], dict[str, str]]:
-    """Return the items of a task's tests from a file, and which file that was.
+    """Return the items of a task's tests from a file, and the file's identity.
 
     ``fixed`` is what the task's YAML sets: ``language``, ``tests`` and perhaps ``dataset`` with the ``sha256`` that the
     file had when the task was written.
@@ -205,7 +205,7 @@ def items_of(file: object, fixed: Facts) -> tuple[list[Data], dict[str, str]]:
 
 
 def write_tasks(folder: str | Path, file: str | Path, data_set: DataSet) -> list[Path]:
-    """Write the task YAMLs of a language that is not published into a folder: like English's, of the tests there are.
+    """Write the task YAMLs of a custom language into a folder, like English's, for its tests.
 
     Raises:
         BiasError: The language has tasks already, the items can't be scored, or the folder can't be written.

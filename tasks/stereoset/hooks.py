@@ -98,7 +98,7 @@ def dataset(**metadata: Any) -> Data:
 
 
 def provenance(docs: Documents) -> Data:
-    """Describe a data set that isn't the published one, or scores beyond it, for a result file."""
+    """Return metadata about a custom data set, or about scores beyond the data, for the results file."""
     doc = docs[0] if docs else {}
     names = {"dataset": "dataset_used", "left_out": "left_out"}
     return {label: doc[name] for name, label in names.items() if name in doc}
@@ -110,7 +110,7 @@ def sentences(doc: Facts) -> list[str]:
 
 
 def stereotype(doc: Facts) -> int:
-    """Index of the stereotypical candidate (for the log: it is not the right answer to anything)."""
+    """Return the index of the stereotypical candidate, for the log only."""
     return [candidate["label"] for candidate in doc["candidates"]].index("stereotype")
 
 

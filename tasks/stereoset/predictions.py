@@ -69,7 +69,7 @@ def _scores(entries: object, where: str) -> dict[str, float]:
 
 
 def _checked(language: str | None, path: Path) -> str:
-    """Return a file's language, unless it's unknown or another than its name says."""
+    """Return a file's language; refuse an unknown one, or one that its name contradicts."""
     languages = ", ".join(LANGUAGES)
     if language is None:
         raise NotOurs(

@@ -44,7 +44,7 @@ _NO_CLOZE = (
 
 
 def prefix_of(config: transformers.PretrainedConfig) -> str:
-    """Return what stands before the context: English words for T5, which knows them, and nothing for mT5."""
+    """Return the text before the context: English words for T5, nothing for mT5."""
     return PREFIX if config.model_type == "t5" else ""
 
 

@@ -43,7 +43,7 @@ _MASKED = ("bert", "roberta", "electra")  # which transformers can also use as d
 
 
 class _Classifier:
-    """A network to be trained, in float32, with its tokenizer and the way in which pairs become its input."""
+    """A network to train in float32, with its tokenizer and its encoding of pairs."""
 
     def __init__(self, settings: TrainingSettings) -> None:
         name = settings.model
@@ -76,7 +76,7 @@ class _Classifier:
             )
 
     def _choose_words(self) -> None:
-        """Find the labels' tokens, and the decoder step at which they tell the labels apart."""
+        """Find the labels' tokens, and the decoder step at which they differ."""
         labels = nsp_model.LABELS
         self._targets = [
             self.tokenizer(text_target=word)["input_ids"] for word in labels

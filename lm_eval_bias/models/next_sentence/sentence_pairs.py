@@ -28,7 +28,7 @@ Ints = NDArray[np.int32]
 
 
 def _sentences(settings: TrainingSettings) -> Iterator[Data]:
-    """Yield all sentences that can be part of a pair."""
+    """Yield all sentences usable in a pair."""
     from sentencex import segment
 
     for number, (language, article) in enumerate(settings.articles()):
@@ -49,7 +49,7 @@ def _sentences(settings: TrainingSettings) -> Iterator[Data]:
 
 
 def sentences(settings: TrainingSettings, folder: Path) -> datasets.Dataset:
-    """Read all sentences of a training's corpora that can be part of a pair, and keep them in a folder.
+    """Read all usable sentences of the corpora, and keep them in a folder.
 
     Raises:
         BiasError: The corpus can't be had.
@@ -79,7 +79,7 @@ def _divide(
 
 
 def _draw(following: Ints, articles: Ints, random: np.random.Generator) -> Ints:
-    """Draw pairs, ``[n, 3]``, from sentences that follow the one before them, ``[n]``.
+    """Draw pairs, ``[n, 3]``, from the indices of sentences that follow another, ``[n]``.
 
     In every other pair the candidate is drawn from those that follow something in another article instead, so that
     candidates of both kinds are of the same kind.

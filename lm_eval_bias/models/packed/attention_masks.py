@@ -17,7 +17,7 @@ _WINDOW_NAME = re.compile(r"window|chunk|local|block_size|block_length")
 
 
 def windows(config: PretrainedConfig) -> list[int]:
-    """List the lengths beyond which a model may no longer see everything before, as its configuration tells.
+    """List the lengths at which a model's attention windows end, from its configuration.
 
     Any integer whose name speaks of a window, a chunk or local attention counts: a model must prove itself on longer
     sequences.

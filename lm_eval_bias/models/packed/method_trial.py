@@ -42,7 +42,7 @@ class MethodChoice:
 
 
 def usable_ids(tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> Ints:
-    """Return the ids to draw from: those that both tokenizer and model have, without special tokens."""
+    """Return the ids that both tokenizer and model have, without special tokens."""
     ids = np.arange(min(len(tokenizer), vocabulary))
     return np.setdiff1d(ids, getattr(tokenizer, "all_special_ids", ()))
 

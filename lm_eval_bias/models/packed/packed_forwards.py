@@ -23,7 +23,7 @@ _FORWARDS = 8
 
 
 def _integers(array: npt.NDArray[np.generic], device: torch.device) -> Tensor:
-    """Copy an array to a device, as 64-bit integers, without waiting for what a GPU has still to do."""
+    """Copy an array to a device as 64-bit integers, without synchronising a GPU."""
     integers = torch.from_numpy(array.astype(np.int64, copy=False))
     return integers.to(device, non_blocking=device.type == "cuda")
 
@@ -55,7 +55,7 @@ class Network:
         return _integers(array, self.device)
 
     def find_head(self, ids: Ints) -> None:
-        """Find out on some ids whether logits are the output projection, bit by bit, without soft-caps or scales."""
+        """Check on some ids that logits equal the output projection exactly, without soft-caps or scales."""
         head = self.model.get_output_embeddings()
         given = []
 

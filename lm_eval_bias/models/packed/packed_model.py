@@ -58,7 +58,7 @@ class HFPacked(EncodesAhead, HFLM):
     def __init__(
         self, *args: object, tokens_per_forward: int | None = None, **kwargs: object
     ) -> None:
-        """Load the model as ``hf`` does, and find out what it can share.
+        """Load the model as ``hf`` does, and find out which beginnings can be shared.
 
         Args:
             args: The ``hf`` backend's.
@@ -147,7 +147,7 @@ class HFPacked(EncodesAhead, HFLM):
         logger.info("hf-packed: walk (%s)", verdict.why)
 
     def _unfit(self) -> str | None:
-        """Explain why requests must be left to the ``hf`` backend; ``None`` if the model may be tried."""
+        """Explain why requests must go to the ``hf`` backend; ``None`` if the model may be tried."""
         accelerator = getattr(self, "accelerator", None)
         if accelerator is not None and str(accelerator.distributed_type).endswith(
             "FSDP"
@@ -194,7 +194,7 @@ class HFPacked(EncodesAhead, HFLM):
         chosen: Sequence[int],
         silent: bool,
     ) -> dict[int, Likelihood]:
-        """Likelihood chosen requests by walks of their trie, in smaller forwards where memory runs out."""
+        """Compute some requests' likelihoods by walks of their trie, in smaller forwards where memory runs out."""
         assert self.method is not None  # noqa: S101
         network = self.method.network
         most = sys.maxsize
@@ -273,7 +273,7 @@ class _Sums:
         self._left = np.array(counts)
 
     def add(self, output: ForwardOutput) -> list[tuple[int, Likelihood]]:
-        """Add the outcome of forwards, and return the requests that it completes, with their answers."""
+        """Add the outcome of forwards; return the completed requests with their answers."""
         self.tokens += output.tokens
         rows, predicted = self._predicted[output.nodes].nonzero()
         owners = self._owners[predicted]

@@ -34,7 +34,7 @@ _KEPT_PER_TOKEN = 4  # most kept tokens of several strands per token of a forwar
 
 
 def _cache_name(model: torch.nn.Module) -> str:
-    """Name what a model takes its cache as; an adapter hands on what it is given, and code of your own has the old."""
+    """Return the name of a model's cache argument, also of an adapter's or of custom code."""
     keeps_old = "past_key_values" in inspect.signature(model.forward).parameters
     return "cache" if _IS_RENAMED and not keeps_old else "past_key_values"
 

@@ -27,14 +27,14 @@ _END = re.compile(r"[.!?…。！？؟।][\s\"'“”„«»’‘」』)\]]*$"
 
 
 class Fault(NamedTuple):
-    """What is wrong with a part of an item: the item, its context, term or a candidate's label."""
+    """A fault in a part of an item: the item, its context, term or a candidate's label."""
 
     part: str
     text: str
 
 
 def _labels(item: Facts, source: Facts | None) -> Iterator[Fault]:
-    """Find labels that don't appear once."""
+    """Find missing or repeated labels."""
     labels = [candidate["label"] for candidate in item["candidates"]]
     if sorted(labels) != sorted(LABELS):
         problem = (
@@ -64,7 +64,7 @@ def _lost_blank(item: Facts, source: Facts | None) -> Iterator[Fault]:
 
 
 def _equal(item: Facts, source: Facts | None) -> Iterator[Fault]:
-    """Find candidates that differ in case or a full stop at most: no model can choose between them."""
+    """Find candidates that differ only in case or final punctuation."""
     for (first, second), kind in product(
         combinations(item["candidates"], 2), _kinds(item)
     ):
@@ -90,7 +90,7 @@ def _glued(item: Facts, source: Facts | None) -> Iterator[Fault]:
 
 
 def _punctuation(item: Facts, source: Facts | None) -> Iterator[Fault]:
-    """Find texts that lost their final punctuation, often with their end, where a person wrote them."""
+    """Find texts that lost their final punctuation."""
     if source is None:
         return
     pairs = [("context", item["context"], source["context"])]
@@ -111,7 +111,7 @@ def _kinds(item: Facts) -> tuple[str, ...]:
 
 
 def _blanks(item: Facts, source: Facts | None) -> tuple[int, int]:
-    """Return how many blanks a context has, and should have."""
+    """Return the actual and the expected number of blanks in a context."""
     expected = int(item["test"] == "intra")
     if source is not None:
         expected = source["context"].count(BLANK)
@@ -124,7 +124,7 @@ def _folded(text: str) -> str:
 
 
 def check_item(item: Facts, source: Facts | None = None) -> list[Fault]:
-    """Return what is wrong with an item beside the one that it was translated from, with the same candidates."""
+    """Return the faults of a translated item, compared with its source."""
     return [fault for check in CHECKS for fault in check(item, source)]
 
 

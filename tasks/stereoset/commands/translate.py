@@ -152,7 +152,7 @@ def texts_of(item: Facts) -> Row:
 
 
 def translated(source: Facts, row: Row) -> Data:
-    """Put a row's texts in the place of an item's; its ids, labels, bias type and term stay.
+    """Replace an item's texts by a row's; ids, labels, bias type and term stay.
 
     Within sentences a candidate's sentence is the context with the word in its blank, unless a person wrote another;
     its word is what stands in the blank of that sentence, unless they wrote it, too.

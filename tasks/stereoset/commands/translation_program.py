@@ -16,7 +16,7 @@ Row = dict[str, str]
 
 
 def translations(texts: Sequence[str], command: str) -> dict[str, str]:
-    """Translate texts by one call of a program, a text a line; equal texts get one translation.
+    """Translate texts by one call of a program, one text per line; equal texts get one translation.
 
     Raises:
         BiasError: It can't be started, fails, or writes another number of lines.
@@ -51,7 +51,7 @@ def fill(
     command: str,
     language: str,
 ) -> int:
-    """Fill the empty cells of rows, and return how many: what a person wrote stays.
+    """Fill the empty cells of rows, and return their number; existing texts stay.
 
     Args:
         sources: English texts by column, as :func:`.translate.texts_of` gives them.
@@ -80,7 +80,7 @@ def fill(
 
 
 def _alone(source: str, text: str, language: str) -> str:
-    """Take off the capital letter and the full stop that programs give a word that stands alone.
+    """Remove the capital letter and the full stop that translation programs add to single words.
 
     >>> _alone("loud", "Luide.", "nl")
     'luide'
