@@ -17,6 +17,7 @@ from lm_eval_bias.core.benchmark import (
     REQUIRED,
     SAMPLES,
     SAMPLES_BY_DEFAULT,
+    STRUCTURED,
     options_for,
     repeats,
     samples_texts,
@@ -288,6 +289,16 @@ def _fits(run: Planned) -> None:
     raise problem
 
 
+def _structured(run: Planned) -> None:
+    """Refuse structured answers of a model that isn't served."""
+    kind = run.model_class()
+    if run.config.metadata.get(STRUCTURED) and not internals.is_client(kind):
+        raise BiasError(
+            f"--metadata {STRUCTURED}: the model type {kind.__name__} can't keep answers to a form: serve the model "
+            "(vllm serve), and take --model local-chat-completions"
+        )
+
+
 def _server(run: Planned) -> None:
     """Refuse log-likelihoods from a server without a tokenizer, and plain texts for a chat server."""
     kind = run.model_class()
@@ -457,6 +468,7 @@ CHECKS: tuple[tuple[Stage, Callable[[Planned], None]], ...] = (
     (Stage.NAMES, _data),
     (Stage.TASKS, _samples),
     (Stage.TASKS, _fits),
+    (Stage.TASKS, _structured),
     (Stage.TASKS, _server),
     (Stage.TASKS, _base_models),
     (Stage.TASKS, _sampling),

@@ -281,22 +281,6 @@ def asker(kind: type[LM]) -> str:
     return ""
 
 
-def evaluation() -> tuple[type | None, Data]:
-    """Return the class of the model under evaluation, and the tasks by name; ``None`` without an evaluation.
-
-    It builds all requests before it asks the first, but doesn't tell a task whom they are for: its frame does.
-    """
-    frame = inspect.currentframe()
-    while frame is not None:
-        place = frame.f_globals.get("__name__"), frame.f_code.co_name
-        if place == ("lm_eval.evaluator", "evaluate"):
-            model = frame.f_locals["lm"]
-            inner = model.lm if derives_from(type(model), "CachingLM") else model
-            return type(inner), frame.f_locals["eval_tasks"]
-        frame = frame.f_back
-    return None, {}
-
-
 def tasks_folder() -> Path:
     """Return the installed harness's task folder, where ``link`` writes."""
     import lm_eval

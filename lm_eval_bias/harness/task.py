@@ -33,7 +33,6 @@ from lm_eval_bias.core.benchmark import (
     samples_texts,
 )
 from lm_eval_bias.core.errors import BiasError, fault, kind_of
-from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.questions import (
     EXACT,
     GENERATED,
@@ -432,37 +431,12 @@ class BiasTask(ConfigurableTask):
             self._places = {id(doc): i for i, doc in enumerate(self.eval_docs)}
             order = self._kinds_of_ranks(limit, samples)
         super().build_all_requests(tokenizer_name=tokenizer_name, **kwargs)
-        self._refuse_model()
         if uses_template and not passed_over:
             self._check_prompt(kwargs.get("system_instruction"))
         if order:
             self._instances.sort(
                 key=lambda instance: order.index(instance.request_type)
             )
-
-    def _refuse_model(self) -> None:
-        """Refuse a model that can't answer this task, before any request is sent.
-
-        Raises:
-            BiasError: It can't; names all tasks to leave out.
-        """
-        kind, tasks = internals.evaluation()
-        if kind and self._structured and not hasattr(kind, "_create_payload"):
-            raise BiasError(
-                f"--metadata {STRUCTURED}: the model type {kind.__name__} can't keep answers to a form: serve the "
-                "model (vllm serve), and take --model local-chat-completions"
-            )
-        methods = list(
-            dict.fromkeys(request.request_type for request in self._instances)
-        )
-        problem = kind and internals.impossible(kind, {}, self.asks, methods)
-        if kind and problem:
-            refused = {self.config.task: None}
-            for name, task in tasks.items():
-                is_ours = isinstance(task, BiasTask)
-                if is_ours and internals.impossible(kind, {}, task.asks, task.asks):
-                    refused[name] = None
-            raise BiasError(f"{problem}: leave out {join_some(refused)}")
 
     def _check_prompt(self, instruction: str | None) -> None:
         """Refuse a chat template that drops the system instruction or the task's description."""

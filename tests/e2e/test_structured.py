@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from lm_eval_bias.cli.main import main
 from tests.support import run_scores, servers
 from tests.support.answering import built
 
@@ -129,3 +130,10 @@ def test_a_server_that_knows_no_forms_is_refused_in_one_line(
 def test_a_form_that_cannot_be_asked_for(task, value, says, tiny_mirror):
     with pytest.raises(Exception, match=says):
         built(task, limit=2, structured=value)
+
+
+def test_a_model_that_is_not_served_is_refused(tiny_mirror, capsys):
+    flags = ["--model", "bias-chance", "--metadata", '{"structured": true}']
+    assert main(["run", "--tasks", "mbbq_en_gender_identity_gen", *flags]) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert "the model type ChanceLM can't keep answers to a form: serve" in line

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from lm_eval import evaluator, simple_evaluate
+from lm_eval import simple_evaluate
 from lm_eval.api import registry
 from lm_eval.api.group import Group
 from lm_eval.api.instance import Instance
@@ -513,21 +513,6 @@ def test_every_request_of_ours_is_a_method_of_models():
             f"LM has no {name}",
             f"{DOOR}.registration",
         )
-
-
-def test_the_frame_of_an_evaluation():
-    where = f"{DOOR}.internals.evaluation"
-    function = inspect.unwrap(evaluator.evaluate)
-    code = function.__code__
-    names = {*code.co_varnames, *code.co_cellvars}
-    holds({"lm", "eval_tasks"} <= names, "its variables differ", where)
-    place = function.__globals__["__name__"], code.co_name
-    holds(place == ("lm_eval.evaluator", "evaluate"), "it has moved", where)
-    source = inspect.getsource(function)
-    first = source.index("build_all_requests("), source.index("getattr(lm, reqtype)(")
-    holds(
-        sorted(first) == list(first), "requests are asked while others are built", where
-    )
 
 
 def test_a_tag_of_several_folders_is_no_task_that_takes_anothers_place(
