@@ -154,10 +154,10 @@ class ChoiceExtractor:
         if not self._knows:
             tokens = tokens.replace("reply", "know")
         if self._unknown:
-            tokens = rules.pattern("{unknown}").sub("%" + self._unknown, tokens)
+            tokens = rules.pattern("<unknown>").sub("%" + self._unknown, tokens)
         for meaning in rules.MEANINGS:
             tokens = meaning(tokens)
-        tokens = rules.pattern("{but}").sub(self._language.traits["but"], tokens)
+        tokens = rules.pattern("<but>").sub(self._language.traits["but"], tokens)
         sentences = re.findall(r"\n?[^.?\n]+[.?]?", tokens)
         return [one.rstrip(" ") for one in sentences if one.strip(" .?\n")]
 

@@ -1,4 +1,4 @@
-r"""The grammar by which an answer with options is read: small rules over tokens, each with an example.
+r"""The grammar by which an answer with options is read: the rules of ``choice_rules.yaml``, applied to tokens.
 
 A token is an option that is named (``#A`` by its letter, ``$A`` by its text, ``%C`` in other words for "unknown",
 ``$AB`` several), the kinds of a word (``choice_words.yaml``; ``_`` for none), or a mark (``•`` begins an item of a
@@ -8,11 +8,13 @@ list, ``::`` stands behind the name of a field or a box). A sentence that begins
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-Rule = Callable[[str], str]
+from lm_eval_bias.core.files import packaged_yaml
+
+_TABLE = packaged_yaml("lm_eval_bias.scoring", "choice_rules.yaml")
 _KINDS = (
     "answer option final so is right yet one not against modal know reply unknown reason if were but that than or no "
     "fix start question open object"
@@ -21,13 +23,18 @@ _PARTS = {
     "N": r"[#$%][A-L](?![A-L])",
     "W": r"[a-z_][\w/]*",
     **{kind: rf"(?<!\S)(?:\S*/)?{kind}(?:/\S*)?(?!\S)" for kind in _KINDS.split()},
+    **_TABLE["parts"],
 }
+
+
+def _expanded(rule: str) -> str:
+    return re.sub(r"<(\w+)>", lambda part: _expanded(_PARTS[part[1]]), rule)
 
 
 @cache
 def pattern(rule: str) -> re.Pattern[str]:
-    """Compile an expression in which {N} is one option, {W} a word, and {answer} and the like a word of that kind."""
-    return re.compile(rule.format_map(_PARTS))
+    """Compile an expression in which <N> is one option, <W> a word, and <answer> and the like a word of that kind."""
+    return re.compile(_expanded(rule))
 
 
 def has(rule: str, tokens: str) -> bool:
@@ -40,128 +47,47 @@ def options(tokens: str) -> set[str]:
     return set("".join(re.findall(r"[#$%]([A-L]+)", tokens)))
 
 
-def _found(rule: str, clause: str) -> str:
-    """Return the token of the option that a rule finds; empty if it finds none."""
-    match = pattern(rule).search(clause)
-    return match[match.lastindex or 0] if match else ""
-
-
-def _replaced(tokens: str, *pairs: tuple[str, str]) -> str:
+def replaced(tokens: str, *pairs: Sequence[str]) -> str:
+    """Replace what each of some patterns matches."""
     for rule, by in pairs:
         tokens = pattern(rule).sub(by, tokens)
     return tokens
 
 
-def brackets(tokens: str) -> str:
-    """Take a letter in brackets for an option.
+class Rule(NamedTuple):
+    """A row of ``choice_rules.yaml``.
 
-    >>> brackets("( ^A )"), brackets("[ `B ]")
-    ('#A', '#B')
+    Attributes:
+        name: Its name.
+        replaces: Patterns and replacements; empty for a form of statement.
+        finds: Patterns whose last group is the option that a clause states; empty for a replacement.
     """
-    return _replaced(tokens, (r"[(\[] [\^`]([A-L]) [)\]]", r"#\1"))
+
+    name: str
+    replaces: Sequence[Sequence[str]] = ()
+    finds: Sequence[str] = ()
+
+    def __call__(self, tokens: str) -> str:
+        """Return the tokens with replacements, or the token of the stated option (empty if there is none)."""
+        if self.replaces:
+            return replaced(tokens, *self.replaces)
+        matches = (pattern(rule).search(tokens) for rule in self.finds)
+        return next((m[m.lastindex or 0] for m in matches if m), "")
 
 
-def small_letters(tokens: str) -> str:
-    """Take a small letter for an option where it stands alone or beside "answer", else for a word.
-
-    >>> small_letters("answer `B"), small_letters("_ `A _")
-    ('answer ^B', '_ _ _')
-    """
-    beside = r"(?:{answer}|{option})"
-    alone = rf"(^|[\n.•] |\A\n _ |{beside} (?:{{W}} ){{{{0,3}}}}(?:[:=] )?)`([A-L])(?= [.:,)\n]| {beside}| {{is}}|$)"
-    return _replaced(tokens, (alone, r"\1^\2"), ("`[A-L]", "_"))
+def _rules(section: str) -> Iterator[Rule]:
+    for name, row in _TABLE[section].items():
+        yield Rule(name, row.get("replaces", ()), row.get("finds", ()))
 
 
-def articles(tokens: str) -> str:
-    """Take a capital before a word for an article, a Korean one that is an object for a grade, others for options.
-
-    >>> articles("^A _ is late"), articles("^B _"), articles("^A is right"), articles("^A object _")
-    ('_ _ is late', '#B _', '#A is right', '_ object _')
-    """
-    grade = r"\^[A-L] (?={object})(?!\S+ (?:{answer}|{option}))"
-    article = r"(^|[\n.•:,] )\^[AEIOY](?= _(?!\S)| \$[A-L]+ [a-z_])"
-    return _replaced(tokens, (grade, "_ "), (article, r"\1_"), (r"\^([A-L])", r"#\1"))
-
-
-def letter_and_text(tokens: str) -> str:
-    """Take a letter and its own text for one option, and "option" beside a letter for a part of it.
-
-    >>> letter_and_text("option #B : $B ."), letter_and_text("is $B ( option #B ) .")
-    ('#B .', 'is #B .')
-    """
-    return _replaced(
-        tokens,
-        (r"{option} (?=#)|(?<=#[A-L]) {option}", ""),
-        (r"(\n (?:• )?#([A-L]) [.:)]) \$[A-L]*\2[A-L]*(?=(?: \.)?(?: \n|$))", r"\1"),
-        (
-            r"#([A-L])(?: [.:,()–—|-]){{1,3}} \$[A-L]*\1[A-L]*(?= [.?:,;)–—|\n#-]| {or}| {is} \.|$)",
-            r"#\1",
-        ),
-        (r"#([A-L])(?: [:,()–—|-]){{0,3}} \$[A-L]*\1[A-L]*", r"#\1"),
-        (r"\$[A-L]*?([A-L])[A-L]*(?: [:()–—,-]){{0,3}} #\1(?: \))?", r"#\1"),
-        (r"([#$%][A-L]+)(?: \1(?![A-L]))+", r"\1"),
-    )
-
-
-def answer_for_a(tokens: str) -> str:
-    r"""Take "A:" before an answer for "answer:".
-
-    >>> answer_for_a("\n #A : $B")
-    '\n answer : $B'
-    """
-    return _replaced(
-        tokens,
-        (r"\A\n #A : (?![#$%]A)(?!.*\n (?:• )?#)", "\n answer : "),
-        (r"\A\n #A [.)] (?=#[A-L](?: \.)?$)", "\n answer : "),
-    )
-
-
-def joined(tokens: str) -> str:
-    """Join options with "or" between them, lists of them, and a letter with the text of another option.
-
-    >>> joined("#A or #B"), joined("#A , #B or #C"), joined("#A . $B")
-    ('$AB', '$ABC', '$AB')
-    """
-    two = r"[#$%]([A-L]+)(?:(?: [,)])? {or}(?: _(?!\S))?| [/&+]|) [#$%](?!\1)([A-L]+)"
-    more = r"(?: [,;.()–—-]){{1,2}} [#$%]"
-    other = r"#([A-L]) [.:)–—-] \$(?!\S*\1)([A-L]+)(?=(?: \.)? *(?:\n|$))"
-    return _replaced(
-        tokens,
-        *[(two, r"$\1\2")] * 2,
-        (r"[#$%]([A-L]+)(?: [,)]){{1,2}} \$([A-L]{{2,}})", r"$\1\2"),
-        (rf"[#$%]([A-L]+){more}(?!\1)([A-L]+){more}(?!\1|\2)([A-L]+)", r"$\1\2\3"),
-        (r"\$([A-L]{{3,}})(?: [,;)])+ [#$%]([A-L]+)", r"$\1\2"),
-        (other, r"$\1\2"),
-    )
-
-
-MEANINGS = [brackets, small_letters, articles, answer_for_a, letter_and_text, joined]
-
-
-def suppositions(sentence: str) -> str:
-    """Leave out suppositions.
-
-    >>> suppositions("if _ , answer is #B , but #C"), suppositions("were _ , is #B .")
-    ('if but #C', 'if ')
-    """
-    beginning = (r"^(\s*)({were} )", r"\1if \2")
-    return _replaced(sentence, beginning, (r"{if}(?:(?!{but})[^;])*", "if "))
-
-
-def contrasts(sentence: str) -> str:
-    """Separate an option from the one it is compared with, and a statement from its denial or others' opinions.
-
-    >>> contrasts("#B than #A"), contrasts("against _ , #A"), contrasts("_ not : #B")
-    ('#B ; against #A', 'against _ #A', '_ not ; #B')
-    """
-    return _replaced(
-        sentence,
-        (r"({N}) (?:{than}|(?={not})) ?(?={N}|{not} {N})", r"\1 ; against "),
-        (r"({answer}|{option}) [–—-] (?={N})", r"\1 : "),
-        (r"({against}[^#$%.;,:]{{0,200}}) [,:] (?={N}(?: [.?]|$))", r"\1 "),
-        (r"(?= {so}(?: {is})? {N}(?: \.)?$)|(?<=[#$%][A-L])(?= {fix} {N})", " ;"),
-        (r"((?:{not}|{fix})[^:;,]{{0,200}}) : (?=[#$%])", r"\1 ; "),
-    )
+MEANINGS = list(_rules("meanings"))
+SENTENCES = list(_rules("sentences"))
+FORMS = {rule.name: rule for rule in _rules("forms")}
+FINAL = [FORMS["final"]]
+FIRM = [FORMS[name] for name in ("final", "begins", "answer_is", "is_answer", "so")]
+SOFT = [*FIRM, *(FORMS[name] for name in ("is_right", "it_is", "is_the_one"))]
+# behind a correction
+AGAIN = [*FIRM, *(FORMS[name] for name in ("is_right", "is_the_one", "restated"))]
 
 
 def denied(clause: str) -> bool:
@@ -170,10 +96,10 @@ def denied(clause: str) -> bool:
     >>> denied("is not #B"), denied("#B modal _"), denied("is #B")
     (True, True, False)
     """
-    might = r"{N} {modal}|{modal} (?:(?!{answer}){W} ){{0,2}}{N}(?: {is})?$"
+    might = r"<N> <modal>|<modal> (?:(?!<answer>)<W> ){0,2}<N>(?: <is>)?$"
     return has(
-        rf"{{not}}|{{against}}|{{if}}|^{{reason}}|{{but}}$|{{or}}$|{might}", clause
-    ) and not is_the_one(clause)
+        rf"<not>|<against>|<if>|^<reason>|<but>$|<or>$|{might}", clause
+    ) and not FORMS["is_the_one"](clause)
 
 
 def corrects(clause: str) -> bool:
@@ -183,122 +109,9 @@ def corrects(clause: str) -> bool:
     (True, True, True, False)
     """
     whole = (
-        r"^(?:_ |{but} |{or} |{no} )*{fix}|^(?:_ )?{no}(?: {no})*(?:$| ,)|{N} {fix}$"
+        r"^(?:_ |<but> |<or> |<no> )*<fix>|^(?:_ )?<no>(?: <no>)*(?:$| ,)|<N> <fix>$"
     )
-    return has(whole, clause) or (not options(clause) and has("{fix}", clause))
-
-
-# forms of statements: in a frame, firm, and less firm
-
-
-def final(clause: str) -> str:
-    """Take X in a box, a tag or a field of JSON, and of "final answer: X".
-
-    >>> final("answer :: #B"), final("_ final answer is #B")
-    ('#B', '#B')
-    """
-    return _found(
-        r"(?:{answer}|{option}|{right}) ::(?: {W})* ({N})|{final}[^#$%.]* ({N})(?: {is})?$",
-        clause,
-    )
-
-
-def answer_is(clause: str) -> str:
-    """Take X of "the answer is X", "I choose X", "correct is X".
-
-    >>> answer_is("_ right answer is #C"), answer_is("_ answer #C reason _"), answer_is("right is #C")
-    ('#C', '#C', '#C')
-    """
-    statement = r"{answer}(?: {W}){{0,5}}?(?: :)?(?: {W}){{0,2}} ({N})(?! (?:(?!{reason}){W} ){{2}})"
-    return _found(
-        rf"{statement}|{{right}}(?: {{W}}){{{{0,3}}}} ({{N}})(?: {{is}})?$", clause
-    )
-
-
-def is_answer(clause: str) -> str:
-    """Take X of "X is my answer".
-
-    >>> is_answer("#C is _ answer")
-    '#C'
-    """
-    return _found(r"({N})(?: {W}){{0,3}} {answer}", clause)
-
-
-def so(clause: str) -> str:
-    """Take X of "so X", "that leaves X".
-
-    >>> so("so #C"), so("_ so #C _")
-    ('#C', '#C')
-    """
-    return _found(r"{so}(?: {is})*(?: {W}(?: {is})*){{0,2}} ({N})(?: {W})?$", clause)
-
-
-def is_right(clause: str) -> str:
-    """Take X of "X is correct".
-
-    >>> is_right("#C is right")
-    '#C'
-    """
-    return _found(r"({N})(?: {W}){{0,3}} {right}", clause)
-
-
-def it_is(clause: str) -> str:
-    """Take X at the end of "it was X", and behind few words.
-
-    >>> it_is("is $B"), it_is("_ $B"), it_is("$B")
-    ('$B', '$B', '$B')
-    """
-    return _found(r"(?:(?:{is}|[:=→])|^(?:{W} |\S ){{0,4}}) ?({N})(?: {is})?$", clause)
-
-
-def is_the_one(clause: str) -> str:
-    """Take X of "X is the one who isn't ...", "it is X who ...", "who isn't ... is X".
-
-    >>> is_the_one("$B one that not"), is_the_one("is $B that _"), is_the_one("that not _ is $B")
-    ('$B', '$B', '$B')
-    """
-    asserted = r"^(?:(?!{not}|{against})[^#$%])*?"
-    return (
-        _found(rf"{asserted}({{N}}) {{one}}", clause)
-        or _found(
-            r"^(?:{so}|(?:{W} ){{0,2}}{is}) (?:{W} )?({N}) (?:{W} )?{that}", clause
-        )
-        or _found(
-            rf"{asserted}(?:{{that}} [^#$%]*{{not}}[^#$%]*{{is}}|{{not}} {{that}}) ({{N}})(?: {{is}})?$",
-            clause,
-        )
-    )
-
-
-def restated(clause: str) -> str:
-    """Take X of a short clause behind a correction: by its letter, or alone.
-
-    >>> restated("_ #B _"), restated("_ is $B"), restated("_ know $B _")
-    ('#B', '$B', '')
-    """
-    letter = r"^(?:{W} |[,:] ){{0,4}}(#[A-L])(?: {W})?$"
-    return _found(rf"{letter}|(?:^|{{is}} )({{N}})(?: {{is}})?$", clause)
-
-
-def begins(sentence: str) -> str:
-    r"""Take X at the beginning of an answer or alone on a line: nothing else, or a reason behind it.
-
-    >>> begins("^ #A ."), begins("^ $B , reason _"), begins("^ #A – _ _"), begins("^ #A is _")
-    ('#A', '$B', '#A', '')
-    """
-    mark = r"^\^ (?:• )?(?:[=→>–-] )?"
-    alone = rf"{mark}(?:_ (?=#))?({{N}})(?: (?!{{modal}}){{is}})?(?: [.:)])*$"
-    reason = r"(?: (?:{W} )?{reason}| {not} [#$])"
-    apart = r" [.,;:–—-](?! (?:{that}|{is}|{modal}|[#$%]))"
-    letter = rf"{mark}(#[A-L])(?={reason}|{apart})"
-    text = rf"{mark}([$%][A-L])(?=(?: [,;–—-])?{reason})"
-    return _found(rf"{alone}|{letter}|{text}", sentence)
-
-
-FINAL = [final]
-FIRM = [final, begins, answer_is, is_answer, so]
-SOFT = [*FIRM, is_right, it_is, is_the_one]
-AGAIN = [*FIRM, is_right, is_the_one, restated]  # behind a correction
+    return has(whole, clause) or (not options(clause) and has("<fix>", clause))
 
 
 class Clause(NamedTuple):
@@ -334,21 +147,23 @@ def clauses(
     for number, sentence in enumerate(sentences):
         if number in skipped:
             continue
-        if has(r"^\s*{question} :", sentence) and named(found):
+        if has(r"^\s*<question> :", sentence) and named(found):
             break
         bare = re.sub(r"\([^()]*(?:\)|$)", ";", sentence)
         bare = bare if options(bare) or "::" in bare else sentence
         # "The woman, a guest, was late."
-        beside = (r"^(\s*{N}) [,–—-](?! {reason}| {not})", r"\1 ·")
-        whole = _replaced(contrasts(suppositions(bare)), *[beside] * bool(number))
-        parts = pattern(r" ,(?! {that})|(?:^| )[][;()|–—•-](?= |$)").split(whole)
+        beside = (r"^(\s*<N>) [,–—-](?! <reason>| <not>)", r"\1 ·")
+        for rule in SENTENCES:
+            bare = rule(bare)
+        whole = replaced(bare, *[beside] * bool(number))
+        parts = pattern(r" ,(?! <that>)|(?:^| )[][;()|–—•-](?= |$)").split(whole)
         parts = [
-            part.strip(" .?,\n") for part in parts if options(part) or has("{W}", part)
+            part.strip(" .?,\n") for part in parts if options(part) or has("<W>", part)
         ]
         following = "".join(sentences[number + 1 : number + 2])
         is_last = is_open and not following
         is_line = (
-            sentence[0] == "\n" and following[:1] in "\n" and not has("{W}", sentence)
+            sentence[0] == "\n" and following[:1] in "\n" and not has("<W>", sentence)
         )
         if (not number or (is_line and not (cut and is_last))) and (
             "#" in sentence or not is_last
@@ -367,8 +182,8 @@ def breaks_off(sentences: Sequence[str]) -> bool:
     """
     last = "".join(sentences[-1:])
     goes_on = len(sentences) > 1 and not has(r"^\n| #[A-L]$", last)
-    within = r"{N} {open}$|{or}$|{that}$|^\s*(?:_ ){{2}}[^#$%]*, [$][A-L]$"
-    is_open = goes_on or has(within, last) or has("{start}", " ".join(sentences))
+    within = r"<N> <open>$|<or>$|<that>$|^\s*(?:_ ){2}[^#$%]*, [$][A-L]$"
+    is_open = goes_on or has(within, last) or has("<start>", " ".join(sentences))
     return is_open and not has(r"[.?]$", last)
 
 
@@ -383,11 +198,11 @@ def stated(parts: Sequence[Clause], forms: Sequence[Rule]) -> set[str]:
     for tokens, is_denied, asks, is_open in parts:
         if is_open if soft else asks:
             continue
-        revoked = revoked or corrects(tokens) or (soft and has("^{yet}", tokens))
+        revoked = revoked or corrects(tokens) or (soft and has("^<yet>", tokens))
         if is_denied or len(options(tokens)) != 1:
             continue
         if revoked:
-            tokens = _replaced(tokens, (r"^(?:_ )?(?:(?:{fix}|{no}|{but}|{or}) )+", ""))
+            tokens = replaced(tokens, (r"^(?:_ )?(?:(?:<fix>|<no>|<but>|<or>) )+", ""))
         those = AGAIN if revoked else forms
         found = options("".join([rule(tokens) for rule in those]))
         if found and (revoked or not taken):
@@ -406,7 +221,7 @@ def walks(sentences: Sequence[str]) -> dict[int, str]:
     >>> walks(["\n #A : not _", "\n #B : right", "\n so #B"])
     {0: 'A', 1: 'B'}
     """
-    begun = r"^(?:\n )?(?:• )?(?:{answer} (?:: )?)?[#$%]([A-L])(?![A-L])(?: (?:[.:)–—|-]|::))?"
+    begun = r"^(?:\n )?(?:• )?(?:<answer> (?:: )?)?[#$%]([A-L])(?![A-L])(?: (?:[.:)–—|-]|::))?"
     rows: dict[str, dict[str, int]] = {}
     longest: dict[str, int] = {}
     for number, sentence in enumerate(sentences):
@@ -422,7 +237,9 @@ def walks(sentences: Sequence[str]) -> dict[int, str]:
             **({} if match[1] in row or is_apart else row),
             match[1]: number,
         }
-        alike = {bool(begins("^ " + sentences[at].strip())) for at in row.values()}
+        alike = {
+            bool(FORMS["begins"]("^ " + sentences[at].strip())) for at in row.values()
+        }
         strong = len(alike) == 1 and re.search(
             r"^\n.*[•a-z.:)|–—-]|\$!|[:)|–—-]$", shape
         )
@@ -448,7 +265,7 @@ def ticked(sentences: Sequence[str], walk: Mapping[int, str]) -> set[str]:
     """
     signs: dict[str, str] = {}
     for number, letter in walk.items():
-        sign = pattern("({right})|{not}|{against}").search(sentences[number])
+        sign = pattern("(<right>)|<not>|<against>").search(sentences[number])
         if sign:
             signs.setdefault(letter, sign[1] or "")
     right = {letter for letter, sign in signs.items() if sign}
@@ -464,7 +281,7 @@ def only_named(parts: Sequence[Clause], lettered: bool) -> set[str]:
     """
     found = named(parts)
     for part in [part for part in parts if part.tokens[0] != "^"]:
-        denial = has("{not}|{against}|{N} {modal}", part.tokens)
+        denial = has("<not>|<against>|<N> <modal>", part.tokens)
         others = options(part.tokens) - found
         if lettered and part.denied and not (denial and others):
             return set()
@@ -474,7 +291,7 @@ def only_named(parts: Sequence[Clause], lettered: bool) -> set[str]:
     announced = (
         parts[-1:]
         and parts[-1].breaks_off
-        and has("{start}", " ".join(part.tokens for part in parts))
+        and has("<start>", " ".join(part.tokens for part in parts))
     )
     return found if found == whole and len(found) == 1 and not announced else set()
 
@@ -486,7 +303,7 @@ def says_unknown(tokens: str) -> bool:
     (True, True, False)
     """
     return has(
-        r"^(?!(?:.*(?<!\S)_(?!\S)){{4}})(?:.*{unknown}|(?=.*{not})(?=.*(?:{know}|{reply})))",
+        r"^(?!(?:.*(?<!\S)_(?!\S)){4})(?:.*<unknown>|(?=.*<not>)(?=.*(?:<know>|<reply>)))",
         tokens,
     )
 
@@ -503,7 +320,7 @@ def untold(parts: Sequence[Clause], unknown: str) -> bool:
         parts: Clauses.
         unknown: The option that says so; empty if none does.
     """
-    rule = rf"[$%]{unknown}(?![A-L])|{{unknown}}|^(?=.*{{not}})(?=.*{{know}})"
+    rule = rf"[$%]{unknown}(?![A-L])|<unknown>|^(?=.*<not>)(?=.*<know>)"
     texts = [
         part.tokens
         for part in parts

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.api import extract_choice
 from lm_eval_bias.core.answers import ENDLESS, REFUSED, SEVERAL, UNANSWERED, UNPARSED
+from lm_eval_bias.core.files import packaged_yaml
+from lm_eval_bias.scoring import choice_rules
 from lm_eval_bias.scoring.free_answers import without_thoughts
 from tests.simulation.answer_rules import KINDS, NAMES
 from tests.support.chat_styles import WORDS, styles
@@ -17,6 +19,23 @@ from tests.support.places import ROOT
 
 PERSONS = ("The woman", "The man", "Cannot answer")
 WORK = ("nurse", "engineer", "As an AI, I cannot say")
+
+
+RULES = [
+    *choice_rules.MEANINGS,
+    *choice_rules.SENTENCES,
+    *choice_rules.FORMS.values(),
+]
+
+
+def test_each_rule_does_what_its_examples_say():
+    table = packaged_yaml("lm_eval_bias.scoring", "choice_rules.yaml")
+    parts = [table[name] for name in ("meanings", "sentences", "forms")]
+    rows = {name: row for part in parts for name, row in part.items()}
+    assert list(rows) == [rule.name for rule in RULES]
+    for rule in RULES:
+        examples = rows[rule.name]["examples"]
+        assert {tokens: rule(tokens) for tokens in examples} == examples, rule.name
 
 
 def counted():

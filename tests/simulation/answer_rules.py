@@ -17,13 +17,13 @@ NOTHING = {
     "walks": lambda sentences: {},
 }
 KINDS = {
-    **dict.fromkeys(("suppositions", "contrasts"), "meaning"),
     **dict.fromkeys(("ticked", "only_named"), "said"),
     **dict.fromkeys(("denied", "corrects", "breaks_off", "untold"), "sign"),
     "walks": "walks",
 }
 LISTS = {
     "MEANINGS": "meaning",
+    "SENTENCES": "meaning",
     "FINAL": "form",
     "FIRM": "form",
     "SOFT": "form",
@@ -37,7 +37,7 @@ def without(name: str) -> list[str]:
     try:
         for among, kind in LISTS.items():
             own = vars(rules)[among]
-            own[:] = [rule if rule.__name__ != name else NOTHING[kind] for rule in own]
+            own[:] = [rule if rule.name != name else NOTHING[kind] for rule in own]
         if name in KINDS:
             setattr(rules, name, NOTHING[KINDS[name]])
         return [read(answer) for answer in labelled()]
@@ -48,7 +48,7 @@ def without(name: str) -> list[str]:
 
 
 LISTED = {among: list(vars(rules)[among]) for among in LISTS}
-NAMES = list(dict.fromkeys(rule.__name__ for own in LISTED.values() for rule in own))
+NAMES = list(dict.fromkeys(rule.name for own in LISTED.values() for rule in own))
 
 
 def main() -> None:
