@@ -61,9 +61,8 @@ def check(stage: Stage, run: Planned) -> None:
     Raises:
         BiasError: The run would fail, lose its results, or measure something else than it says.
     """
-    for at, refuse in CHECKS:
-        if at is stage:
-            refuse(run)
+    for refuse in CHECKS[stage]:
+        refuse(run)
 
 
 def _limit(run: Planned) -> None:
@@ -452,27 +451,19 @@ def _unfit_architecture(model_args: Facts, asks: Sequence[str]) -> BiasError | N
     )
 
 
-CHECKS: tuple[tuple[Stage, Callable[[Planned], None]], ...] = (
-    (Stage.FLAGS, _limit),
-    (Stage.FLAGS, _form_of_samples),
-    (Stage.FLAGS, _batch_size),
-    (Stage.FLAGS, _output_path),
-    (Stage.MODEL_TYPE, _model_type),
-    (Stage.NAMES, _are_named),
-    (Stage.NAMES, _include_path),
-    (Stage.NAMES, _small_limit),
-    (Stage.NAMES, _prompts),
-    (Stage.NAMES, _metadata),
-    (Stage.NAMES, _device),
-    (Stage.NAMES, _options),
-    (Stage.NAMES, _data),
-    (Stage.TASKS, _samples),
-    (Stage.TASKS, _fits),
-    (Stage.TASKS, _structured),
-    (Stage.TASKS, _server),
-    (Stage.TASKS, _base_models),
-    (Stage.TASKS, _sampling),
-    (Stage.MODEL, _system_instruction),
-    (Stage.MODEL, _thoughts),
-    (Stage.MODEL, _tokenizer),
-)
+CHECKS: dict[Stage, Sequence[Callable[[Planned], None]]] = {
+    Stage.FLAGS: (_limit, _form_of_samples, _batch_size, _output_path),
+    Stage.MODEL_TYPE: (_model_type,),
+    Stage.NAMES: (
+        _are_named,
+        _include_path,
+        _small_limit,
+        _prompts,
+        _metadata,
+        _device,
+        _options,
+        _data,
+    ),
+    Stage.TASKS: (_samples, _fits, _structured, _server, _base_models, _sampling),
+    Stage.MODEL: (_system_instruction, _thoughts, _tokenizer),
+}
