@@ -37,7 +37,7 @@ def _moment(text: str) -> str:
 
 
 @dataclass(kw_only=True)
-class Asked(Which):
+class CheckOptions(Which):
     """Options for the base of the comparison and the output of the verdict.
 
     Attributes:
@@ -74,7 +74,9 @@ class Asked(Which):
     once = ("policy", "base")
 
 
-def check(runs: Sequence[str] = (), *, asked: Asked, example: bool = False) -> int:
+def check(
+    runs: Sequence[str] = (), *, options: CheckOptions, example: bool = False
+) -> int:
     """Check scores against the bounds of a policy.
 
     Those that are violated are listed. A run with other options, data or prompts
@@ -102,19 +104,19 @@ def check(runs: Sequence[str] = (), *, asked: Asked, example: bool = False) -> i
     if example:
         print(policy_file.example(), end="")
         return 0
-    options = {name: getattr(asked, name) for name in _DECIDING}
-    outcome = GateVerdict(asked.policy or "", options=options)
-    _check_places(runs, asked)
+    deciding = {name: getattr(options, name) for name in _DECIDING}
+    outcome = GateVerdict(options.policy or "", options=deciding)
+    _check_places(runs, options)
     try:
-        _check_usage(runs, asked)
-        _judge(runs, asked, outcome)
+        _check_usage(runs, options)
+        _judge(runs, options, outcome)
     except Exception as error:  # yesterday's verdict must not stay
         place = Path(runs[0]) if runs else _COMMAND
         outcome.problems.append(Problem(place, kind_of(error)))
         outcome.is_complete = False
-        _report(asked, outcome)
+        _report(options, outcome)
         raise
-    _report(asked, outcome)
+    _report(options, outcome)
     for problem in outcome.problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if outcome.passes else 1
@@ -129,41 +131,41 @@ def on_usage_error(given: Sequence[str], message: str) -> None:
     for flag in ("--junit", "--markdown"):
         outputs.add_argument(flag, nargs="?")
     found, _ = outputs.parse_known_args(given)
-    asked = Asked(**vars(found))
-    named = [asked.junit, asked.markdown]
+    options = CheckOptions(**vars(found))
+    named = [options.junit, options.markdown]
     with contextlib.suppress(BiasError):  # it is about to be told what is wrong
         for name in filter(None, named):
             inputs = [text for text in given if text not in named]
             files.check_place(name, inputs, "")
-        _report(asked, GateVerdict("", [], [Problem(_COMMAND, message)], False))
+        _report(options, GateVerdict("", [], [Problem(_COMMAND, message)], False))
 
 
-def _check_places(runs: Sequence[str], asked: Asked) -> None:
-    if asked.junit and asked.junit == asked.markdown:
+def _check_places(runs: Sequence[str], options: CheckOptions) -> None:
+    if options.junit and options.junit == options.markdown:
         raise BiasError(
-            f"--junit and --markdown name the same file, {asked.junit}: name two different files"
+            f"--junit and --markdown name the same file, {options.junit}: name two different files"
         )
     inputs = [
         *runs,
-        *filter(None, (asked.policy, asked.base, asked.evidence)),
+        *filter(None, (options.policy, options.base, options.evidence)),
     ]
-    files.check_place(asked.junit, inputs, "--junit")
-    files.check_place(asked.markdown, inputs, "--markdown")
+    files.check_place(options.junit, inputs, "--junit")
+    files.check_place(options.markdown, inputs, "--markdown")
 
 
-def _check_usage(runs: Sequence[str], asked: Asked) -> None:
+def _check_usage(runs: Sequence[str], options: CheckOptions) -> None:
     needed = ("policy", "base", "strict", "weights", "newer_than", "evidence")
-    if not runs or not any(getattr(asked, name) for name in needed):
+    if not runs or not any(getattr(options, name) for name in needed):
         raise BiasError(
             "check needs RUN, and --policy FILE, --base RUN or --strict "
             "('lm-eval-bias check --example' prints a sample policy)"
         )
     for name in ("margin", "require_shown"):
-        if getattr(asked, name) not in (None, False) and not asked.base:
+        if getattr(options, name) not in (None, False) and not options.base:
             raise BiasError(f"--{name.replace('_', '-')} goes with --base")
 
 
-def _judge(paths: Sequence[str], asked: Asked, outcome: GateVerdict) -> None:
+def _judge(paths: Sequence[str], options: CheckOptions, outcome: GateVerdict) -> None:
     """Read the policy and the runs, and judge them."""
     from lm_eval_bias.gate import policy_file, regression, verdict
     from lm_eval_bias.report.policy_outputs import RunVerdict
@@ -172,24 +174,24 @@ def _judge(paths: Sequence[str], asked: Asked, outcome: GateVerdict) -> None:
     from lm_eval_bias.runs.run_discovery import read as read_runs
 
     policy = policy_file.Policy(())
-    if asked.policy:
-        policy = policy_file.read(expanded(asked.policy))
+    if options.policy:
+        policy = policy_file.read(expanded(options.policy))
     runs, outcome.problems = read_runs(paths)
     bases: list[Run] = []
-    if asked.base:
-        bases, problems = read_runs([asked.base])
+    if options.base:
+        bases, problems = read_runs([options.base])
         outcome.problems += problems
         if len(bases) != 1:
-            raise BiasError(f"--base {asked.base}: holds {len(bases)} runs: name one")
-    runs, left_out = choose(runs, asked.tasks, asked.language)
+            raise BiasError(f"--base {options.base}: holds {len(bases)} runs: name one")
+    runs, left_out = choose(runs, options.tasks, options.language)
     if bases:
-        bases, _ = choose(bases, asked.tasks, asked.language)
+        bases, _ = choose(bases, options.tasks, options.language)
     runs, bases = (
         [diagnostics.without(run, policy.allow) for run in some]
         for some in (runs, bases)
     )
     of_base: list[GateFinding] = []
-    for base in bases if asked.strict else ():
+    for base in bases if options.strict else ():
         for finding in verdict.recomputed(base, policy):
             of_base.append(replace(finding, score=f"base: {finding.score}"))
     for run in runs:
@@ -199,15 +201,15 @@ def _judge(paths: Sequence[str], asked: Asked, outcome: GateVerdict) -> None:
             if problem.path == run.path:
                 findings.append(verdict.information("", "choice", problem.reason))
         for base in bases:
-            allowed = asked.margin or 0.0
+            allowed = options.margin or 0.0
             findings += regression.regressions(
-                run, base, allowed, policy.margins, asked.require_shown
+                run, base, allowed, policy.margins, options.require_shown
             )
-        if asked.newer_than:
-            findings.append(verdict.made_after(run, asked.newer_than))
-        if asked.weights:
-            findings.append(verdict.of_weights(run, asked.weights))
-        if asked.strict:
+        if options.newer_than:
+            findings.append(verdict.made_after(run, options.newer_than))
+        if options.weights:
+            findings.append(verdict.of_weights(run, options.weights))
+        if options.strict:
             findings += verdict.recomputed(run, policy)
         if not policy.refuse and not any(one.is_checked for one in findings):
             raise BiasError(
@@ -215,23 +217,25 @@ def _judge(paths: Sequence[str], asked: Asked, outcome: GateVerdict) -> None:
             )
         earlier = bases[0] if bases else None
         outcome.runs.append(RunVerdict(run, findings + of_base, earlier))
-    if asked.evidence:
-        evidence = files.read_json(expanded(asked.evidence))
+    if options.evidence:
+        evidence = files.read_json(expanded(options.evidence))
         if not isinstance(evidence, dict) or "options" not in evidence:
-            raise BiasError(f"--evidence {asked.evidence}: no verdict of check --json")
+            raise BiasError(
+                f"--evidence {options.evidence}: no verdict of check --json"
+            )
         outcome.verify(evidence)
 
 
-def _report(asked: Asked, outcome: GateVerdict) -> None:
-    """Print the verdict, and write it to the files that were asked for."""
-    if asked.json:
+def _report(options: CheckOptions, outcome: GateVerdict) -> None:
+    """Print the verdict, and write it to the requested files."""
+    if options.json:
         print(outcome.as_json(), end="")
     elif outcome.is_complete:
         print(outcome.as_text(), end="")
-    if asked.junit:
-        _write(asked.junit, outcome.junit())
-    if asked.markdown:
-        _write(asked.markdown, outcome.comment())
+    if options.junit:
+        _write(options.junit, outcome.junit())
+    if options.markdown:
+        _write(options.markdown, outcome.comment())
 
 
 def _write(file: str, text: str) -> None:
