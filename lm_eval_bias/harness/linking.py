@@ -99,16 +99,6 @@ def stale_links() -> str:
     return "there are tasks without a stub: run 'lm-eval-bias link' again"
 
 
-def link() -> int:
-    """Write a stub for every task and group, replacing earlier ones; return their number.
-
-    Raises:
-        BiasError: The harness's task folder can't be written, or a stub was changed by hand.
-    """
-    with _alone():
-        return _link()
-
-
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """Hold the lock on linking."""
@@ -116,15 +106,17 @@ def _alone() -> Iterator[None]:
     place = sources.own_folder() / f"link-{digest.hexdigest()[:16]}.lock"
     with writing(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(place)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+        with filelock.FileLock(place):
+            yield
 
 
-def _link() -> int:
+@_alone()
+def link() -> int:
+    """Write a stub for every task and group, replacing earlier ones; return their number.
+
+    Raises:
+        BiasError: The harness's task folder can't be written, or a stub was changed by hand.
+    """
     written = stubs()
     wanted = _wanted()
     for name in wanted:
@@ -147,14 +139,14 @@ def _link() -> int:
     return len(wanted)
 
 
+@_alone()
 def unlink() -> int:
     """Remove the stubs that :func:`link` wrote; return their number.
 
     Raises:
         BiasError: A file cannot be removed.
     """
-    with _alone():
-        return _unlink()
+    return _unlink()
 
 
 def _unlink() -> int:
