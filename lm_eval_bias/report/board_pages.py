@@ -35,9 +35,9 @@ from lm_eval_bias.core.page_parts import Cell, Column, Row, Table
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import badges, pictures
-from lm_eval_bias.runs import measurement
 
 NOT_RUN = "not run"
+_OF_CELL = ("value", "stderr", "interval", "plus_minus", "note")
 
 
 def badge(row: BoardRow, cell: RankedScore) -> str:
@@ -57,13 +57,6 @@ def text(cell: RankedScore) -> str:
     return cell.printed + "%" * (cell.unit in SHARES)
 
 
-def distance(cell: RankedScore) -> float:
-    """Return a value, or how far it is from a neutral value in the middle; nan if there is none."""
-    if cell.neutral is None or cell.higher_is_better is not None:
-        return cell.value
-    return abs(cell.value - cell.neutral)
-
-
 def uncertainty(cell: RankedScore) -> str:
     """Write a value's interval, its printed ±, or that it was derived; "" where there is nothing to say."""
     if cell.plus_minus is not None:
@@ -71,12 +64,13 @@ def uncertainty(cell: RankedScore) -> str:
     return bracketed(cell) or ("derived" if cell.derived else "")
 
 
-def sort_key(row: BoardRow, cell: RankedScore) -> float:
-    """Return what rows are sorted by: a value, or its distance from neutral (nan for rows that can't be ranked)."""
-    is_around = cell.neutral is not None and cell.higher_is_better is None
-    if is_around and (cell.verdict.silent == 1):
+def sort_key(cell: RankedScore) -> float:
+    """Return what rows are sorted by: a value, or its distance from neutral; nan where answers can't show a bias."""
+    if cell.neutral is None or cell.higher_is_better is not None:
+        return cell.value
+    if cell.verdict.silent == 1:
         return math.nan
-    return distance(cell)
+    return abs(cell.value - cell.neutral)
 
 
 def reads(score: Value) -> str:
@@ -118,16 +112,12 @@ class PageColumn:
         runs = [row for row in self.board.rows if row.kind == RUN]
         return pictures.reaching(row.cells[self.score.name] for row in runs)
 
-    @cached_property
-    def groups(self) -> list[tuple[str, ...]]:
-        """What runs have in common that are ranked among each other, a group each."""
-        return list(dict.fromkeys(row.group for row in self.board.rows))
-
-    @cached_property
-    def conventions(self) -> list[str]:
-        """What its runs were made by, each text once."""
-        runs = [row for row in self.board.rows if row.kind == RUN]
-        return list(dict.fromkeys(row.conventions for row in runs))
+    @property
+    def untold(self) -> str:
+        """That the items tell no two of its models apart, and how many models these are; empty if they do."""
+        ranks = [row.cells[self.score.name].rank for row in self.board.rows]
+        untold = [rank.of for rank in ranks if rank and rank.tells_none]
+        return f"too few items to tell {max(untold)} models apart" if untold else ""
 
     def about(self) -> Data:
         """Return what the score is."""
@@ -143,7 +133,6 @@ class PageColumn:
             "label": self.score.title,
             "reads": reads(self.score),
             "ranked": rule(self.score),
-            "conventions": self.conventions,
         }
 
 
@@ -159,48 +148,31 @@ def columns(boards: Sequence[Board], names: Sequence[str]) -> list[PageColumn]:
     return found
 
 
-def cell_data(column: PageColumn, row: BoardRow) -> Data:
-    """Return what is known of a cell, without what isn't there: also ``group``, ``provenance`` and ``run`` 0."""
+def record(column: PageColumn, row: BoardRow) -> Data:
+    """Return what is known of a cell."""
     cell = row.cells[column.score.name]
-    found: Data = {
-        "model": row.model,
-        "value": cell.value,
-        "low": cell.interval and cell.interval[0],
-        "high": cell.interval and cell.interval[1],
-        "unsure": joined(*dict.fromkeys((row.warning, cell.verdict.reason, cell.note))),
+    about = row.task and {
+        "documents": row.task.documents,
+        "items": row.task.items,
+        "prompts": row.task.inputs.get("different_prompts"),
     }
-    if row.task is None:
-        found |= {
-            "source": row.source,
-            "provenance": row.conventions,
-            "departs": "; ".join(row.deviations),
-            "plus_minus": cell.plus_minus,
-        }
-    else:
-        found |= {
-            "provenance": column.conventions.index(row.conventions),
-            "departs": measurement.old_version(row.task),
-            "badge": badge(row, cell),
-            "part": part(row),
-            "n": cell.n,
-            "prompts": row.task.inputs.get("different_prompts"),
-            "documents": row.task.documents,
-            "items": row.task.items,
-            "run": row.run,
-            "others": row.others,
-        }
-        if cell.unranked not in found["unsure"]:
-            found["no_rank"] = cell.unranked
-    if cell.rank:
-        found |= {
-            "group": column.groups.index(row.group),
-            "ranks": [cell.rank.low, cell.rank.high, cell.rank.of],
-            "worse": list(cell.worse),
-        }
     return {
-        name: value
-        for name, value in found.items()
-        if name == "value" or value not in (None, "", 0, [])
+        "model": row.model,
+        "kind": row.kind,
+        "source": row.source,
+        "conventions": row.conventions,
+        "deviations": "; ".join(row.deviations),
+        **{name: getattr(cell, name) for name in _OF_CELL},
+        "n": cell.n or None,
+        "rank": cell.rank and (cell.rank.low, cell.rank.high),
+        "ranked": cell.rank and cell.rank.of,
+        "no_rank": cell.unranked,
+        "badge": badge(row, cell),
+        "part": part(row),
+        "warning": joined(*dict.fromkeys((row.warning, cell.verdict.reason))),
+        **(about or {}),
+        "run": row.run,
+        "others": row.others,
     }
 
 
@@ -239,14 +211,13 @@ def about(model: BoardModel) -> str:
 
 def score_data(column: PageColumn) -> Data:
     """Return a score with its cells: those of runs, and those that papers print."""
-    cells = []
-    published = []
+    cells: dict[str, list[Data]] = {RUN: [], PUBLISHED: []}
     for row in column.board.rows:
-        if row.kind == RUN:
-            cells.append(cell_data(column, row))
-        elif not math.isnan(row.cells[column.score.name].value):
-            published.append(cell_data(column, row))
-    return {**column.about(), "cells": cells, "published": published}
+        if row.task or not math.isnan(row.cells[column.score.name].value):
+            known = record(column, row).items()
+            kept = {k: v for k, v in known if k == "value" or v not in (None, "", 0)}
+            cells[row.kind].append(kept)
+    return {**column.about(), "cells": cells[RUN], "published": cells[PUBLISHED]}
 
 
 # ---------------------------------------------------------------------- the table
@@ -276,8 +247,10 @@ class PageHead(Column):
 
 
 def rank(cell: RankedScore) -> str:
-    """Write a rank with the number of models that were ranked; "" without one."""
-    return f"rank {cell.rank} of {cell.rank.of}" if cell.rank else ""
+    """Write a rank with the number of models that were ranked; "" without one, or where all have the same."""
+    if cell.rank is None or cell.rank.tells_none:
+        return ""
+    return f"rank {cell.rank} of {cell.rank.of}"
 
 
 def score_cell(column: PageColumn, row: BoardRow | None) -> Cell:
@@ -289,7 +262,7 @@ def score_cell(column: PageColumn, row: BoardRow | None) -> Cell:
     if math.isnan(cell.value):
         return Cell(said if row.task else NOT_PUBLISHED, math.nan)
     shown = f"{text(cell)} {uncertainty(cell)}".rstrip()
-    return Cell(shown, sort_key(row, cell), said, _bar(column, cell))
+    return Cell(shown, sort_key(cell), said, _bar(column, cell))
 
 
 def _bar(column: PageColumn, cell: RankedScore) -> tuple[float, float, float] | None:
@@ -369,7 +342,8 @@ def table(
             head = PageHead(label, True, f"{len(family)} tasks", name, kind="summary")
             columns.append((head, [_summary(family, kind, model) for model in models]))
         for column in family:
-            note = f"{column.board.task}: {column.score.title}"
+            about = f"{column.board.task}: {column.score.title}"
+            note = joined(about, column.untold)
             inner = "inner" if len(family) > 1 else ""
             language = column.board.language
             head = PageHead(label, True, note, name, language, column.ident, inner)
@@ -391,7 +365,7 @@ def table(
     return Table(caption, heads, cells)
 
 
-def by_benchmark(made: Table, is_open: bool) -> Iterator[Table]:
+def by_benchmark(made: Table, is_open: bool, said: str = "") -> Iterator[Table]:
     """Yield the page's table in a table for each benchmark, which can be open: with the tasks that a summary is of."""
     heads = [head for head in made.columns if isinstance(head, PageHead)]
     placed = [
@@ -408,7 +382,8 @@ def by_benchmark(made: Table, is_open: bool) -> Iterator[Table]:
                 rows.append([row[0], *texts])
         shown = [made.columns[place] for place in places]
         labels = [Column(head.note, True) for head in shown]
-        yield Table(shown[0].label, ["Model", *labels], rows)
+        if rows:
+            yield Table(f"{shown[0].label}{said}", ["Model", *labels], rows)
 
 
 def published_models(shown: Sequence[PageColumn]) -> dict[str, str]:
