@@ -49,10 +49,12 @@ def _names_secret(name: str) -> bool:
 
 
 def _is_secret(name: str, value: object) -> bool:
-    if value is None or isinstance(value, bool) or str(value) in ("True", "False", ""):
+    if not _names_secret(name) or value is None or isinstance(value, bool):
+        return False
+    if str(value) in ("True", "False", ""):
         return False  # use_auth_token=True is no token
     is_number = re.search("tokens?$", name, re.IGNORECASE) and str(value)[:7].isdigit()
-    return _names_secret(name) and not is_number
+    return not is_number
 
 
 def _names(value: Facts, name: str) -> dict[str, str]:
