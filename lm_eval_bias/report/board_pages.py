@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -321,10 +321,48 @@ def _ability(known: Sequence[Value]) -> Cell:
     return Cell(f"{' to '.join(texts)}{ends}", known[0].value)
 
 
+def _columns(
+    family: Sequence[PageColumn], models: Iterable[str], kind: str
+) -> Iterator[tuple[PageHead, list[Cell]]]:
+    """Yield a benchmark's columns: a summary of several tasks, these, and the ability in them."""
+    benchmark = family[0].family
+    label = benchmark.title or benchmark.name
+    name = benchmark.name
+    if len(family) > 1:
+        head = PageHead(label, True, f"{len(family)} tasks", name, kind="summary")
+        yield head, [_summary(family, kind, model) for model in models]
+    for column in family:
+        about = f"{column.board.task}: {column.score.title}"
+        note = joined(about, column.untold)
+        inner = "inner" if len(family) > 1 else ""
+        language = column.board.language
+        head = PageHead(label, True, note, name, language, column.ident, inner)
+        rows = [column.rows.get((kind, model)) for model in models]
+        yield head, [score_cell(column, row) for row in rows]
+    # of all rows, so that runs and published models have the same columns
+    every = [_able(row) for column in family for row in column.rows.values()]
+    if titles := {value.title for value in chain.from_iterable(every)}:
+        note = min(titles, key=len)
+        head = PageHead(f"{label}: ability", True, note, name, kind="ability")
+        able = []
+        for model in models:
+            found = [_able(column.rows.get((kind, model))) for column in family]
+            able.append(_ability(list(chain.from_iterable(found))))
+        yield head, able
+
+
+def _families(listed: Sequence[PageColumn]) -> Iterator[list[PageColumn]]:
+    """Yield the columns of each benchmark, in the registry's order."""
+    families = grouped((column.family.name, column) for column in listed)
+    for benchmark in registry.benchmarks():
+        if benchmark.name in families:
+            yield families[benchmark.name]
+
+
 def table(
     caption: str, models: Mapping[str, str], listed: Sequence[PageColumn], kind: str
 ) -> Table:
-    """Set models in rows and benchmarks in columns: a summary of several tasks, these, and the ability in them.
+    """Set models in rows and benchmarks in columns.
 
     Args:
         caption: What it shows.
@@ -332,33 +370,8 @@ def table(
         listed: The scores.
         kind: Of the rows, runs or published ones.
     """
-    families = grouped((column.family.name, column) for column in listed)
-    known = [benchmark.name for benchmark in registry.benchmarks()]
-    families = dict(sorted(families.items(), key=lambda f: known.index(f[0])))
-    columns: list[tuple[PageHead, list[Cell]]] = []
-    for name, family in families.items():
-        label = family[0].family.title or name
-        if len(family) > 1:
-            head = PageHead(label, True, f"{len(family)} tasks", name, kind="summary")
-            columns.append((head, [_summary(family, kind, model) for model in models]))
-        for column in family:
-            about = f"{column.board.task}: {column.score.title}"
-            note = joined(about, column.untold)
-            inner = "inner" if len(family) > 1 else ""
-            language = column.board.language
-            head = PageHead(label, True, note, name, language, column.ident, inner)
-            rows = [column.rows.get((kind, model)) for model in models]
-            columns.append((head, [score_cell(column, row) for row in rows]))
-        every = [_able(row) for column in family for row in column.rows.values()]
-        titles = {value.title for found in every for value in found}
-        if titles:
-            note = min(titles, key=len)
-            head = PageHead(f"{label}: ability", True, note, name, kind="ability")
-            able = []
-            for model in models:
-                found = [_able(column.rows.get((kind, model))) for column in family]
-                able.append(_ability(list(chain.from_iterable(found))))
-            columns.append((head, able))
+    made = [_columns(family, models, kind) for family in _families(listed)]
+    columns = list(chain.from_iterable(made))
     heads = [Column("Model"), *(head for head, _ in columns)]
     names = [Cell(model, note=said) for model, said in models.items()]
     cells = zip(names, *(cells for _, cells in columns), strict=True)
@@ -367,12 +380,10 @@ def table(
 
 def by_benchmark(made: Table, is_open: bool, said: str = "") -> Iterator[Table]:
     """Yield the page's table in a table for each benchmark, which can be open: with the tasks that a summary is of."""
-    heads = [head for head in made.columns if isinstance(head, PageHead)]
-    placed = [
-        (head.benchmark, place)
-        for place, head in enumerate(heads, start=1)
-        if is_open or head.kind != "inner"
-    ]
+    placed = []
+    for place, head in enumerate(made.columns):
+        if isinstance(head, PageHead) and (is_open or head.kind != "inner"):
+            placed.append((head.benchmark, place))
     for places in grouped(placed).values():
         rows: list[Row] = []
         for row in made.rows:
@@ -380,10 +391,10 @@ def by_benchmark(made: Table, is_open: bool, said: str = "") -> Iterator[Table]:
             if not {cell.text for cell in cells} <= {NOT_RUN, NONE}:
                 texts = (", ".join(filter(None, (c.text, c.note))) for c in cells)
                 rows.append([row[0], *texts])
-        shown = [made.columns[place] for place in places]
-        labels = [Column(head.note, True) for head in shown]
+        heads = [Column(made.columns[place].note, True) for place in places]
         if rows:
-            yield Table(f"{shown[0].label}{said}", ["Model", *labels], rows)
+            label = made.columns[places[0]].label
+            yield Table(f"{label}{said}", ["Model", *heads], rows)
 
 
 def published_models(shown: Sequence[PageColumn]) -> dict[str, str]:

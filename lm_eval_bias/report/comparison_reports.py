@@ -115,7 +115,7 @@ def _cells(finding: Finding, several: bool) -> list[Cell | str]:
         number_cell(finding.other_value, unit),
         Cell(difference(moved.value, unit), moved.value, ends),
         Cell(p_value(finding.adjusted), finding.adjusted),
-        finding.verdict,
+        "no verdict" if finding.no_claim_reason else finding.verdict,
         Cell(
             difference(finding.minimum_detectable, unit, ""), finding.minimum_detectable
         ),
@@ -297,13 +297,16 @@ class ComparisonReport(Output):
         }
 
     def _task_diagnostics(self) -> dict[str, str]:
-        """Return the tasks that each warning is of."""
+        """Return the tasks that each warning is of, by run."""
         located = []
         for run in self.runs:
             for task in run.tasks.values():
-                name = f"{run.name}: {task.task}" if len(self.runs) > 1 else task.task
-                located += [(diagnostic_label(one), name) for one in task.diagnostics]
-        return {label: join_some(at, 5) for label, at in grouped(located).items()}
+                for one in task.diagnostics:
+                    located.append(((diagnostic_label(one), run.name), task.task))
+        by_run = []
+        for (label, name), tasks in grouped(located).items():
+            by_run.append((label, f"{name}: {join_some(tasks, 3)}"))
+        return {label: "; ".join(places) for label, places in grouped(by_run).items()}
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from lm_eval_bias.report import (
     tables,
 )
 from lm_eval_bias.report.outputs import Output
+from lm_eval_bias.runs import diagnostics
 from lm_eval_bias.runs.harness_results import presentable
 
 # of CSV and data frames
@@ -122,11 +123,23 @@ class RunReport(Output):
 
     def context(self) -> Mapping[str, object]:
         """Override."""
+        runs = presentable(self.runs)
+        tasks = parts.report_tasks(runs)
+        footnotes = Footnotes()
+        sections = content.sections(tasks, footnotes)
         return {
-            "report": content.build(self.runs, self.problems),
+            "title": content.title(runs),
+            "origins": list(map(content.origin, runs)),
+            "trial": diagnostics.trials(item.task for item in tasks),
+            "diagnostics": diagnostics.of_runs(runs),
+            "problems": self.problems,
+            "sections": sections,
+            "notes": footnotes.lines,
+            "scores": parts.main_table(tasks),
+            "every": parts.main_table,
+            "by_facet": parts.by_facet if self.facets else None,
             "bibtex": lambda: citing.bibtex(citing.of_runs(self.runs)),
             "content": content,
-            "facets": self.facets,
             "card_details": listings.card_details,
             "many": parts.MANY,
         }
