@@ -289,9 +289,9 @@ class ScoreSpec:
     def described(cls, name: str, data: Mapping[str, Any]) -> ScoreSpec:
         """Read a meaning from plain data, as :meth:`describe` returns it."""
         content = {
-            field.name: data[field.name]
-            for field in fields(ScoreSpec)
-            if field.name != "name" and data.get(field.name) is not None
+            field: data[field]
+            for field in MEANING
+            if field != "name" and data.get(field) is not None
         }
         if "favours" in content:
             content["favours"] = tuple(content["favours"])
@@ -310,6 +310,9 @@ class ScoreSpec:
             elif field.name != "high":
                 content[field.name] = list(value) if isinstance(value, tuple) else value
         return content
+
+
+MEANING = tuple(field.name for field in fields(ScoreSpec))
 
 
 @dataclass(frozen=True)

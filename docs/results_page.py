@@ -114,7 +114,7 @@ def page() -> str:
         *table_of(quick),
         READING,
     ]
-    for section in content.build(quick, ()).sections:
+    for section in content.sections(parts.report_tasks(quick), Footnotes()):
         for line in section.said:
             told = line.badge + (line.sentence and f": {line.sentence}")
             lines.append(f"- {section.title}, {line.model}: {told}.")

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from lm_eval_bias.core import Facts, registry, safe_stream
 from lm_eval_bias.core.answers import HOW_TO_SAVE
 from lm_eval_bias.core.benchmark import Benchmark, Card
+from lm_eval_bias.core.csv_text import flat
 from lm_eval_bias.core.errors import BadOption, BiasError, printable
 from lm_eval_bias.core.run_data import Problem, Run
 
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_ENDS = ("interval", "simultaneous", "range")  # of which a data frame has the two ends
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []  # folders that go when Python ends
 _STARRED = "\n* has a warning: see scores()"
 _COUNTS = ("items", "n", "of", "clusters")
@@ -291,16 +291,7 @@ def _frame(
     """Build a data frame whose numeric columns hold numbers or ``nan``; columns named in ``texts`` stay as they are."""
     import pandas
 
-    flat = []
-    for row in rows:
-        cells = {}
-        for key, value in row.items():
-            if key in _ENDS:
-                cells[f"{key}_low"], cells[f"{key}_high"] = value or (None, None)
-            else:
-                cells[key] = value
-        flat.append(cells)
-    frame = pandas.DataFrame(flat, columns=columns)
+    frame = pandas.DataFrame(map(flat, rows), columns=columns)
     kinds = {
         **dict.fromkeys(_NUMBERS, "float64"),
         **dict.fromkeys(_COUNTS, "Int64"),
@@ -459,7 +450,7 @@ def scores(runs: Run | Iterable[Run]) -> DataFrame:
     from lm_eval_bias.report import run_reports
 
     rows = list(run_reports.records(_several(runs)))
-    return _frame(rows, (*run_reports.COLUMNS, "dof", "main"))
+    return _frame(rows, run_reports.COLUMNS)
 
 
 @_public
@@ -634,7 +625,7 @@ def compare(
     ======================================== =========================================================================
     ``family``                               ``primary``: tested in the first family of scores; ``other``; or ``not
                                              compared``, without numbers but with a ``reason``
-    ``what``, ``base``, ``other``, ``score`` the task or tasks, the two sides, the score
+    ``task``, ``base``, ``other``, ``score`` the task or tasks, the two sides, the score
     ``base_value``, ``other_value``          of the items that both sides have
     ``difference``, ``stderr``, ``dof``      other minus base, in ``unit``
     ``interval_low``, ``interval_high``      95% interval of the difference, clustered
@@ -666,7 +657,7 @@ def compare(
     made = comparison(
         runs, by, base, scores, unpaired=unpaired, correction=correction, margin=margin
     )
-    return _frame(made.data())
+    return _frame(list(made.records()))
 
 
 @_public

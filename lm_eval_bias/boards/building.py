@@ -48,14 +48,12 @@ class RankedScore(Value):
         printed: With the digits that its paper prints; empty for a run's.
         plus_minus: An uncertainty that the paper prints, which is no standard error of the mean.
         rank: Interval of rank among the runs with the same conventions.
-        worse: Labels of the models that are shown to be worse.
         unranked: Why there is none.
     """
 
     printed: str = ""
     plus_minus: float | None = None
     rank: Rank | None = None
-    worse: Sequence[str] = ()
     unranked: str = ""
 
     @property
@@ -281,11 +279,23 @@ def _rank(
         ranks = rank_intervals.intervals(
             list(members.values()), column.neutral, column.higher_is_better
         )
-        labels = [rows[place].model for place in members]
         for place, rank in zip(members, ranks, strict=True):
             cells = rows[place].cells
-            worse = [labels[other] for other in rank.worse]
-            cells[name] = replace(cells[name], rank=rank, worse=worse, unranked="")
+            cells[name] = replace(cells[name], rank=rank, unranked="")
+
+
+def _too_few(column: Value, rows: Sequence[BoardRow]) -> list[str]:
+    """Say where the items tell no two models apart, and how many would."""
+    notes = []
+    for row in rows:
+        rank = row.cells[column.name].rank
+        if row.task and rank and rank.tells_none:
+            wanted = numbers.two_digits(row.task.documents * rank.more)
+            notes.append(
+                f"{column.title}: too few items to tell {rank.of} models apart. {wanted} like them, where these are "
+                f"{row.task.documents:,}, would tell the two that differ most."
+            )
+    return list(dict.fromkeys(notes))
 
 
 def _notes(
@@ -308,6 +318,8 @@ def _notes(
     if any(rank.apart for rank in ranks):
         share = "All" if all(rank.apart == rank.of - 1 for rank in ranks) else "Some"
         notes.append(f"{share} pairs of runs {INDEPENDENT}")
+    for column in columns:
+        notes += _too_few(column, rows)
     published = [row for row in rows if row.kind == PUBLISHED]
     cells = [row.cells[column.name] for row in published for column in columns]
     if not published:
@@ -334,11 +346,7 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
     main = benchmark.main or tuple(definitions)
     columns = [definitions[score] for score in main]
     printed = {score for row in published for score in row.cells}
-    others = [
-        column
-        for score, column in definitions.items()
-        if score in printed and score not in main
-    ]
+    others = [definitions[s] for s in definitions if s in printed and s not in main]
     rows = [_run_row(model, task, [*columns, *others]) for model in models]
     ranked = [column for column in columns if rule(column)]
     pairs = zip(rows, results, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import inspect
 import io
 import os
@@ -128,6 +129,7 @@ def _run(argv: Sequence[str]) -> int:
         os.environ.setdefault("TQDM_DELAY", "1")
     if name == "run":
         return run(rest)  # the harness's parser parses
+    gc.set_threshold(100_000)  # what a command reads, it needs to its end
     function = pkgutil.resolve_name(address)
     parser, call = signatures.command(function, f"lm-eval-bias {name}")
     parser.on_error = getattr(inspect.getmodule(function), "on_usage_error", None)

@@ -70,8 +70,6 @@ class ToFile:
         if self.output is not None:
             files.write(text, self.output)
             print(": ".join([self.output, *notes]))
-        elif text.startswith("<!doctype html>"):
-            safe_stream.write_page(text)
         else:
             sys.stdout.write(text)
 
@@ -102,7 +100,11 @@ class To(ToFile):
 
     def deliver(self, made: Output, *notes: str) -> None:
         """Print the output, or write it to the file and report where."""
-        self.write(made.render(self.style, self.column), *notes)
+        text = made.render(self.style, self.column)
+        if self.style == "html" and self.output is None:
+            safe_stream.write_page(text)
+        else:
+            self.write(text, *notes)
 
 
 @dataclass(kw_only=True)

@@ -171,7 +171,7 @@ def leaderboard(
 ) -> None:
     """List runs beside the models in the published papers.
 
-    A table per task, with 95% intervals of the ranks.
+    A table per benchmark, with 95% intervals of the ranks.
 
     Args:
         paths (RUNS_DIR): folders with result files (results_*.json) at any depth, or NAME=PATH with a name for the

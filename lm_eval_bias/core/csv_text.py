@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from lm_eval_bias.core.numbers import plain
 
@@ -45,3 +46,29 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerows(map(_field, row) for row in [header, *rows])
     return out.getvalue()
+
+
+_ENDS = ("interval", "fixed_interval", "simultaneous", "range", "rank")
+
+
+def flat(record: Mapping[str, object]) -> dict[str, object]:
+    """Return a record with each end of its intervals by a name of its own.
+
+    >>> flat({"score": "ss", "interval": (0.5, 0.7), "range": None})
+    {'score': 'ss', 'interval_low': 0.5, 'interval_high': 0.7, 'range_low': None, 'range_high': None}
+    """
+    cells: dict[str, object] = {}
+    for name, value in record.items():
+        if name in _ENDS:
+            ends = value if isinstance(value, (list, tuple)) else (None, None)
+            cells[f"{name}_low"], cells[f"{name}_high"] = ends
+        else:
+            cells[name] = value
+    return cells
+
+
+def csv_of(records: Iterable[Mapping[str, object]]) -> str:
+    """Write a line of CSV for each record, with a column for each of their names."""
+    rows = list(map(flat, records))
+    header = list(dict.fromkeys(chain.from_iterable(rows)))
+    return csv_text(header, ([row.get(name) for name in header] for row in rows))

@@ -165,20 +165,3 @@ class ReportTask:
 
 
 ReportTasks = Sequence[ReportTask]
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a section.
-
-    Attributes:
-        title: Its heading.
-        text: Paragraphs.
-        tables: Shown below them.
-        folded: Long tables that readers unfold.
-    """
-
-    title: str
-    text: Sequence[str] = ()
-    tables: Sequence[Table] = ()
-    folded: Sequence[Table] = ()

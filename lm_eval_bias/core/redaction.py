@@ -49,10 +49,12 @@ def _names_secret(name: str) -> bool:
 
 
 def _is_secret(name: str, value: object) -> bool:
-    if value is None or isinstance(value, bool) or str(value) in ("True", "False", ""):
+    if not _names_secret(name) or value is None or isinstance(value, bool):
+        return False
+    if str(value) in ("True", "False", ""):
         return False  # use_auth_token=True is no token
     is_number = re.search("tokens?$", name, re.IGNORECASE) and str(value)[:7].isdigit()
-    return _names_secret(name) and not is_number
+    return not is_number
 
 
 def _names(value: Facts, name: str) -> dict[str, str]:
@@ -137,16 +139,26 @@ def arguments(value: object, name: str = "", is_flag: bool = False) -> Any:
     >>> arguments({"model": "m", "auth_token": "secret", "tokenizer": "gpt2"})
     {'model': 'm', 'auth_token': '***', 'tokenizer': 'gpt2'}
     """
+    if isinstance(value, str):
+        return _argument(value, name, is_flag)
     if _is_secret(name, value):
         return STARS
+    if value is None or isinstance(value, int | float):
+        return value
     if isinstance(value, Mapping):
         called = _names(value, name)
         return {key: arguments(entry, called[key]) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [arguments(entry, name) for entry in value]
-    if isinstance(value, str):
-        return _masked(value, _pattern(tuple(_ways(_in_text(value, name, is_flag)))))
     return value
+
+
+@functools.lru_cache(maxsize=20_000)  # a file repeats its scores' words task by task
+def _argument(text: str, name: str, is_flag: bool) -> str:
+    if _is_secret(name, text):
+        return STARS
+    pattern = _pattern(tuple(_ways(_in_text(text, name, is_flag))))
+    return pattern.sub(STARS, text)
 
 
 def of_results(content: Facts) -> Data:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from lm_eval_bias.custom_metrics.score import (
+    MEANING,
     Bounds,
     Estimate,
     ScoreSpec,
@@ -122,7 +123,7 @@ class Value(ScoreSpec):
         stderr = estimate.stderr
         dof = estimate.dof
         return cls(
-            **{field.name: getattr(meaning, field.name) for field in fields(ScoreSpec)},
+            **{name: getattr(meaning, name) for name in MEANING},
             value=value,
             stderr=stderr,
             interval=estimate.interval

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.verdicts import NO_DIRECTION
+from lm_eval_bias.report import parts
 from lm_eval_bias.report.listings import labels
 from lm_eval_bias.report.pictures import in_picture, position
 from lm_eval_bias.runs import diagnostics, measurement
@@ -46,7 +47,7 @@ class LeadLine(NamedTuple):
         model: The run's name.
         series: Its number.
         badge: A word or two.
-        sentence: What that means, with the strongest value.
+        sentence: What that means, and in which tasks.
     """
 
     model: str
@@ -65,37 +66,33 @@ def summary(scores: Sequence[tuple[str, Value]]) -> Summary:
     return Summary(len(differing), len(telling), strongest)
 
 
-def lead_line(
-    model: str, series: int, scores: Sequence[tuple[TaskRun, Value]]
-) -> LeadLine:
+def lead_line(model: str, series: int, tasks: Sequence[TaskRun]) -> LeadLine:
     """Say in a badge and a sentence what a model's primary scores show."""
-    found = [(badge(task, value) or "ability", value) for task, value in scores]
-    of = len(found)
-    if not found:
+    scores = [(task, value) for task in tasks if (value := parts.primary(task))]
+    if not scores:
         return LeadLine(model, series, "no bias score to judge by", "")
+    found = [(badge(task, value) or "ability", value) for task, value in scores]
     differing, _, strongest = summary(found)
-    kinds = dict.fromkeys(kind for kind, _ in found)
     label = found[0][0]
-    if len(kinds) > 1:
-        label = f"{differing} of {of} differ from neutral"
+    if len({kind for kind, _ in found}) > 1:
+        label = f"{differing} of {len(found)} differ from neutral"
     told = []
     for (kind, value), (task, _) in zip(found, scores, strict=True):
         says = value.verdict.claim if kind == DIFFERS else _SAYS.get(kind, "")
         if says and (kind == DIFFERS or not differing):
             told.append((says, task.task))
     texts = []
-    for says, tasks in numbers.grouped(told).items():
-        where = f" in {numbers.join_some(tasks, 3)}"
-        if len(tasks) == of:
-            where = " in all tasks" if of > 1 else ""
+    for says, names in numbers.grouped(told).items():
+        where = f" in {numbers.join_some(names, 3)}"
+        if len(names) == len(found):
+            where = " in all tasks" if len(found) > 1 else ""
         texts.append(says + where)
     if strongest is not None:
-        which = "furthest " if of > 1 and len(told) > 1 else ""
+        which = "furthest " if len(told) > 1 else ""
         texts.append(f"({which}{numbers.cell(strongest)})")
-    about = [name(task) for name in (beware, part) for task, _ in scores]
+    about = [name(task) for name in (beware, part) for task in tasks]
     badges = ", ".join([label, *filter(None, dict.fromkeys(about))])
-    sentence = ", ".join(texts).replace(", (", " (")
-    return LeadLine(model, series, badges, sentence)
+    return LeadLine(model, series, badges, ", ".join(texts).replace(", (", " ("))
 
 
 def badge(task: TaskRun, value: Value) -> str:

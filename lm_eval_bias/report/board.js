@@ -14,7 +14,7 @@ const heads = [...board.tHead.rows[0].cells].map((head) => ({ ...head.dataset })
 const names = heads.map((head) => head.name ?? "model"); // which addresses have
 const empty = new Set(data.empty);
 const MOST = 100; // rows on a page
-const defaults = { q: "", benchmark: "", language: "", prompt: "", size: "", items: "", chance: "", published: "", open: "", pin: "", sort: "" };
+const defaults = { q: "", benchmark: "", language: "", prompt: "", size: "", items: "", chance: "", published: "", open: "", sort: "" };
 let state = { ...defaults };
 
 const number = (text) => (text === "" ? NaN : Number(text));
@@ -62,7 +62,7 @@ const table = new DataTable(board, options);
 const papers = document.getElementById("papers");
 const published = papers && new DataTable(papers, { ...options, paging: false });
 
-// ---------------------------------------------------------------------- cells that tell more, and rows to hold against
+// ---------------------------------------------------------------------- cells that tell more
 
 const labels = heads.map((head) => (head.score ? `${scores.get(head.score).task}: ${scores.get(head.score).label}` : families.get(head.benchmark) + (head.ability ? ", ability" : "")));
 // every cell with its row's model and its column, also of columns and pages that aren't shown; asked for once
@@ -75,28 +75,21 @@ function places(shown) {
   const nodes = shown.cells().nodes().toArray();
   return shown.cells().indexes().toArray().map(({ row, column }, at) => ({ node: nodes[at], model: names.get(row), column }));
 }
-const placed = places(table);
 function upgrade(found, told) {
   for (const { node, model, column } of found) {
     if (column > 0) node.dataset.label = labels[column];
     if (!told.has(`${model}\n${heads[column].score}`)) continue;
     node.dataset.cell = heads[column].score;
-    node.tabIndex = 0;
+    node.tabIndex = -1;
   }
 }
-upgrade(placed, cells);
+upgrade(places(table), cells);
 if (published) upgrade(places(published), printed);
 for (const row of table.rows().nodes().toArray()) {
-  const pin = document.createElement("button");
-  pin.type = "button";
-  pin.className = "pin";
-  pin.textContent = "compare";
-  pin.setAttribute("aria-label", `compare all others with ${row.dataset.model}`);
   const link = document.createElement("a"); // a model's address
   link.href = `#${new URLSearchParams({ q: row.dataset.model })}`;
   link.textContent = row.dataset.model;
   row.cells[0].firstChild.replaceWith(link);
-  row.cells[0].append(pin);
 }
 for (const head of board.tHead.querySelectorAll("[data-summary]")) {
   const open = document.createElement("button");
@@ -127,23 +120,27 @@ function tell(cell, place) {
   const title = document.createElement("p");
   const strong = document.createElement("strong");
   strong.textContent = `${cell.model}, ${score.label}`;
-  const shown = [...place.childNodes].filter((node) => !node.matches?.("svg, small, em")).map((node) => node.textContent);
+  const shown = [...place.childNodes].filter((node) => !node.matches?.("svg, small, #cell")).map((node) => node.textContent);
   title.append(strong, ` ${shown.join(" ")}`);
   const list = document.createElement("dl");
   line(list, "Task", `${score.task}: ${score.measures}`);
   line(list, "Says", [cell.badge, cell.part].filter(Boolean).join(", "));
   line(list, "Reads", score.reads);
   line(list, "Rests on", cell.n && `${cell.n} records of ${cell.documents} items (of ${cell.items ?? "?"})` + (cell.prompts ? `, ${cell.prompts} different prompts` : ""));
-  line(list, "Rank", cell.ranks ? `${cell.ranks[0]} to ${cell.ranks[1]} of ${cell.ranks[2]} that were asked the same` : cell.no_rank);
-  line(list, "Unsure", cell.unsure);
+  const said = [cell.warning, cell.note].filter(Boolean).join("; ");
+  const none = said.includes(cell.no_rank) ? "" : cell.no_rank;
+  line(list, "Rank", cell.rank ? `${cell.rank[0]} to ${cell.rank[1]} of ${cell.ranked} that were asked the same` : none);
+  line(list, "Unsure", said);
   line(list, "Source", cell.source);
-  line(list, "Made by", cell.source ? cell.provenance : score.conventions[cell.provenance ?? 0]);
-  line(list, "Departs", cell.departs);
+  line(list, "Made by", cell.conventions);
+  line(list, "Departs", cell.deviations);
   line(list, "Command", run?.command);
   line(list, "File", run && `${run.file} (SHA-256 ${run.sha256 ?? "unknown"})`);
   line(list, "Further runs", cell.others);
   line(list, "Paper", score.paper);
   details.replaceChildren(title, list);
+  place.append(details); // where Tab goes on to its links
+  details.classList.toggle("held", place === held);
   details.showPopover();
   const box = place.getBoundingClientRect();
   const below = box.bottom + details.offsetHeight < innerHeight;
@@ -162,12 +159,39 @@ function found(event) {
   const told = board.contains(place) ? cells : printed;
   return place && [told.get(`${row.dataset.model}\n${place.dataset.cell}`), place];
 }
-for (const part of [board, papers].filter(Boolean)) {
-  part.addEventListener("mouseover", (event) => { const at = found(event); if (at && !held) tell(...at); });
+const boards = [board, papers].filter(Boolean);
+// one cell of a table is in the order of Tab, and arrows lead to the others
+function enter(part, cell) {
+  for (const other of part.querySelectorAll("td[tabindex='0']")) other.tabIndex = -1;
+  if (cell) cell.tabIndex = 0;
+}
+const STEPS = { ArrowLeft: "previousElementSibling", ArrowRight: "nextElementSibling", ArrowUp: "previousElementSibling", ArrowDown: "nextElementSibling" };
+function beside(cell, key) {
+  let next = cell;
+  do {
+    if (key === "ArrowUp" || key === "ArrowDown") next = next.parentElement[STEPS[key]]?.cells[cell.cellIndex];
+    else next = next[STEPS[key]];
+  } while (next && !next.dataset.cell);
+  return next;
+}
+for (const part of boards) {
+  part.addEventListener("mouseover", (event) => { const at = found(event); if (at && !held && !details.contains(event.target)) tell(...at); });
   part.addEventListener("mouseout", () => { if (!held) hide(); });
-  part.addEventListener("focusin", (event) => { const at = found(event); if (at) { held = at[1]; tell(...at); } });
-  part.addEventListener("focusout", hide);
-  part.addEventListener("click", (event) => { const at = found(event); if (at) { held = at[1]; tell(...at); } });
+  part.addEventListener("focusin", (event) => {
+    const at = found(event);
+    if (!at || details.contains(event.target)) return;
+    enter(part, at[1]);
+    held = at[1];
+    tell(...at);
+  });
+  part.addEventListener("focusout", (event) => { if (!held?.contains(event.relatedTarget)) hide(); });
+  part.addEventListener("click", (event) => { const at = found(event); if (at && !details.contains(event.target)) { held = at[1]; tell(...at); } });
+  part.addEventListener("keydown", (event) => {
+    const next = event.target.dataset.cell && STEPS[event.key] && beside(event.target, event.key);
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  });
 }
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 
@@ -188,34 +212,6 @@ function fits(model) {
 }
 table.search.fixed("choice", (_, __, index) => fits(data.models[index]));
 
-function against(row, pinned, id) {
-  const one = cells.get(`${row}\n${id}`);
-  const other = cells.get(`${pinned}\n${id}`);
-  if (!one || !other || row === pinned) return "";
-  if (!one.ranks || !other.ranks || one.group !== other.group) return "not compared";
-  if (one.worse?.includes(pinned)) return "better";
-  return other.worse?.includes(row) ? "worse" : "not shown";
-}
-
-function compare() {
-  for (const row of table.rows().nodes().toArray()) {
-    row.classList.toggle("pinned", row.dataset.model === state.pin);
-    const button = row.querySelector(".pin");
-    button.setAttribute("aria-pressed", String(row.dataset.model === state.pin));
-  }
-  for (const { node, model, column } of placed) {
-    if (!node.dataset.cell) continue;
-    node.querySelector(".against")?.remove();
-    const said = state.pin && against(model, state.pin, heads[column].score);
-    if (!said) continue;
-    const text = document.createElement("em");
-    text.className = "against";
-    text.textContent = said;
-    node.append(text);
-  }
-}
-
-let pinnedBefore = "";
 function apply() {
   const shown = heads.map(isShown);
   const inner = (index) => heads[index].score;
@@ -233,8 +229,7 @@ function apply() {
   table.draw();
   document.body.classList.toggle("no-chance", Boolean(state.chance));
   if (papers) document.getElementById("published").hidden = !state.published;
-  if (state.pin !== pinnedBefore) compare();
-  pinnedBefore = state.pin;
+  for (const part of boards) if (!part.querySelector("td[tabindex='0']")) enter(part, part.querySelector("td[data-cell]"));
   const number = table.rows({ search: "applied" }).count();
   status.textContent = `${number} of ${data.models.length} models`;
   document.getElementById("nothing").hidden = number > 0;
@@ -264,12 +259,6 @@ table.on("order", () => {
   const sort = column === undefined || !direction ? "" : `${names[column]}:${direction}`;
   if (sort !== state.sort) set({ sort });
 });
-board.addEventListener("click", (event) => {
-  if (event.target.matches(".pin")) {
-    const { model } = event.target.closest("tr").dataset;
-    set({ pin: state.pin === model ? "" : model });
-  }
-}, true);
 for (const button of board.tHead.querySelectorAll(".open")) {
   button.addEventListener("click", (event) => {
     event.stopPropagation(); // which would sort
@@ -302,8 +291,8 @@ function field(value) {
 }
 document.getElementById("csv").addEventListener("click", () => {
   const lines = chosen().rows.map(([model, score, cell]) => [model.model, model.prompt, model.parameters, score.task,
-    score.language, score.name, score.unit, score.neutral, score.range?.[0], score.range?.[1], cell.value, cell.low, cell.high, cell.n,
-    cell.prompts, cell.badge, cell.part, cell.ranks?.[0], cell.ranks?.[1], cell.ranks?.[2], model.runs[cell.run ?? 0].file]);
+    score.language, score.name, score.unit, score.neutral, score.range?.[0], score.range?.[1], cell.value, cell.interval?.[0], cell.interval?.[1], cell.n,
+    cell.prompts, cell.badge, cell.part, cell.rank?.[0], cell.rank?.[1], cell.ranked, model.runs[cell.run ?? 0].file]);
   save("leaderboard.csv", "text/csv", [FIELDS, ...lines].map((row) => row.map(field).join(",")).join("\n") + "\n");
 });
 document.getElementById("json").addEventListener("click", () => {

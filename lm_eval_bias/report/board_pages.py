@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -35,9 +35,9 @@ from lm_eval_bias.core.page_parts import Cell, Column, Row, Table
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import badges, pictures
-from lm_eval_bias.runs import measurement
 
 NOT_RUN = "not run"
+_OF_CELL = ("value", "stderr", "interval", "plus_minus", "note")
 
 
 def badge(row: BoardRow, cell: RankedScore) -> str:
@@ -57,13 +57,6 @@ def text(cell: RankedScore) -> str:
     return cell.printed + "%" * (cell.unit in SHARES)
 
 
-def distance(cell: RankedScore) -> float:
-    """Return a value, or how far it is from a neutral value in the middle; nan if there is none."""
-    if cell.neutral is None or cell.higher_is_better is not None:
-        return cell.value
-    return abs(cell.value - cell.neutral)
-
-
 def uncertainty(cell: RankedScore) -> str:
     """Write a value's interval, its printed ±, or that it was derived; "" where there is nothing to say."""
     if cell.plus_minus is not None:
@@ -71,12 +64,13 @@ def uncertainty(cell: RankedScore) -> str:
     return bracketed(cell) or ("derived" if cell.derived else "")
 
 
-def sort_key(row: BoardRow, cell: RankedScore) -> float:
-    """Return what rows are sorted by: a value, or its distance from neutral (nan for rows that can't be ranked)."""
-    is_around = cell.neutral is not None and cell.higher_is_better is None
-    if is_around and (cell.verdict.silent == 1):
+def sort_key(cell: RankedScore) -> float:
+    """Return what rows are sorted by: a value, or its distance from neutral; nan where answers can't show a bias."""
+    if cell.neutral is None or cell.higher_is_better is not None:
+        return cell.value
+    if cell.verdict.silent == 1:
         return math.nan
-    return distance(cell)
+    return abs(cell.value - cell.neutral)
 
 
 def reads(score: Value) -> str:
@@ -118,16 +112,12 @@ class PageColumn:
         runs = [row for row in self.board.rows if row.kind == RUN]
         return pictures.reaching(row.cells[self.score.name] for row in runs)
 
-    @cached_property
-    def groups(self) -> list[tuple[str, ...]]:
-        """What runs have in common that are ranked among each other, a group each."""
-        return list(dict.fromkeys(row.group for row in self.board.rows))
-
-    @cached_property
-    def conventions(self) -> list[str]:
-        """What its runs were made by, each text once."""
-        runs = [row for row in self.board.rows if row.kind == RUN]
-        return list(dict.fromkeys(row.conventions for row in runs))
+    @property
+    def untold(self) -> str:
+        """That the items tell no two of its models apart, and how many models these are; empty if they do."""
+        ranks = [row.cells[self.score.name].rank for row in self.board.rows]
+        untold = [rank.of for rank in ranks if rank and rank.tells_none]
+        return f"too few items to tell {max(untold)} models apart" if untold else ""
 
     def about(self) -> Data:
         """Return what the score is."""
@@ -143,7 +133,6 @@ class PageColumn:
             "label": self.score.title,
             "reads": reads(self.score),
             "ranked": rule(self.score),
-            "conventions": self.conventions,
         }
 
 
@@ -159,48 +148,31 @@ def columns(boards: Sequence[Board], names: Sequence[str]) -> list[PageColumn]:
     return found
 
 
-def cell_data(column: PageColumn, row: BoardRow) -> Data:
-    """Return what is known of a cell, without what isn't there: also ``group``, ``provenance`` and ``run`` 0."""
+def record(column: PageColumn, row: BoardRow) -> Data:
+    """Return what is known of a cell."""
     cell = row.cells[column.score.name]
-    found: Data = {
-        "model": row.model,
-        "value": cell.value,
-        "low": cell.interval and cell.interval[0],
-        "high": cell.interval and cell.interval[1],
-        "unsure": joined(*dict.fromkeys((row.warning, cell.verdict.reason, cell.note))),
+    about = row.task and {
+        "documents": row.task.documents,
+        "items": row.task.items,
+        "prompts": row.task.inputs.get("different_prompts"),
     }
-    if row.task is None:
-        found |= {
-            "source": row.source,
-            "provenance": row.conventions,
-            "departs": "; ".join(row.deviations),
-            "plus_minus": cell.plus_minus,
-        }
-    else:
-        found |= {
-            "provenance": column.conventions.index(row.conventions),
-            "departs": measurement.old_version(row.task),
-            "badge": badge(row, cell),
-            "part": part(row),
-            "n": cell.n,
-            "prompts": row.task.inputs.get("different_prompts"),
-            "documents": row.task.documents,
-            "items": row.task.items,
-            "run": row.run,
-            "others": row.others,
-        }
-        if cell.unranked not in found["unsure"]:
-            found["no_rank"] = cell.unranked
-    if cell.rank:
-        found |= {
-            "group": column.groups.index(row.group),
-            "ranks": [cell.rank.low, cell.rank.high, cell.rank.of],
-            "worse": list(cell.worse),
-        }
     return {
-        name: value
-        for name, value in found.items()
-        if name == "value" or value not in (None, "", 0, [])
+        "model": row.model,
+        "kind": row.kind,
+        "source": row.source,
+        "conventions": row.conventions,
+        "deviations": "; ".join(row.deviations),
+        **{name: getattr(cell, name) for name in _OF_CELL},
+        "n": cell.n or None,
+        "rank": cell.rank and (cell.rank.low, cell.rank.high),
+        "ranked": cell.rank and cell.rank.of,
+        "no_rank": cell.unranked,
+        "badge": badge(row, cell),
+        "part": part(row),
+        "warning": joined(*dict.fromkeys((row.warning, cell.verdict.reason))),
+        **(about or {}),
+        "run": row.run,
+        "others": row.others,
     }
 
 
@@ -239,14 +211,13 @@ def about(model: BoardModel) -> str:
 
 def score_data(column: PageColumn) -> Data:
     """Return a score with its cells: those of runs, and those that papers print."""
-    cells = []
-    published = []
+    cells: dict[str, list[Data]] = {RUN: [], PUBLISHED: []}
     for row in column.board.rows:
-        if row.kind == RUN:
-            cells.append(cell_data(column, row))
-        elif not math.isnan(row.cells[column.score.name].value):
-            published.append(cell_data(column, row))
-    return {**column.about(), "cells": cells, "published": published}
+        if row.task or not math.isnan(row.cells[column.score.name].value):
+            known = record(column, row).items()
+            kept = {k: v for k, v in known if k == "value" or v not in (None, "", 0)}
+            cells[row.kind].append(kept)
+    return {**column.about(), "cells": cells[RUN], "published": cells[PUBLISHED]}
 
 
 # ---------------------------------------------------------------------- the table
@@ -276,8 +247,10 @@ class PageHead(Column):
 
 
 def rank(cell: RankedScore) -> str:
-    """Write a rank with the number of models that were ranked; "" without one."""
-    return f"rank {cell.rank} of {cell.rank.of}" if cell.rank else ""
+    """Write a rank with the number of models that were ranked; "" without one, or where all have the same."""
+    if cell.rank is None or cell.rank.tells_none:
+        return ""
+    return f"rank {cell.rank} of {cell.rank.of}"
 
 
 def score_cell(column: PageColumn, row: BoardRow | None) -> Cell:
@@ -289,7 +262,7 @@ def score_cell(column: PageColumn, row: BoardRow | None) -> Cell:
     if math.isnan(cell.value):
         return Cell(said if row.task else NOT_PUBLISHED, math.nan)
     shown = f"{text(cell)} {uncertainty(cell)}".rstrip()
-    return Cell(shown, sort_key(row, cell), said, _bar(column, cell))
+    return Cell(shown, sort_key(cell), said, _bar(column, cell))
 
 
 def _bar(column: PageColumn, cell: RankedScore) -> tuple[float, float, float] | None:
@@ -348,10 +321,48 @@ def _ability(known: Sequence[Value]) -> Cell:
     return Cell(f"{' to '.join(texts)}{ends}", known[0].value)
 
 
+def _columns(
+    family: Sequence[PageColumn], models: Iterable[str], kind: str
+) -> Iterator[tuple[PageHead, list[Cell]]]:
+    """Yield a benchmark's columns: a summary of several tasks, these, and the ability in them."""
+    benchmark = family[0].family
+    label = benchmark.title or benchmark.name
+    name = benchmark.name
+    if len(family) > 1:
+        head = PageHead(label, True, f"{len(family)} tasks", name, kind="summary")
+        yield head, [_summary(family, kind, model) for model in models]
+    for column in family:
+        about = f"{column.board.task}: {column.score.title}"
+        note = joined(about, column.untold)
+        inner = "inner" if len(family) > 1 else ""
+        language = column.board.language
+        head = PageHead(label, True, note, name, language, column.ident, inner)
+        rows = [column.rows.get((kind, model)) for model in models]
+        yield head, [score_cell(column, row) for row in rows]
+    # of all rows, so that runs and published models have the same columns
+    every = [_able(row) for column in family for row in column.rows.values()]
+    if titles := {value.title for value in chain.from_iterable(every)}:
+        note = min(titles, key=len)
+        head = PageHead(f"{label}: ability", True, note, name, kind="ability")
+        able = []
+        for model in models:
+            found = [_able(column.rows.get((kind, model))) for column in family]
+            able.append(_ability(list(chain.from_iterable(found))))
+        yield head, able
+
+
+def _families(listed: Sequence[PageColumn]) -> Iterator[list[PageColumn]]:
+    """Yield the columns of each benchmark, in the registry's order."""
+    families = grouped((column.family.name, column) for column in listed)
+    for benchmark in registry.benchmarks():
+        if benchmark.name in families:
+            yield families[benchmark.name]
+
+
 def table(
     caption: str, models: Mapping[str, str], listed: Sequence[PageColumn], kind: str
 ) -> Table:
-    """Set models in rows and benchmarks in columns: a summary of several tasks, these, and the ability in them.
+    """Set models in rows and benchmarks in columns.
 
     Args:
         caption: What it shows.
@@ -359,46 +370,20 @@ def table(
         listed: The scores.
         kind: Of the rows, runs or published ones.
     """
-    families = grouped((column.family.name, column) for column in listed)
-    known = [benchmark.name for benchmark in registry.benchmarks()]
-    families = dict(sorted(families.items(), key=lambda f: known.index(f[0])))
-    columns: list[tuple[PageHead, list[Cell]]] = []
-    for name, family in families.items():
-        label = family[0].family.title or name
-        if len(family) > 1:
-            head = PageHead(label, True, f"{len(family)} tasks", name, kind="summary")
-            columns.append((head, [_summary(family, kind, model) for model in models]))
-        for column in family:
-            note = f"{column.board.task}: {column.score.title}"
-            inner = "inner" if len(family) > 1 else ""
-            language = column.board.language
-            head = PageHead(label, True, note, name, language, column.ident, inner)
-            rows = [column.rows.get((kind, model)) for model in models]
-            columns.append((head, [score_cell(column, row) for row in rows]))
-        every = [_able(row) for column in family for row in column.rows.values()]
-        titles = {value.title for found in every for value in found}
-        if titles:
-            note = min(titles, key=len)
-            head = PageHead(f"{label}: ability", True, note, name, kind="ability")
-            able = []
-            for model in models:
-                found = [_able(column.rows.get((kind, model))) for column in family]
-                able.append(_ability(list(chain.from_iterable(found))))
-            columns.append((head, able))
+    made = [_columns(family, models, kind) for family in _families(listed)]
+    columns = list(chain.from_iterable(made))
     heads = [Column("Model"), *(head for head, _ in columns)]
     names = [Cell(model, note=said) for model, said in models.items()]
     cells = zip(names, *(cells for _, cells in columns), strict=True)
     return Table(caption, heads, cells)
 
 
-def by_benchmark(made: Table, is_open: bool) -> Iterator[Table]:
+def by_benchmark(made: Table, is_open: bool, said: str = "") -> Iterator[Table]:
     """Yield the page's table in a table for each benchmark, which can be open: with the tasks that a summary is of."""
-    heads = [head for head in made.columns if isinstance(head, PageHead)]
-    placed = [
-        (head.benchmark, place)
-        for place, head in enumerate(heads, start=1)
-        if is_open or head.kind != "inner"
-    ]
+    placed = []
+    for place, head in enumerate(made.columns):
+        if isinstance(head, PageHead) and (is_open or head.kind != "inner"):
+            placed.append((head.benchmark, place))
     for places in grouped(placed).values():
         rows: list[Row] = []
         for row in made.rows:
@@ -406,9 +391,10 @@ def by_benchmark(made: Table, is_open: bool) -> Iterator[Table]:
             if not {cell.text for cell in cells} <= {NOT_RUN, NONE}:
                 texts = (", ".join(filter(None, (c.text, c.note))) for c in cells)
                 rows.append([row[0], *texts])
-        shown = [made.columns[place] for place in places]
-        labels = [Column(head.note, True) for head in shown]
-        yield Table(shown[0].label, ["Model", *labels], rows)
+        heads = [Column(made.columns[place].note, True) for place in places]
+        if rows:
+            label = made.columns[places[0]].label
+            yield Table(f"{label}{said}", ["Model", *heads], rows)
 
 
 def published_models(shown: Sequence[PageColumn]) -> dict[str, str]:

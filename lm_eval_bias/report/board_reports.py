@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from lm_eval_bias.boards.building import (
-    NOT_PUBLISHED,
-    PUBLISHED,
-    RUN,
-    Board,
-    BoardRow,
-    boards,
-    rule,
-)
+from lm_eval_bias.boards.building import PUBLISHED, RUN, Board, boards
 from lm_eval_bias.boards.models import BoardModel
 from lm_eval_bias.boards.rank_intervals import LEVEL
-from lm_eval_bias.core.benchmark import without_language
 from lm_eval_bias.core.errors import check_scores
-from lm_eval_bias.core.numbers import (
-    NONE,
-    grouped,
-    join_some,
-)
-from lm_eval_bias.core.page_parts import (
-    Cell,
-    Table,
-    language_table,
-    numeric,
-)
-from lm_eval_bias.core.run_data import Problem, Run, Value, readable
-from lm_eval_bias.custom_metrics.score import joined
+from lm_eval_bias.core.page_parts import Table
+from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.report import badges, board_pages, provenance_facts, templates
-from lm_eval_bias.report.board_pages import (
-    PageColumn,
-    rank,
-    reads,
-    sort_key,
-    text,
-    uncertainty,
-)
+from lm_eval_bias.report.board_pages import PageColumn
 from lm_eval_bias.report.outputs import Output
 
 TITLE = "Bias leaderboard"
+_OF_SCORE = ("unit", "neutral", "range")
 CAPTION = "Primary scores with 95% intervals; columns with a neutral value sort by the distance from it"
 PRINTED = "Scores that papers print"
 NO_SUM = (
@@ -66,121 +39,6 @@ READING = (
     "Published scores are the papers' own, computed by other code under other conditions; they are never ranked with "
     "the runs, because the papers print no usable standard errors.",
 )
-_COLUMNS = ("task", "benchmark", "language", "kind", "model", "source", "conventions", "deviations", "score", "value",
-            "stderr", "interval_low", "interval_high", "printed_plus_minus", "n", "unit", "neutral", "range_low",
-            "range_high", "note", "badge", "part", "rank_low", "rank_high", "ranked",
-            "no_rank", "warning")  # fmt: skip
-_OF_RANK = ("low", "high", "of")
-_MANY = 20  # names that are listed
-
-
-def listed(board: Board, columns: Sequence[Value]) -> list[BoardRow]:
-    """List the rows of a table, runs first, sorted by the first score around a neutral value; runs without any stay."""
-    lead = board.columns[0]
-    for column in reversed(board.columns):
-        if column.neutral is not None and column.higher_is_better is None:
-            lead = column
-
-    def place(row: BoardRow) -> tuple[bool, float]:
-        key = sort_key(row, row.cells[lead.name])
-        if math.isnan(key):
-            key = math.inf
-        elif lead.higher_is_better:
-            key = -key
-        return row.kind == PUBLISHED, key
-
-    kept = []
-    for row in board.rows:
-        texts = {text(row.cells[column.name]) for column in columns}
-        if row.kind == RUN or texts - {NONE}:
-            kept.append(row)
-    return sorted(kept, key=place)
-
-
-def _meaning(column: Value) -> str:
-    """Describe how to read a score."""
-    name = "" if column.title == column.name else f" ({column.name})"
-    ranked = f"Ranked {rule(column)}." if rule(column) else "Not ranked."
-    return f"{column.title}{name}: {column.summary} ({reads(column)}). {ranked}"
-
-
-def unranked(board: Board) -> list[str]:
-    """Explain why rows have no rank: each reason with the rows that it is about."""
-    reasons = []
-    for row in board.rows:
-        label = "published models" if row.kind == PUBLISHED else row.model
-        for cell in row.cells.values():
-            if cell.unranked not in ("", NOT_PUBLISHED):
-                reasons.append((cell.unranked, label))
-    return _listing(reasons)
-
-
-def _listing(told: Iterable[tuple[str, str]]) -> list[str]:
-    """List each text with the models that it is told of."""
-    groups = grouped(told).items()
-    return [f"{join_some(names, _MANY)}: {text}" for text, names in groups]
-
-
-def notes(board: Board) -> dict[str, Sequence[str]]:
-    """Collect the notes on a board, by heading."""
-    made = []
-    notes = []
-    for row in board.rows:
-        source = f" ({row.source})" if row.kind == PUBLISHED else ""
-        made.append((f"{row.conventions}{source}", row.model))
-        others = [text for text in row.deviations if text not in row.warning]
-        said = joined(row.warning, *others)
-        if said:
-            notes.append(f"{row.model}: {said}")
-    return {
-        "Score": [_meaning(column) for column in board.columns],
-        "Note": board.notes,
-        "Single models": notes,
-        "No rank": unranked(board),
-        "Made by": _listing(made),
-    }
-
-
-def table(board: Board, columns: Sequence[Value], caption: str) -> Table:
-    """Make a table of some of a board's scores with their ranks."""
-    rows = []
-    for row in listed(board, columns):
-        about = row.warning or RUN
-        if row.kind == PUBLISHED:
-            about = f"published: {row.source}"
-        cells = [Cell(row.model, note=about)]
-        for column in columns:
-            cell = row.cells[column.name]
-            note = ", ".join(filter(None, (uncertainty(cell), rank(cell))))
-            cells.append(Cell(text(cell), sort_key(row, cell), note))
-        rows.append(cells)
-    heads = numeric(*(column.title for column in columns))
-    return Table(f"{board.task}: {caption}", ["Model", *heads], rows)
-
-
-def language_tables(boards: Sequence[Board]) -> list[Table]:
-    """Make papers' tables of models by language, from tasks that differ in it alone."""
-    stems = []
-    for board in boards:
-        stem = without_language(board.task, board.language)
-        if stem and board.definition.presentation.by_language:
-            stems.append((stem, board))
-    made = []
-    for stem, members in grouped(stems).items():
-        cells = {}
-        wrong = []
-        for board in members:
-            for row in listed(board, board.columns):
-                shown = {}
-                if row.kind == PUBLISHED:
-                    wrong += [(known, row.model) for known in row.deviations]
-                for column in board.columns:
-                    cell = row.cells[column.name]
-                    key = sort_key(row, cell)
-                    shown[column.name] = Cell(text(cell), key, uncertainty(cell))
-                cells[row.model, board.language] = shown
-        made.append(language_table(f"{stem} by language", cells, _listing(wrong)))
-    return made
 
 
 def origins(runs: Sequence[Run]) -> Table:
@@ -193,19 +51,6 @@ def origins(runs: Sequence[Run]) -> Table:
         rows.append([run.name, str(run.path), *facts])
     columns = ["Model", "File", *fields]
     return Table("Runs, with models and settings", columns, rows)
-
-
-def _lines(boards: Sequence[Board]) -> Iterator[list[object]]:
-    for board in boards:
-        for row in board.rows:
-            for cell in row.cells.values():
-                yield [
-                    board.task, board.definition.name, board.language, row.kind, row.model, row.source, row.conventions,
-                    "; ".join(row.deviations), cell.name, cell.value, cell.stderr, *(cell.interval or ("", "")),
-                    cell.plus_minus, cell.n or None, cell.unit, cell.neutral, cell.low, cell.high, cell.note,
-                    board_pages.badge(row, cell), board_pages.part(row),
-                    *(getattr(cell.rank, name, "") for name in _OF_RANK), cell.unranked, row.warning,
-                ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -252,6 +97,7 @@ class BoardReport(Output):
         models = {model.label: board_pages.about(model) for model in self.models}
         papers = board_pages.published_models(self.columns)
         made = board_pages.table(CAPTION, models, self.columns, RUN)
+        printed = board_pages.table(PRINTED, papers, self.columns, PUBLISHED)
         named = [
             replace(problem, path=Path(problem.path.name)) for problem in self.problems
         ]
@@ -264,18 +110,28 @@ class BoardReport(Output):
             "origins": origins(self.runs),
             "columns": self.columns,
             "models": made,
-            "overview": board_pages.by_benchmark(made, bool(self.names)),
-            "published": board_pages.table(PRINTED, papers, self.columns, PUBLISHED),
+            "published": printed,
+            "by_benchmark": [
+                *board_pages.by_benchmark(made, bool(self.names)),
+                *board_pages.by_benchmark(printed, True, ", as papers print it"),
+            ],
             "data": lambda: templates.json_block(self.data()),
-            "notes": notes,
-            "board_table": table,
-            "language_tables": language_tables,
-            "boards": self.boards,
         }
 
-    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
-        """Override."""
-        return _COLUMNS, _lines(self.boards)
+    def records(self) -> Iterator[Mapping[str, object]]:
+        """Yield a cell a row, of all scores."""
+        for board in self.boards:
+            for score in (*board.columns, *board.others):
+                column = PageColumn(board, score)
+                for row in board.rows:
+                    yield {
+                        "task": board.task,
+                        "benchmark": board.definition.name,
+                        "language": board.language,
+                        "score": score.name,
+                        **{name: score.describe()[name] for name in _OF_SCORE},
+                        **board_pages.record(column, row),
+                    }
 
     def data(self) -> Mapping[str, object]:
         """Override: what the page shows."""

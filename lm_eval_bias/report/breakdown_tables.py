@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lm_eval_bias.core import numbers
-from lm_eval_bias.core.csv_text import csv_text
+from lm_eval_bias.core.csv_text import csv_of
 from lm_eval_bias.core.page_parts import Cell, Column, Table
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import value_cell
@@ -40,8 +40,7 @@ def records(breakdowns: Sequence[Breakdown]) -> Iterator[dict[str, object]]:
 
 def as_csv(breakdowns: Sequence[Breakdown]) -> str:
     """Write each value of each breakdown as a line of CSV."""
-    rows = list(records(breakdowns))
-    return csv_text(list(rows[0]), [row.values() for row in rows])
+    return csv_of(records(breakdowns))
 
 
 def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:

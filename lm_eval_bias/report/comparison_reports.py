@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -20,6 +20,7 @@ from lm_eval_bias.core.numbers import (
     join_some,
     p_value,
     target_text,
+    two_digits,
 )
 from lm_eval_bias.core.page_parts import Cell, Row, Table, numeric
 from lm_eval_bias.core.run_data import Run
@@ -55,74 +56,32 @@ FAMILIES = {
     True: "primary scores (first family, chosen before looking)",
     False: "other scores (second family)",
 }
-_MOST = 100_000  # required items that are written out
 NOT_COMPARED = "not compared"
+_OF_DIFFERENCE = ("stderr", "dof", "interval", "p", "test", "clusters", "reason")
+_OF_FINDING = ("base_value", "other_value", "minimum_detectable", "required_clusters", "paired", "items", "outcome",
+               "note")  # fmt: skip
+_OF_SCORE = ("summary", "range", "neutral", "direction", "unit")
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
-def records(
-    findings: Sequence[Finding], correction: str, left_out: Sequence[NotCompared]
-) -> list[dict[str, object]]:
-    """List findings as flat records, then what was not compared, without numbers.
-
-    Args:
-        findings: At least one.
-        correction: What their p-values are corrected by.
-        left_out: What was not compared.
-    """
-    rows = [_record(finding, correction) for finding in findings]
-    for pair in left_out:
-        rows.append(
-            {
-                **dict.fromkeys(rows[0]),
-                "family": NOT_COMPARED,
-                "what": pair.subject,
-                "base": pair.base,
-                "other": pair.other,
-                "outcome": NOT_SHOWN,
-                "finding": NOT_COMPARED,
-                "reason": pair.reason,
-            }
-        )
-    return rows
-
-
-def _record(finding: Finding, correction: str) -> dict[str, object]:
+def _record(finding: Finding) -> dict[str, object]:
     difference = finding.difference
-    score = finding.score
-    return {
+    of_score = finding.score.describe()
+    record = {
         "family": "primary" if finding.primary else "other",
-        "what": finding.subject,
+        "task": finding.subject,
         "base": finding.base,
         "other": finding.other,
-        "score": score.name,
-        "base_value": finding.base_value,
-        "other_value": finding.other_value,
+        "score": finding.score.name,
         "difference": difference.value,
-        "stderr": difference.stderr,
-        "dof": difference.dof,
-        "interval": difference.interval,
-        "p": difference.p,
         "p_adjusted": finding.adjusted,
-        "correction": correction,
-        "test": difference.test,
         "minimum_detectable_alone": power.smallest_difference(difference),
-        "minimum_detectable": finding.minimum_detectable,
         "minimum_detectable_level": finding.level,
-        "clusters": difference.clusters,
-        "required_clusters": finding.required_clusters,
-        "paired": finding.paired,
-        "items": finding.items,
-        "outcome": finding.outcome,
         "finding": finding.verdict,
-        "reason": difference.reason,
-        "note": finding.note,
-        "summary": score.summary,
-        "range": (score.low, score.high),
-        "neutral": score.neutral,
-        "direction": score.direction,
-        "unit": score.unit,
     }
+    record |= {name: getattr(difference, name) for name in _OF_DIFFERENCE}
+    record |= {name: getattr(finding, name) for name in _OF_FINDING}
+    return record | {name: of_score[name] for name in _OF_SCORE}
 
 
 def _needed(finding: Finding) -> Cell:
@@ -130,15 +89,7 @@ def _needed(finding: Finding) -> Cell:
     required = finding.required_clusters
     if math.isnan(required):
         return Cell(NONE, required)
-    return Cell(_two_digits(required), required, _available(finding))
-
-
-def _two_digits(number: float) -> str:
-    """Write how many it takes, rounded up to two digits."""
-    if number > _MOST:
-        return "no number" if math.isinf(number) else f"over {_MOST:,}"
-    step = 10 ** max(0, math.floor(math.log10(number)) - 1)
-    return f"{math.ceil(number / step) * step:,}"
+    return Cell(two_digits(required), required, _available(finding))
 
 
 def _available(finding: Finding) -> str:
@@ -164,7 +115,7 @@ def _cells(finding: Finding, several: bool) -> list[Cell | str]:
         number_cell(finding.other_value, unit),
         Cell(difference(moved.value, unit), moved.value, ends),
         Cell(p_value(finding.adjusted), finding.adjusted),
-        finding.verdict,
+        "no verdict" if finding.no_claim_reason else finding.verdict,
         Cell(
             difference(finding.minimum_detectable, unit, ""), finding.minimum_detectable
         ),
@@ -243,7 +194,7 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
     times = power.growth(finding.difference, finding.level, wanted)
     told = f"{times:.2g} times the {finding.definition.clusters} for {goal}"
     if finding.difference.clusters and math.isfinite(times):
-        told += f", {_two_digits(times * finding.difference.clusters)}"
+        told += f", {two_digits(times * finding.difference.clusters)}"
     if times <= 1:
         told = f"enough for {goal}"
     elif not math.isfinite(times):
@@ -303,14 +254,21 @@ class ComparisonReport(Output):
     runs: Sequence[Run] = ()
     template = "comparison"
 
-    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
-        """Override."""
-        rows = self.data()
-        return list(rows[0]), (list(row.values()) for row in rows)
-
-    def data(self) -> list[dict[str, object]]:
-        """Override."""
-        return records(self.findings, self.correction, self.left_out)
+    def records(self) -> Iterator[dict[str, object]]:
+        """Yield findings, then what was not compared, without numbers."""
+        for finding in self.findings:
+            yield _record(finding) | {"correction": self.correction}
+        nothing = dict.fromkeys(_record(self.findings[0]))
+        for pair in self.left_out:
+            yield nothing | {
+                "family": NOT_COMPARED,
+                "task": pair.subject,
+                "base": pair.base,
+                "other": pair.other,
+                "outcome": NOT_SHOWN,
+                "finding": NOT_COMPARED,
+                "reason": pair.reason,
+            }
 
     def context(self) -> Mapping[str, object]:
         """Override."""
@@ -339,13 +297,16 @@ class ComparisonReport(Output):
         }
 
     def _task_diagnostics(self) -> dict[str, str]:
-        """Return the tasks that each warning is of."""
+        """Return the tasks that each warning is of, by run."""
         located = []
         for run in self.runs:
             for task in run.tasks.values():
-                name = f"{run.name}: {task.task}" if len(self.runs) > 1 else task.task
-                located += [(diagnostic_label(one), name) for one in task.diagnostics]
-        return {label: join_some(at, 5) for label, at in grouped(located).items()}
+                for one in task.diagnostics:
+                    located.append(((diagnostic_label(one), run.name), task.task))
+        by_run = []
+        for (label, name), tasks in grouped(located).items():
+            by_run.append((label, f"{name}: {join_some(tasks, 3)}"))
+        return {label: "; ".join(places) for label, places in grouped(by_run).items()}
 
 
 @dataclass(frozen=True)

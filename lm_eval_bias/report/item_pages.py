@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -88,12 +88,6 @@ class ItemsReport(Output):
             "warning": self.task.warning(),
         }
 
-    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+    def records(self) -> Iterable[Mapping[str, object]]:
         """Override."""
-        rows = list(map(row, self.items))
-        columns = list(dict.fromkeys(name for one in rows for name in one))
-        return columns, ([one.get(name) for name in columns] for one in rows)
-
-    def data(self) -> object:
-        """Override."""
-        return list(map(row, self.items))
+        return map(row, self.items)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lm_eval_bias.core import files
-from lm_eval_bias.core.csv_text import csv_text
+from lm_eval_bias.core.csv_text import csv_of
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import FORMATS
 from lm_eval_bias.report import tables, templates
@@ -31,13 +31,13 @@ class Output(ABC):
     def context(self) -> Mapping[str, object]:
         """Return what its templates ask for."""
 
-    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
-        """Return the columns and rows of its CSV."""
+    def records(self) -> Iterable[Mapping[str, object]]:
+        """Return the rows of its CSV."""
         raise NotImplementedError
 
     def data(self) -> object:
         """Return everything in it as plain data."""
-        raise NotImplementedError
+        return list(self.records())
 
     def html(self) -> str:
         """Write a page that needs no network."""
@@ -56,8 +56,8 @@ class Output(ABC):
         return self._filled("text")
 
     def csv(self) -> str:
-        """Write its table as CSV."""
-        return csv_text(*self.table())
+        """Write its records as CSV."""
+        return csv_of(self.records())
 
     def json(self) -> str:
         """Write its data as JSON."""

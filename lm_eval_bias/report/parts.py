@@ -66,20 +66,23 @@ def score_rows(
     return list(chain.from_iterable(by_task.values()))
 
 
-def main_table(tasks: ReportTasks) -> Table:
-    """Make a table of the main scores, a row per task and score, runs side by side."""
+def main_table(tasks: ReportTasks, every: bool = False) -> Table:
+    """Make a table of the main scores, or of all, a row per task and score, runs side by side."""
     runs = list(dict.fromkeys(item.run.name for item in tasks))
     footnotes = Footnotes()
     rows: list[Row] = []
-    pairs = ((item.run.name, item.task) for item in tasks)
-    for name, value, cells in score_rows(pairs, footnotes):
+    pairs = [(item.run.name, item.task) for item in tasks]
+    for name, value, cells in score_rows(pairs, footnotes, every):
         target, span = numbers.target_text(value), numbers.score_range(value)
         goal = Cell(target, value.neutral, span)
         beside = [cells.get(run, Cell(numbers.NONE)) for run in runs]
-        rows.append([name, score_cell(value), *beside, goal, numbers.reads_as(value)])
-    heads = numeric(*(runs if len(runs) > 1 else ["Value"]))
-    columns = ["Task", "Score", *heads, "Neutral or best", "Reads as"]
-    what = "Scores" if any(item.task.chosen for item in tasks) else "Main scores"
+        named = score_cell(value, value.note if every else "")
+        meaning = value.summary if every else numbers.reads_as(value)
+        rows.append([name, named, *beside, goal, meaning])
+    last = "Measures" if every else "Reads as"
+    columns = ["Task", "Score", *numeric(*runs), "Neutral or best", last]
+    what = "Scores" if any(task.chosen for _, task in pairs) else "Main scores"
+    what = f"All {len(rows):,} scores" if every else what
     caption = f"{what} with 95% intervals in brackets"
     return Table(caption, columns, rows, footnotes.lines)
 
@@ -94,15 +97,21 @@ def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
     return value_cell(value, footnotes.mark(warning))
 
 
+def _broken_down(
+    tasks: ReportTasks,
+) -> Iterator[tuple[ReportTask, list[breakdowns.Breakdown]]]:
+    """Yield the main scores of tasks by facet, as far as their answers are there."""
+    for item in progress(tasks, "Breakdowns of tasks"):
+        if item.task.is_saved and item.task.scores:
+            with contextlib.suppress(BiasError):
+                for computed in breakdowns.of_task(item.task, item.label):
+                    yield item, computed
+
+
 def by_facet(tasks: ReportTasks) -> list[Table]:
     """Break the main scores of tasks down, a table a facet, as far as they can be."""
-    tables = []
-    for item in progress(tasks, "Breakdowns of tasks"):
-        with contextlib.suppress(BiasError):
-            if item.task.is_saved and item.task.scores:
-                for computed in breakdowns.of_task(item.task, item.label):
-                    tables.append(breakdown_tables.table(computed, LISTED))
-    return tables
+    found = _broken_down(tasks)
+    return [breakdown_tables.table(computed, LISTED) for _, computed in found]
 
 
 def primary(task: TaskRun) -> Value | None:
@@ -143,18 +152,14 @@ def _entry(
 def facet_panels(tasks: ReportTasks) -> Iterator[tuple[str, str, list[Panel]]]:
     """Yield pictures of the pictured scores by facet: name, title, and a panel a task, a row a value of the facet."""
     placed = []
-    for item in progress(tasks, "Breakdowns of tasks"):
-        if not item.task.is_saved:
-            continue
+    for item, computed in _broken_down(tasks):
         wanted = [value.name for value in pictured(item.task)]
-        with contextlib.suppress(BiasError):
-            for computed in breakdowns.of_task(item.task, item.label):
-                by_score = {one.score.name: one for one in computed}
-                # a primary score can be one that compares the facet's values
-                names = [name for name in wanted if name in by_score]
-                for name in names or list(by_score)[:1]:
-                    place = item.task.definition.family, name, computed[0].by[0]
-                    placed.append((place, (item, by_score[name])))
+        by_score = {one.score.name: one for one in computed}
+        # a primary score can be one that compares the facet's values
+        names = [name for name in wanted if name in by_score]
+        for name in names or list(by_score)[:1]:
+            place = item.task.definition.family, name, computed[0].by[0]
+            placed.append((place, (item, by_score[name])))
     for (family, score, facet), members in numbers.grouped(placed).items():
         title = f"{family.title or family.name}: {members[0][1].score.title} by {facet}"
         by_task = numbers.grouped((m[0].task.task, m) for m in members)
@@ -167,46 +172,13 @@ def _facet_panel(
     task: str, members: Sequence[tuple[ReportTask, breakdowns.Breakdown]]
 ) -> Panel | None:
     """Show a score's furthest values of a facet, the same ones of each run."""
-    first = members[0][1].cells[:FIGURED]
-    kept: dict[tuple[str, ...], list[pictures.PictureEntry]] = {
-        cell.values: [] for cell in first
-    }
+    first = [cell.values for cell in members[0][1].cells[:FIGURED]]
+    placed = []
     for item, of_score in members:
         for cell in of_score.cells:
-            if cell.values in kept:
+            if cell.values in first:
                 value = Value.of(of_score.score, cell.estimate)
-                (row,) = cell.values
-                kept[cell.values].append(_entry(item, row, value, value_cell(value)))
-    return pictures.panel(task, chain.from_iterable(kept.values()))
-
-
-def every_score(tasks: Iterable[tuple[str, TaskRun]]) -> Table:
-    """Make a table of all scores of tasks, each with what it is called, one row a score."""
-    columns = [
-        "Score",
-        "Task",
-        *numeric("Value", "95% interval", "n"),
-        "Range",
-        "Neutral or best",
-        "Measures",
-    ]
-    rows: list[Row] = [
-        [
-            score_cell(value, value.note),
-            label,
-            Cell(numbers.shown(value), value.value),
-            Cell(
-                numbers.bracketed(value) or numbers.NONE,
-                value.interval and value.interval[0],
-                numbers.fixed_interval(value),
-            ),
-            Cell(numbers.count(value.n), value.n),
-            numbers.score_range(value),
-            Cell(numbers.target_text(value), value.neutral),
-            value.summary,
-        ]
-        for label, task in tasks
-        for value in task.scores.values()
-    ]
-    caption = "The one score" if len(rows) == 1 else f"All {len(rows):,} scores"
-    return Table(caption, columns, rows)
+                entry = _entry(item, cell.values[0], value, value_cell(value))
+                placed.append((first.index(cell.values), entry))
+    placed.sort(key=lambda one: one[0])
+    return pictures.panel(task, (entry for _, entry in placed))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.files import packaged_text
@@ -307,38 +307,34 @@ def share_files(
         rows: Names of scores, by what the row is called.
         column: Whether the figure is as wide as one of two columns.
     """
-    stacked = max(rows.values(), key=len)
-    hatches = dict(zip((_kind(name) for name in stacked), _HATCH, strict=False))
+    stacked = [_kind(name) for name in max(rows.values(), key=len)]
+    hatches = dict(zip(stacked, _HATCH, strict=False))
+    first = next(iter(rows.values()))
     known = colours()
 
     def draw(axes: Sequence[Axes]) -> None:
         axis = axes[0]
-        for place, names in enumerate(rows.values()):
+        for row, names in rows.items():
             end = 0.0
             for name in names:
                 value = task.scores.get(name)
                 if value is None or math.isnan(value.value):
                     continue
-                share = 100 * value.value
                 kind = _kind(name)
                 colour = known.get(kind, known["series-1"])
-                axis.barh(place, share, 0.7, end, facecolor=colour, hatch=hatches.get(kind), edgecolor=known["ink"],
-                          linewidth=0.5, label="" if place else kind)  # fmt: skip
+                share = 100 * value.value
+                bar = axis.barh(row, share, 0.7, end, color=colour, hatch=hatches.get(kind), edgecolor=known["ink"],
+                                linewidth=0.5, label=kind if names[0] in first else "")  # fmt: skip
                 ink = known.get(f"on-{kind}", known["ink"])
-                written: dict[str, Any] = {
-                    "va": "center",
-                    "fontsize": 5.5,
-                    "color": ink,
-                }
-                if kind not in hatches:
-                    axis.text(share + 2, place, numbers.cell(value), **written)
-                elif share >= _WRITTEN:
+                if kind in hatches:
+                    text = f"{share:.0f}" if share >= _WRITTEN else ""
                     box = {"facecolor": colour, "edgecolor": "none", "pad": 0.6}
-                    at = end + share / 2
-                    axis.text(at, place, f"{share:.0f}", ha="center", bbox=box, **written)  # fmt: skip
+                    axis.bar_label(bar, [text], label_type="center", bbox=box, fontsize=5.5, color=ink)  # fmt: skip
+                else:
+                    axis.bar_label(bar, [numbers.cell(value)], padding=3, fontsize=5.5, color=ink)  # fmt: skip
                 end += share
-        axis.set(xlim=(0, 100), ylim=(len(rows) - 0.4, -0.6), xlabel="percent")
-        axis.set_yticks(range(len(rows)), list(rows))
+        axis.set(xlim=(0, 100), xlabel="percent")
+        axis.invert_yaxis()
 
     notes = list(filter(None, [task.warning()]))
     return _drawn(draw, [_HEAD + 0.16 * len(rows)], notes, column)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from lm_eval_bias.core import Data
+from lm_eval_bias.core.csv_text import flat
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.files import FORMATS, expanded, progress, write_together, writing
 from lm_eval_bias.core.page_parts import Footnotes
@@ -24,33 +24,29 @@ from lm_eval_bias.report import (
     tables,
 )
 from lm_eval_bias.report.outputs import Output
+from lm_eval_bias.runs import diagnostics
 from lm_eval_bias.runs.harness_results import presentable
 
+# of CSV and data frames
 COLUMNS = (
     "run", "task", "benchmark", "language", "documents", "items", "score", "value", "stderr", "interval_low",
     "interval_high", "range_low", "range_high", "neutral", "chance", "unit", "direction", "note",
-    "fixed_interval_low", "fixed_interval_high", "n", "warning", "claim", "no_claim_reason",
+    "fixed_interval_low", "fixed_interval_high", "n", "warning", "claim", "no_claim_reason", "dof", "main",
 )  # fmt: skip
 _OF_TASK = ("benchmark", "language", "version", "documents", "items", "metadata")
 
 
 def records(runs: Sequence[Run]) -> Iterator[dict[str, object]]:
-    """Yield a row per run, task and score: :data:`COLUMNS`, ``dof`` and ``main``; no withheld scores."""
+    """Yield :data:`COLUMNS` by name, a row per run, task and score; no withheld scores."""
     for run in presentable(runs):
         for task in run.tasks.values():
+            about = {name: getattr(task, name) for name in _OF_TASK}
+            about |= {"run": run.name, "task": task.task, "items": task.items or None}
             main = task.main()
             for value in task.shown() if task.chosen else task.scores.values():
-                cells = [
-                    run.name, task.task, task.benchmark, task.language, task.documents, task.items or None, value.name,
-                    value.value, value.stderr, *(value.interval or (None, None)), value.low, value.high, value.neutral,
-                    value.chance, value.unit, value.direction, value.note, *(value.fixed_interval or (None, None)),
-                    value.n, task.warning(value.name), value.verdict.claim, value.verdict.reason,
-                ]  # fmt: skip
-                yield {
-                    **dict(zip(COLUMNS, cells, strict=True)),
-                    "dof": value.dof,
-                    "main": value in main,
-                }
+                of_score = {"score": value.name, "main": value in main}
+                row = flat({**about, **of_score, **score_data(task, value)})
+                yield {name: row[name] for name in COLUMNS}
 
 
 def choose(runs: Sequence[Run], scores: Sequence[str]) -> list[Run]:
@@ -72,25 +68,18 @@ def choose(runs: Sequence[Run], scores: Sequence[str]) -> list[Run]:
     return chosen
 
 
+_OF_VALUE = ("value", "stderr", "interval", "fixed_interval", "dof", "n", "clusters", "note")  # fmt: skip
+
+
 def score_data(task: TaskRun, value: Value) -> Data:
     """Gather the estimate and meaning of a task's score for JSON, and what must be known before it is believed."""
-    names = (
-        "value",
-        "stderr",
-        "interval",
-        "fixed_interval",
-        "dof",
-        "n",
-        "clusters",
-        "note",
-    )
-    estimate = {name: getattr(value, name) for name in names}
-    estimate["warning"] = task.warning(value.name)
-    estimate["claim"] = value.verdict.claim
-    estimate["no_claim_reason"] = value.verdict.reason
-    if value.fixed_interval is None:
-        del estimate["fixed_interval"]
-    return {**estimate, **value.describe()}
+    return {
+        **{name: getattr(value, name) for name in _OF_VALUE},
+        "warning": task.warning(value.name),
+        "claim": value.verdict.claim,
+        "no_claim_reason": value.verdict.reason,
+        **value.describe(),
+    }
 
 
 def as_data(run: Run) -> Data:
@@ -134,18 +123,30 @@ class RunReport(Output):
 
     def context(self) -> Mapping[str, object]:
         """Override."""
+        runs = presentable(self.runs)
+        tasks = parts.report_tasks(runs)
+        footnotes = Footnotes()
+        sections = content.sections(tasks, footnotes)
         return {
-            "report": content.build(self.runs, self.problems),
+            "title": content.title(runs),
+            "origins": list(map(content.origin, runs)),
+            "trial": diagnostics.trials(item.task for item in tasks),
+            "diagnostics": diagnostics.of_runs(runs),
+            "problems": self.problems,
+            "sections": sections,
+            "notes": footnotes.lines,
+            "scores": parts.main_table(tasks),
+            "every": parts.main_table,
+            "by_facet": parts.by_facet if self.facets else None,
             "bibtex": lambda: citing.bibtex(citing.of_runs(self.runs)),
             "content": content,
-            "facets": self.facets,
             "card_details": listings.card_details,
             "many": parts.MANY,
         }
 
-    def table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+    def records(self) -> Iterable[Mapping[str, object]]:
         """Override."""
-        return COLUMNS, map(itemgetter(*COLUMNS), records(self.runs))
+        return records(self.runs)
 
     def data(self) -> object:
         """Return one run as an object, several as a list."""

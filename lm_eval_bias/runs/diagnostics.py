@@ -362,7 +362,8 @@ def applied(run: Run) -> Run:
         scores = dict(task.scores)
         for score, value in scores.items():
             about = [one for one in found if score in one.effects]
-            scores[score] = replace(value, diagnostics=about)
+            if about or value.diagnostics:
+                scores[score] = replace(value, diagnostics=about)
         tasks[name] = replace(task, scores=scores, diagnostics=found)
     return replace(run, tasks=tasks)
 

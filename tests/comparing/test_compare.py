@@ -75,7 +75,7 @@ def test_two_runs(runs, compared):
         # a score of one half of the occupations rests on half of the prompts
         assert row["items"] == (100 if "dominated" in row["score"] else 200)
         assert row["base_value"] == pytest.approx(
-            values[row["what"]][f"{row['score']},none"], abs=1e-9
+            values[row["task"]][f"{row['score']},none"], abs=1e-9
         )
         assert row["difference"] == pytest.approx(
             row["other_value"] - row["base_value"], abs=1e-9
@@ -136,7 +136,7 @@ def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
     plan = ("power", str(runs[0]))
     (run,) = leb.load(runs[0])
     for row in json.loads(said(*plan, "--format", "json")):
-        value = run.tasks[row["what"]].scores["stereotype_gap"]
+        value = run.tasks[row["task"]].scores["stereotype_gap"]
         for level, name in (
             (0.05, "minimum_detectable_alone"),
             (0.025, "minimum_detectable"),
@@ -179,7 +179,7 @@ def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
         runs[1],
         lambda content: [scores.clear() for scores in content["results"].values()],
     )
-    found = {row["score"]: row for row in compared(*runs) if row["what"] == TASKS[0]}
+    found = {row["score"]: row for row in compared(*runs) if row["task"] == TASKS[0]}
     gap = found["stereotype_gap"]
     assert gap["difference"] > 0.1
     assert gap["p_adjusted"] < 0.05
@@ -296,7 +296,7 @@ def test_parallel_items_of_languages_are_paired_and_others_are_independent(
         == 0
     )
     rows = compared(tmp_path, "--by", "language", "--base", "es")
-    assert {(row["what"], row["other"]): row["paired"] for row in rows} == {
+    assert {(row["task"], row["other"]): row["paired"] for row in rows} == {
         (f"*_bbq_{subject}", "language ca"): subject == "religion"
         for subject in subjects
     }
@@ -381,7 +381,7 @@ def test_what_is_not_compared_stands_in_every_format_with_its_reason(
     assert {(row["family"], row["outcome"]) for row in rows} == {
         ("not compared", "not shown")
     }
-    assert [(row["what"], row["other"], row["p"]) for row in rows] == [
+    assert [(row["task"], row["other"], row["p"]) for row in rows] == [
         (TASKS[0], "bias-dial (seed=3)", None),
         (TASKS[1], "bias-dial (seed=3)", None),
         (TASKS[0], "bias-dial (seed=4)", None),

@@ -133,7 +133,7 @@ def test_in_rescore_and_compare(runs, said):
     }
     assert benchmarks == set(ALONE)
     compared = {
-        entry["what"]
+        entry["task"]
         for entry in json.loads(said("compare", *runs, "--format", "json"))
     }
     assert compared == set(map(task_of, ALONE))

@@ -14,7 +14,7 @@ def test_several_runs_beside_each_other(tmp_path):
     found = check_closed(
         made([write(tmp_path / f"{run['model']}.json", run) for run in runs], tmp_path)
     )
-    (main_scores,) = (
+    main_scores = next(
         table
         for table in found.tables
         if table[0][:4] == ["Task", "Score", "tiny", "other"]

@@ -33,7 +33,7 @@ def test_what_is_chosen(said, flags, tasks):
     assert {score["task"] for score in board["scores"]} == tasks
     assert any("left out, not chosen" in one["reason"] for one in board["problems"])
     planned = json.loads(said("power", ONE, "--format", "json", *words))
-    assert {row["what"] for row in planned} == tasks
+    assert {row["task"] for row in planned} == tasks
 
 
 def test_what_is_not_chosen_is_not_corrected_for(said):
@@ -41,7 +41,7 @@ def test_what_is_not_chosen_is_not_corrected_for(said):
         found = json.loads(
             said("compare", ONE, TWO, "--unpaired", "--format", "json", *words)
         )
-        return {(row["what"], row["score"]): row for row in found}
+        return {(row["task"], row["score"]): row for row in found}
 
     every, some = compared(), compared("--tasks", "eurogest_en,eurogest_de")
     key = ("eurogest_en", "stereotype_gap")
@@ -53,7 +53,7 @@ def test_what_is_not_chosen_is_not_corrected_for(said):
 
     runs = leb.load(ONE, TWO).choose(["eurogest_en", "eurogest_de"])
     frame = leb.compare(runs, unpaired=True)
-    (row,) = frame[(frame.what == key[0]) & (frame.score == key[1])].itertuples()
+    (row,) = frame[(frame.task == key[0]) & (frame.score == key[1])].itertuples()
     assert row.p_adjusted == some[key]["p_adjusted"]
     assert all("left out" in str(problem) for problem in runs.problems)
 

@@ -150,7 +150,7 @@ def test_a_run_says_which_package_and_code_made_it(run, tmp_path):
     compared = json.loads(
         command("compare", str(run), str(other), "--format", "json").out
     )
-    notes = {entry["what"]: entry["note"] for entry in compared}
+    notes = {entry["task"]: entry["note"] for entry in compared}
     assert "the benchmark's code" in notes["age_pairs"]
     assert "the benchmark's code" not in notes["occugender_implicit"]
 
