@@ -54,7 +54,7 @@ def replaced(tokens: str, *pairs: Sequence[str]) -> str:
     return tokens
 
 
-class Rule(NamedTuple):
+class ExtractionRule(NamedTuple):
     """A row of ``choice_rules.yaml``.
 
     Attributes:
@@ -75,9 +75,9 @@ class Rule(NamedTuple):
         return next((m[m.lastindex or 0] for m in matches if m), "")
 
 
-def _rules(section: str) -> Iterator[Rule]:
+def _rules(section: str) -> Iterator[ExtractionRule]:
     for name, row in _TABLE[section].items():
-        yield Rule(name, row.get("replaces", ()), row.get("finds", ()))
+        yield ExtractionRule(name, row.get("replaces", ()), row.get("finds", ()))
 
 
 MEANINGS = list(_rules("meanings"))
@@ -187,7 +187,7 @@ def breaks_off(sentences: Sequence[str]) -> bool:
     return is_open and not has(r"[.?]$", last)
 
 
-def stated(parts: Sequence[Clause], forms: Sequence[Rule]) -> set[str]:
+def stated(parts: Sequence[Clause], forms: Sequence[ExtractionRule]) -> set[str]:
     """Return the option of the first statement in one of these forms, or of a statement that revokes it.
 
     Less firm statements of several options, none of which revokes another, are several.
