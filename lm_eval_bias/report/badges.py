@@ -76,19 +76,19 @@ def lead_line(model: str, series: int, tasks: Sequence[TaskRun]) -> LeadLine:
     label = found[0][0]
     if len({kind for kind, _ in found}) > 1:
         label = f"{differing} of {len(found)} differ from neutral"
-    told = []
+    claims = []
     for (kind, value), (task, _) in zip(found, scores, strict=True):
         says = value.verdict.claim if kind == DIFFERS else _SAYS.get(kind, "")
         if says and (kind == DIFFERS or not differing):
-            told.append((says, task.task))
+            claims.append((says, task.task))
     texts = []
-    for says, names in numbers.grouped(told).items():
+    for says, names in numbers.grouped(claims).items():
         where = f" in {numbers.join_some(names, 3)}"
         if len(names) == len(found):
             where = " in all tasks" if len(found) > 1 else ""
         texts.append(says + where)
     if strongest is not None:
-        which = "furthest " if len(told) > 1 else ""
+        which = "furthest " if len(claims) > 1 else ""
         texts.append(f"({which}{numbers.cell(strongest)})")
     about = [name(task) for name in (beware, part) for task in tasks]
     badges = ", ".join([label, *filter(None, dict.fromkeys(about))])

@@ -258,11 +258,11 @@ def score_cell(column: PageColumn, row: BoardRow | None) -> Cell:
     if row is None:
         return Cell(NOT_RUN, math.nan)
     cell = row.cells[column.score.name]
-    said = ", ".join(filter(None, (badge(row, cell), rank(cell), part(row))))
+    label = ", ".join(filter(None, (badge(row, cell), rank(cell), part(row))))
     if math.isnan(cell.value):
-        return Cell(said if row.task else NOT_PUBLISHED, math.nan)
+        return Cell(label if row.task else NOT_PUBLISHED, math.nan)
     shown = f"{text(cell)} {uncertainty(cell)}".rstrip()
-    return Cell(shown, sort_key(cell), said, _bar(column, cell))
+    return Cell(shown, sort_key(cell), label, _bar(column, cell))
 
 
 def _bar(column: PageColumn, cell: RankedScore) -> tuple[float, float, float] | None:
@@ -291,7 +291,7 @@ def _summary(family: Sequence[PageColumn], kind: str, model: str) -> Cell:
         return Cell(f"{len(found)} of {len(family)} printed", math.nan)
     differing, telling, strongest = badges.summary(found)
     if not telling or strongest is None:
-        kinds = dict.fromkeys(said or "ability" for said, _ in found)
+        kinds = dict.fromkeys(label or "ability" for label, _ in found)
         return Cell(", ".join(kinds), math.nan)
     column = columns[id(strongest)]
     assert isinstance(strongest, RankedScore)
@@ -373,12 +373,12 @@ def table(
     made = [_columns(family, models, kind) for family in _families(listed)]
     columns = list(chain.from_iterable(made))
     heads = [Column("Model"), *(head for head, _ in columns)]
-    names = [Cell(model, note=said) for model, said in models.items()]
+    names = [Cell(model, note=note) for model, note in models.items()]
     cells = zip(names, *(cells for _, cells in columns), strict=True)
     return Table(caption, heads, cells)
 
 
-def by_benchmark(made: Table, is_open: bool, said: str = "") -> Iterator[Table]:
+def by_benchmark(made: Table, is_open: bool, suffix: str = "") -> Iterator[Table]:
     """Yield the page's table in a table for each benchmark, which can be open: with the tasks that a summary is of."""
     placed = []
     for place, head in enumerate(made.columns):
@@ -394,7 +394,7 @@ def by_benchmark(made: Table, is_open: bool, said: str = "") -> Iterator[Table]:
         heads = [Column(made.columns[place].note, True) for place in places]
         if rows:
             label = made.columns[places[0]].label
-            yield Table(f"{label}{said}", ["Model", *heads], rows)
+            yield Table(f"{label}{suffix}", ["Model", *heads], rows)
 
 
 def published_models(shown: Sequence[PageColumn]) -> dict[str, str]:

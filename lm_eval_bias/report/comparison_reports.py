@@ -166,8 +166,8 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     if not counts:
         return "None of these differences could be tested: the findings say why."
     methods = sorted({finding.difference.test for finding in findings})
-    said = f"Significant at {100 * LEVEL:.0f}% by p ({CORRECTIONS[correction]}): {', '.join(counts)}"
-    return f"{said}. p: {'; '.join(methods)}. {MDE}"
+    text = f"Significant at {100 * LEVEL:.0f}% by p ({CORRECTIONS[correction]}): {', '.join(counts)}"
+    return f"{text}. p: {'; '.join(methods)}. {MDE}"
 
 
 def _planned(finding: Finding, target: float) -> list[Cell | str]:
@@ -192,14 +192,14 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
     wanted = target * (score.high - score.low) / 2
     goal = difference(wanted, unit, "")
     times = power.growth(finding.difference, finding.level, wanted)
-    told = f"{times:.2g} times the {finding.definition.clusters} for {goal}"
+    text = f"{times:.2g} times the {finding.definition.clusters} for {goal}"
     if finding.difference.clusters and math.isfinite(times):
-        told += f", {two_digits(times * finding.difference.clusters)}"
+        text += f", {two_digits(times * finding.difference.clusters)}"
     if times <= 1:
-        told = f"enough for {goal}"
+        text = f"enough for {goal}"
     elif not math.isfinite(times):
-        told = f"no number of {finding.definition.clusters} for {goal}"
-    return [*first, *found, f"{told}; {_available(finding)}"]
+        text = f"no number of {finding.definition.clusters} for {goal}"
+    return [*first, *found, f"{text}; {_available(finding)}"]
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
@@ -210,29 +210,31 @@ def _sentences(findings: Sequence[Finding]) -> list[str]:
         (finding.verdict, f"{finding.score.title} ({finding.subject})")
         for finding in significant
     )
-    said = [f"{verdict}: {join_some(where, 4)}" for verdict, where in places.items()]
+    verdicts = [
+        f"{verdict}: {join_some(where, 4)}" for verdict, where in places.items()
+    ]
     tested = [finding for finding in findings if not math.isnan(finding.adjusted)]
     others = [finding for finding in tested if not finding.significant]
     untested = [finding for finding in findings if math.isnan(finding.adjusted)]
-    for told, listed in (
+    for label, listed in (
         (f"no significant difference in {len(others)} of {len(tested)} tests", others),
         (f"not tested: {len(untested)} of {len(findings)} scores", untested),
     ):
         if listed:
-            said.append(f"{told}: {join_some((f.subject for f in listed), 4)}")
-    return said
+            verdicts.append(f"{label}: {join_some((f.subject for f in listed), 4)}")
+    return verdicts
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:
     """Collect the notes, each with the comparisons that it is about."""
     several = len({(finding.base, finding.other) for finding in findings}) > 1
-    told = []
+    notes = []
     for one in findings:
         sides = f" ({one.other} and {one.base})" if several else ""
-        told.append((one.note, f"{one.subject}{sides}"))
+        notes.append((one.note, f"{one.subject}{sides}"))
     return [
         f"{join_some(compared, 4)}: {note}"
-        for note, compared in grouped(told).items()
+        for note, compared in grouped(notes).items()
         if note
     ]
 

@@ -46,7 +46,7 @@ class Section:
         title: Its heading.
         card: What readers must know of it; ``None`` where nothing was written, or this version doesn't know it.
         tasks: What of it was run.
-        said: Per model what its primary scores say.
+        leads: Per model what its primary scores show.
         panels: These scores in a picture.
     """
 
@@ -54,7 +54,7 @@ class Section:
     title: str
     card: Card | None
     tasks: ReportTasks
-    said: Sequence[badges.LeadLine]
+    leads: Sequence[badges.LeadLine]
     panels: Sequence[pictures.Panel]
 
 
@@ -72,13 +72,13 @@ def _section(family: Benchmark, tasks: ReportTasks, footnotes: Footnotes) -> Sec
     by_run = numbers.grouped(
         ((item.run.name, item.series), item.task) for item in tasks
     )
-    said = [
+    leads = [
         badges.lead_line(model, series, of_run)
         for (model, series), of_run in by_run.items()
     ]
     card = None if isinstance(family, UnknownBenchmark) else card_of(family)
     panels = parts.panels(tasks, footnotes)
-    return Section(family.name, family.title or family.name, card, tasks, said, panels)
+    return Section(family.name, family.title or family.name, card, tasks, leads, panels)
 
 
 def sections(tasks: ReportTasks, footnotes: Footnotes) -> list[Section]:

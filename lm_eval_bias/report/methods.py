@@ -106,9 +106,9 @@ def _items(task: TaskRun) -> str:
 
 def _prompts(tasks: Tasks) -> Iterable[Piece]:
     """Describe what stands around documents, by the tasks for which it is the same."""
-    told = grouped((_prompt(task), task.task) for _, task in tasks)
-    for text, names in told.items():
-        about = "All tasks" if len(told) == 1 else join_some(names, _MOST)
+    alike = grouped((_prompt(task), task.task) for _, task in tasks)
+    for text, names in alike.items():
+        about = "All tasks" if len(alike) == 1 else join_some(names, _MOST)
         yield f"{about}: {text}."
 
 
@@ -139,14 +139,14 @@ def _models(runs: Sequence[Run]) -> Iterable[Piece]:
             facts["model_revision"] = None  # of files there is none
         if isinstance(facts["parameters"], int):
             facts["parameters"] = f"{facts['parameters']:,}"
-        told = [
+        phrases = [
             phrase.format(readable(facts[name]))
             for name, phrase in _MODEL.items()
             if facts[name]
         ]
-        told += [f"{proof}: {digest[:12]}" for proof, digest in weights.items()]
-        told += [one.message for one in diagnostics.about_origin(run)]
-        yield f"{run.name} ({'; '.join(told)})."
+        phrases += [f"{proof}: {digest[:12]}" for proof, digest in weights.items()]
+        phrases += [one.message for one in diagnostics.about_origin(run)]
+        yield f"{run.name} ({'; '.join(phrases)})."
     asked = grouped((_software(run), run.name) for run in runs)
     for (own, harness, others), names in asked.items():
         about = "All models" if len(asked) == 1 else join_some(names)
@@ -217,13 +217,13 @@ def _left_out(tasks: Tasks, problems: Sequence[Problem]) -> Iterable[Piece]:
     ]
     yield from dict.fromkeys(named)
     several = len({run.name for run, _ in tasks}) > 1
-    told = []
+    lacking = []
     for run, task in tasks:
         place = f"{task.task} of {run.name}" if several else task.task
-        told += [(text, place) for text in _lacks(task)]
-    for text, places in grouped(told).items():
+        lacking += [(text, place) for text in _lacks(task)]
+    for text, places in grouped(lacking).items():
         yield f"{join_some(places)}: {text}."
-    if not problems and not told:
+    if not problems and not lacking:
         yield "Nothing was left out; every score above has a value."
 
 

@@ -90,8 +90,8 @@ class Mark(NamedTuple):
     def text(self) -> str:
         """What it says to those who point at it or have it read."""
         name, model, _, value, _, beware = self.entry
-        told = f"{model}, {name}: {numbers.cell(value)}, n {numbers.count(value.n)}"
-        return f"{told}, {numbers.target_text(value)}" + (beware and f"; {beware}")
+        shown = f"{model}, {name}: {numbers.cell(value)}, n {numbers.count(value.n)}"
+        return f"{shown}, {numbers.target_text(value)}" + (beware and f"; {beware}")
 
     @property
     def look(self) -> tuple[str, int]:
@@ -201,8 +201,8 @@ def panel(title: str, entries: Iterable[PictureEntry]) -> Panel | None:
     if score.higher_is_better is not None:  # a verdict goes by the floor
         guess = score.chance if score.floor is None else score.floor
         line = None if guess is None else percent(score, guess, 1.0)
-        told = "" if guess is None else "guessing"
-        return Panel(title, rows, line, ("worst", told, "best"))
+        label = "" if guess is None else "guessing"
+        return Panel(title, rows, line, ("worst", label, "best"))
     neutral = score.neutral or 0.0
     low = neutral - limit * (neutral - score.low)
     high = neutral + limit * (score.high - neutral)

@@ -92,7 +92,7 @@ _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 def _sentences(findings: Iterable[GateFinding]) -> list[str]:
     """Put findings into sentences, one for all tasks of which the same is said."""
-    said = []
+    described = []
     for one in findings:
         if one.change:
             about = _compared(one)
@@ -103,8 +103,10 @@ def _sentences(findings: Iterable[GateFinding]) -> list[str]:
                 (found := says(one)) and f"found: {found}",
                 one.why and f"why: {one.why}",
             )
-        said.append((about, one.task or "the run"))
-    return [f"{join_some(tasks, 3)}, {about}" for about, tasks in grouped(said).items()]
+        described.append((about, one.task or "the run"))
+    return [
+        f"{join_some(tasks, 3)}, {about}" for about, tasks in grouped(described).items()
+    ]
 
 
 def _compared(finding: GateFinding) -> str:
@@ -159,21 +161,21 @@ def _origin(run: Run) -> Data:
     """
     found = provenance_facts.facts(run)
     records = run.records
-    said: Data = {"run": run.name, "path": str(run.path)}
+    facts: Data = {"run": run.name, "path": str(run.path)}
     moments = sorted({record.made for record in records if record.made})
-    said["made"] = ", ".join(moments)
+    facts["made"] = ", ".join(moments)
     for fact in comparability.facts().values():
         if fact.gate == "said" and fact.name in found:
-            said[fact.name] = found[fact.name]
-    if found["model_revision"] and not said["weights"]:
-        said["weights"] = f"{found['model_revision']} (not proven)"
-    said["weight_files"] = run.record.model.files
+            facts[fact.name] = found[fact.name]
+    if found["model_revision"] and not facts["weights"]:
+        facts["weights"] = f"{found['model_revision']} (not proven)"
+    facts["weight_files"] = run.record.model.files
     results = [Path(record.file) for record in records]
     saved = chain.from_iterable(task.saved_files for task in run.tasks.values())
     logs = list(dict.fromkeys(saved))
     for kind, paths in (("results", results), ("logs", logs)):
-        said[kind] = {p.name: content_hashes.of_file(p) for p in paths if p.is_file()}
-    return said
+        facts[kind] = {p.name: content_hashes.of_file(p) for p in paths if p.is_file()}
+    return facts
 
 
 @dataclass
@@ -248,13 +250,13 @@ def _comparable(verdict: str) -> list[str]:
     return [line.strip(" ,") for line in json.dumps(data, indent=1).splitlines()]
 
 
-def _introduced(word: str, said: Data) -> str:
+def _introduced(word: str, origin: Data) -> str:
     """Name a run: its path, when it was made, its weights and results."""
-    hashes = [digest[:12] for digest in said["results"].values()]
+    hashes = [digest[:12] for digest in origin["results"].values()]
     return joined(
-        f"{word}: {said['run']} ({said['path']})",
-        f"made {said['made'] or 'at a time that its file does not say'}",
-        f"weights {said['weights'] or 'not proven'}",
+        f"{word}: {origin['run']} ({origin['path']})",
+        f"made {origin['made'] or 'at a time that its file does not say'}",
+        f"weights {origin['weights'] or 'not proven'}",
         f"results SHA-256 {join_some(hashes)}",
     )
 

@@ -42,8 +42,8 @@ def installed_from() -> tuple[str, str]:
     Both are empty where pip kept none.
     """
     with suppress(PackageNotFoundError):
-        told = metadata.distribution("lm-eval-bias").read_text("direct_url.json")
-        origin = json.loads(told or "{}")
+        text = metadata.distribution("lm-eval-bias").read_text("direct_url.json")
+        origin = json.loads(text or "{}")
         archive = origin.get("archive_info", {}).get("hash", "")
         return origin.get("url", ""), origin.get("vcs_info", {}).get(
             "commit_id", archive
