@@ -58,7 +58,7 @@ class RankedScore(Value):
 
     @property
     def derived(self) -> bool:
-        """Whether a published score isn't printed itself but follows from what is."""
+        """Whether a published score is derived from printed ones."""
         return bool(self.printed and self.note)
 
 
@@ -94,7 +94,7 @@ class BoardRow:
 
     @property
     def uninformative(self) -> str:
-        """The warning by which its answers say nothing of bias; empty without one."""
+        """The warning that its answers say nothing about bias; empty without one."""
         empty = [r.shortest for r in self.diagnostics if r.code in diagnostics.EMPTY]
         return empty[0] if empty else ""
 
@@ -130,7 +130,7 @@ class Board:
 
 
 def rule(column: Value) -> str:
-    """Describe how a score ranks models; "" where it doesn't."""
+    """Describe the order in which a score ranks models; empty if it doesn't."""
     if column.higher_is_better is not None:
         return "highest first" if column.higher_is_better else "lowest first"
     return (
@@ -153,7 +153,7 @@ class Unranked(Exception):
 
 
 def _point(value: Value, column: Value, design: Design | None) -> rank_intervals.Point:
-    """Return what a run is ranked by.
+    """Return a run's point for ranking.
 
     An interval that is wider than the standard error says (Wilson's, Newcombe's and bootstrap ones near the end of the
     range, where the error may even be 0) counts for more. An error of 0 would settle every comparison: it says that
@@ -285,7 +285,7 @@ def _rank(
 
 
 def _too_few(column: Value, rows: Sequence[BoardRow]) -> list[str]:
-    """Say where the items tell no two models apart, and how many would."""
+    """Note that the items can't distinguish any models, and how many items could."""
     notes = []
     for row in rows:
         rank = row.cells[column.name].rank

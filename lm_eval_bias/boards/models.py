@@ -38,7 +38,7 @@ class BoardModel:
 
     @property
     def prompt(self) -> str:
-        """Whether prompts stand in a chat template, here or at a chat server: what the model is isn't known."""
+        """Whether prompts used a chat template, here or at a chat server."""
         records = [record for run in self.runs for record in run.records]
         chats = [r.prompt.template or "chat" in (r.model.kind or "") for r in records]
         return "chat template" if any(chats) else "no chat template"
@@ -62,7 +62,7 @@ class BoardModel:
 
 
 def _drawn() -> list[Fact]:
-    """List the facts that rank runs apart where texts are written, seeds aside: of these a run is a repetition."""
+    """List the facts by which runs with generated texts are ranked separately, seeds aside."""
     return [
         fact
         for fact in comparability.facts().values()
@@ -71,7 +71,7 @@ def _drawn() -> list[Fact]:
 
 
 def _differences(run: Run, other: Run) -> Iterator[tuple[Fact, object, object]]:
-    """Yield in what two runs are of different models."""
+    """Yield the facts that make two runs different models."""
     identity = [fact for fact in comparability.facts().values() if fact.board]
     for fact, here, there in comparability.differing(
         run.record, other.record, identity
@@ -89,7 +89,7 @@ def _differences(run: Run, other: Run) -> Iterator[tuple[Fact, object, object]]:
 
 
 def _words(run: Run, first: Run) -> str:
-    """Describe in what a model differs from the first of its name."""
+    """Describe how a model differs from the first of its name."""
     parts = []
     for fact, here, there in _differences(run, first):
         if here and not there:
@@ -102,7 +102,7 @@ def _words(run: Run, first: Run) -> str:
 
 
 def _counts_more(run: Run, task: TaskRun) -> tuple[bool, float, str, str]:
-    """Return what the run is chosen by that counts for a task."""
+    """Return the sort key of runs for a task: the highest one counts."""
     changed = [o for o in measurement.changed_options(task) if o.name != "items"]
     return not changed, task.documents, run.record.date or "", run.path.name
 
@@ -136,7 +136,7 @@ def models(runs: Sequence[Run]) -> list[BoardModel]:
 
 
 def _counting(runs: Sequence[Run]) -> dict[str, tuple[Run, TaskRun]]:
-    """Return by task the run that counts."""
+    """Return the run that counts, by task."""
     best: dict[str, tuple[Run, TaskRun]] = {}
     for run in runs:
         for name, task in run.tasks.items():

@@ -121,7 +121,7 @@ def p_values(
 
 
 def times(p: float, level: float, sides: int) -> float:
-    """Return how many times the items bring a p-value of so many sides to a level, if the difference stays as it is.
+    """Return the factor of items at which a p-value reaches a level, with the same difference.
 
     >>> round(times(0.05, 0.05 / 462, 2), 2), times(1.0, 0.05, 2)
     (3.9, inf)

@@ -27,7 +27,7 @@ _SAYS = {UNCLEAR: NO_DIRECTION, **dict.fromkeys(EMPTY, "says nothing about bias"
 
 
 class Summary(NamedTuple):
-    """What several scores show.
+    """A summary of several scores.
 
     Attributes:
         differing: How many differ from neutral.
@@ -41,7 +41,7 @@ class Summary(NamedTuple):
 
 
 class LeadLine(NamedTuple):
-    """What a model's primary scores of a benchmark say, at a glance.
+    """A model's primary scores of a benchmark in one line.
 
     Attributes:
         model: The run's name.
@@ -57,7 +57,7 @@ class LeadLine(NamedTuple):
 
 
 def summary(scores: Sequence[tuple[str, Value]]) -> Summary:
-    """Sum up scores, each with its badge."""
+    """Summarise scores with their badges."""
     differing = [value for found, value in scores if found == DIFFERS]
     telling = [value for found, value in scores if found in (DIFFERS, UNCLEAR)]
     placed = filter(in_picture, differing or telling or [v for _, v in scores])
@@ -67,7 +67,7 @@ def summary(scores: Sequence[tuple[str, Value]]) -> Summary:
 
 
 def lead_line(model: str, series: int, tasks: Sequence[TaskRun]) -> LeadLine:
-    """Say in a badge and a sentence what a model's primary scores show."""
+    """Describe a model's primary scores in a badge and a sentence."""
     scores = [(task, value) for task in tasks if (value := parts.primary(task))]
     if not scores:
         return LeadLine(model, series, "no bias score to judge by", "")
@@ -113,7 +113,7 @@ def badge(task: TaskRun, value: Value) -> str:
 
 
 def beware(task: TaskRun) -> str:
-    """Name what else stands in front of a task's scores, such as low coverage; empty without any."""
+    """Return the label of a task's further warning, such as low coverage; empty without one."""
     others = {diagnostics.TRIAL, *diagnostics.EMPTY}
     kinds = [one.code for one in task.diagnostics if one.code not in others]
     return labels("diagnostics")[kinds[0]] if kinds else ""

@@ -58,14 +58,14 @@ def text(cell: RankedScore) -> str:
 
 
 def uncertainty(cell: RankedScore) -> str:
-    """Write a value's interval, its printed ±, or that it was derived; "" where there is nothing to say."""
+    """Return a value's interval, its printed ±, or that it was derived; empty without any."""
     if cell.plus_minus is not None:
         return f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
     return bracketed(cell) or ("derived" if cell.derived else "")
 
 
 def sort_key(cell: RankedScore) -> float:
-    """Return what rows are sorted by: a value, or its distance from neutral; nan where answers can't show a bias."""
+    """Return the sort key: a value, or its distance from neutral; nan if the answers can't show a bias."""
     if cell.neutral is None or cell.higher_is_better is not None:
         return cell.value
     if cell.verdict.silent == 1:
@@ -74,7 +74,7 @@ def sort_key(cell: RankedScore) -> float:
 
 
 def reads(score: Value) -> str:
-    """Describe what a score's range and target are, and which way it reads."""
+    """Describe a score's range, reference and direction."""
     return joined(f"{score_range(score)}, {target_text(score)}", reads_as(score))
 
 
@@ -92,12 +92,12 @@ class PageColumn:
 
     @property
     def ident(self) -> str:
-        """Its name in the data."""
+        """The column's name in the data."""
         return f"{self.board.task}/{self.score.name}"
 
     @property
     def family(self) -> Benchmark:
-        """The benchmark that it stands under."""
+        """The column's benchmark."""
         family: Benchmark = self.board.definition.family
         return family
 
@@ -114,13 +114,13 @@ class PageColumn:
 
     @property
     def untold(self) -> str:
-        """That the items tell no two of its models apart, and how many models these are; empty if they do."""
+        """A note that the items are too few to distinguish its models; empty if they aren't."""
         ranks = [row.cells[self.score.name].rank for row in self.board.rows]
         untold = [rank.of for rank in ranks if rank and rank.tells_none]
         return f"too few items to tell {max(untold)} models apart" if untold else ""
 
     def about(self) -> Data:
-        """Return what the score is."""
+        """Return the score's description."""
         card = card_of(self.family)
         return {
             "id": self.ident,
@@ -149,7 +149,7 @@ def columns(boards: Sequence[Board], names: Sequence[str]) -> list[PageColumn]:
 
 
 def record(column: PageColumn, row: BoardRow) -> Data:
-    """Return what is known of a cell."""
+    """Return the details of a cell."""
     cell = row.cells[column.score.name]
     about = row.task and {
         "documents": row.task.documents,
@@ -177,7 +177,7 @@ def record(column: PageColumn, row: BoardRow) -> Data:
 
 
 def model_data(model: BoardModel) -> Data:
-    """Return what is known of a model, with its files."""
+    """Return the details of a model, with its files."""
     runs = []
     for run in model.runs:
         is_here = run.path.is_file()
@@ -199,7 +199,7 @@ def model_data(model: BoardModel) -> Data:
 
 
 def about(model: BoardModel) -> str:
-    """Say in a few words what a model is."""
+    """Describe a model in a few words."""
     number = model.parameters or 0
     size = f"{number / 1e9:.3g}B" if number >= 1e9 else f"{number / 1e6:.0f}M"
     size = f"{size} parameters" if number else ""
@@ -210,7 +210,7 @@ def about(model: BoardModel) -> str:
 
 
 def score_data(column: PageColumn) -> Data:
-    """Return a score with its cells: those of runs, and those that papers print."""
+    """Return a score with its cells, of runs and of papers."""
     cells: dict[str, list[Data]] = {RUN: [], PUBLISHED: []}
     for row in column.board.rows:
         if row.task or not math.isnan(row.cells[column.score.name].value):
@@ -225,7 +225,7 @@ def score_data(column: PageColumn) -> Data:
 
 @dataclass(frozen=True)
 class PageHead(Column):
-    """A heading of the page's table: a benchmark, below it the task with its score, or how many tasks it is of.
+    """A heading of the page's table: a benchmark, and below it a task with its score, or a number of tasks.
 
     Attributes:
         benchmark: The benchmark's name, by which columns are opened and chosen.
@@ -241,20 +241,20 @@ class PageHead(Column):
 
     @property
     def name(self) -> str:
-        """What addresses call the column."""
+        """The column's name in addresses."""
         ability = "/ability" * (self.kind == "ability")
         return self.score or f"{self.benchmark}{ability}"
 
 
 def rank(cell: RankedScore) -> str:
-    """Write a rank with the number of models that were ranked; "" without one, or where all have the same."""
+    """Format a rank with the number of ranked models; empty without a rank, or if all ranks are equal."""
     if cell.rank is None or cell.rank.tells_none:
         return ""
     return f"rank {cell.rank} of {cell.rank.of}"
 
 
 def score_cell(column: PageColumn, row: BoardRow | None) -> Cell:
-    """Write a value with its interval, sorted by its distance, and what it says; why there is none."""
+    """Make a cell of a value with interval and badge, sorted by distance; or of the reason for a missing value."""
     if row is None:
         return Cell(NOT_RUN, math.nan)
     cell = row.cells[column.score.name]
@@ -275,7 +275,7 @@ def _bar(column: PageColumn, cell: RankedScore) -> tuple[float, float, float] | 
 
 
 def _summary(family: Sequence[PageColumn], kind: str, model: str) -> Cell:
-    """Describe how many of a benchmark's tasks differ of those that can tell, and show the strongest of them."""
+    """Make a cell that says how many of a benchmark's tasks differ from neutral, with the strongest value."""
     found = []
     columns = {}
     for column in family:
@@ -305,14 +305,14 @@ def _summary(family: Sequence[PageColumn], kind: str, model: str) -> Cell:
 
 
 def _able(row: BoardRow | None) -> list[Value]:
-    """Return the first score of a run that tells whether its model understands the items, as far as there is one."""
+    """Return a run's ability score, if there is one."""
     scores = row.task.scores.values() if row is not None and row.task else ()
     found = (v for v in scores if v.floor is not None and pictures.in_picture(v))
     return list(islice(found, 1))
 
 
 def _ability(known: Sequence[Value]) -> Cell:
-    """Show the lowest and the highest ability of a model in a benchmark's tasks, beside its bias."""
+    """Make a cell of a model's lowest and highest ability in a benchmark's tasks."""
     if not known:
         return Cell(NONE, math.nan)
     known = sorted(known, key=lambda value: value.value)
@@ -362,7 +362,7 @@ def _families(listed: Sequence[PageColumn]) -> Iterator[list[PageColumn]]:
 def table(
     caption: str, models: Mapping[str, str], listed: Sequence[PageColumn], kind: str
 ) -> Table:
-    """Set models in rows and benchmarks in columns.
+    """Make the page's table, with models in rows and benchmarks in columns.
 
     Args:
         caption: What it shows.
@@ -379,7 +379,7 @@ def table(
 
 
 def by_benchmark(made: Table, is_open: bool, suffix: str = "") -> Iterator[Table]:
-    """Yield the page's table in a table for each benchmark, which can be open: with the tasks that a summary is of."""
+    """Yield the page's table split by benchmark, optionally with a column per task."""
     placed = []
     for place, head in enumerate(made.columns):
         if isinstance(head, PageHead) and (is_open or head.kind != "inner"):
@@ -398,7 +398,7 @@ def by_benchmark(made: Table, is_open: bool, suffix: str = "") -> Iterator[Table
 
 
 def published_models(shown: Sequence[PageColumn]) -> dict[str, str]:
-    """Return the models that papers print scores of, with the papers' tables."""
+    """Return the papers' models, with the papers' tables."""
     found: dict[str, dict[str, None]] = {}
     for column in shown:
         for row in column.board.rows:

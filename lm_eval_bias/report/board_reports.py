@@ -79,12 +79,12 @@ class BoardReport(Output):
 
     @cached_property
     def boards(self) -> list[Board]:
-        """A board a task."""
+        """The boards, one per task."""
         return boards(self.models)
 
     @cached_property
     def columns(self) -> list[PageColumn]:
-        """The scores that are shown."""
+        """The scores shown."""
         return board_pages.columns(self.boards, self.names)
 
     @property
@@ -119,7 +119,7 @@ class BoardReport(Output):
         }
 
     def records(self) -> Iterator[Mapping[str, object]]:
-        """Yield a cell a row, of all scores."""
+        """Yield one row per cell, of all scores."""
         for board in self.boards:
             for score in (*board.columns, *board.others):
                 column = PageColumn(board, score)

@@ -51,7 +51,7 @@ def entries(bibliography: str) -> dict[str, str]:
 
 
 def of_benchmarks(benchmarks: Iterable[Benchmark]) -> dict[str, str]:
-    """Return what some benchmarks are cited by: each one's paper, and that of what it goes back to."""
+    """Return the citation keys of some benchmarks: their papers, and those they build on."""
     found: dict[str, str] = {}
     for benchmark in benchmarks:
         file = folder_of(benchmark) / "data" / "card.bib"
@@ -61,12 +61,12 @@ def of_benchmarks(benchmarks: Iterable[Benchmark]) -> dict[str, str]:
 
 
 def title_of(benchmark: Benchmark) -> str:
-    """Name a benchmark, or a variant by what it belongs to."""
+    """Return the title of a benchmark, or of a variant's benchmark."""
     return benchmark.title or benchmark.family.title or benchmark.name
 
 
 def _values(task: TaskRun) -> list[Value]:
-    """Return a task's shown scores; of an older file that doesn't say how, computed again where answers are saved."""
+    """Return a task's shown scores, recomputed for older files without methods."""
     shown = task.shown()
     untold = [value for value in shown if value.interval and not value.statistics]
     if not task.is_saved or not untold:
@@ -78,7 +78,7 @@ def _values(task: TaskRun) -> list[Value]:
 
 
 def _named(benchmark: Benchmark, values: Sequence[Value], over: bool) -> str:
-    """Name scores of a benchmark, perhaps with how many clusters they rest on."""
+    """Name a benchmark's scores, perhaps with their number of clusters."""
     names = ", ".join(dict.fromkeys(value.name for value in values))
     counts = sorted(value.clusters for value in values if value.clusters)
     if over and counts:
@@ -88,7 +88,7 @@ def _named(benchmark: Benchmark, values: Sequence[Value], over: bool) -> str:
 
 
 def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:
-    """Name what errors, intervals and tests of runs are made by, each with the shown scores that rest on it.
+    """Return the methods of the runs' errors, intervals and tests, each with its scores.
 
     Of parts of the items where answers are saved, of differences and ranks where runs measured the same. The key
     :data:`UNTOLD` has the scores of which no file says it.
@@ -110,7 +110,7 @@ def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:
 
 
 def _between(tasks: Sequence[TaskRun]) -> list[str]:
-    """Name what parts of the items, differences between runs and ranks are made by."""
+    """Return the methods of facets, comparisons and ranks."""
     names = ["sidak"] * any(task.is_saved for task in tasks)
     same = grouped((measurement.rank_group(task), task) for task in tasks)
     logged = [
@@ -123,7 +123,7 @@ def _between(tasks: Sequence[TaskRun]) -> list[str]:
 
 
 def known_statistics() -> Facts:
-    """Read what errors, intervals and tests are made by, with keys of the papers that they are from."""
+    """Read the table of statistical methods, with citation keys."""
     return packaged_yaml("lm_eval_bias.custom_metrics", "statistics.yaml")
 
 
@@ -136,7 +136,7 @@ def _of_statistics(names: Iterable[str]) -> dict[str, str]:
 
 
 def of_runs(runs: Iterable[Run]) -> dict[str, str]:
-    """Return what runs are cited by: benchmarks, the harness in its release, this package, and papers on statistics."""
+    """Return the citation keys of runs: benchmarks, the harness's release, this package, and statistics papers."""
     runs = list(runs)
     families = dict.fromkeys(
         task.definition.family for run in runs for task in run.tasks.values()

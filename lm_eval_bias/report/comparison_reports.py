@@ -85,7 +85,7 @@ def _record(finding: Finding) -> dict[str, object]:
 
 
 def _needed(finding: Finding) -> Cell:
-    """Write how many clusters it takes, in two digits, beside how many there are."""
+    """Format the required number of clusters to two digits, beside the actual number."""
     required = finding.required_clusters
     if math.isnan(required):
         return Cell(NONE, required)
@@ -93,7 +93,7 @@ def _needed(finding: Finding) -> Cell:
 
 
 def _available(finding: Finding) -> str:
-    """Describe how many clusters a score rests on, and how many its task has."""
+    """Describe the numbers of clusters of a score and of its task."""
     kind = finding.definition.clusters
     text = f"{count(finding.difference.clusters)} {kind} here"
     entry = catalog.entries().get(finding.subject)
@@ -125,7 +125,7 @@ def _cells(finding: Finding, several: bool) -> list[Cell | str]:
 
 
 def _table(findings: Sequence[Finding], correction: str) -> Table:
-    """Make a row per finding."""
+    """Make one row per finding."""
     sides = {(finding.base, finding.other) for finding in findings}
     names = ("Base", "Other") if len(sides) > 1 else next(iter(sides))
     corrected = f"p ({CORRECTIONS[correction]})"
@@ -203,7 +203,7 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
-    """Describe what differs, alike verdicts together, the clearest first; then in how many scores nothing is shown."""
+    """Describe the differences grouped by verdict, the clearest first, and the number of scores without one."""
     significant = [finding for finding in findings if finding.significant]
     significant.sort(key=attrgetter("adjusted"))
     places = grouped(
@@ -226,7 +226,7 @@ def _sentences(findings: Sequence[Finding]) -> list[str]:
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:
-    """Collect the notes, each with the comparisons that it is about."""
+    """Collect the notes, each with its comparisons."""
     several = len({(finding.base, finding.other) for finding in findings}) > 1
     notes = []
     for one in findings:
@@ -241,7 +241,7 @@ def _notes(findings: Sequence[Finding]) -> list[str]:
 
 @dataclass(frozen=True)
 class ComparisonReport(Output):
-    """A comparison: what to beware of, the primary scores, all others; in LaTeX a table for each two sides.
+    """A comparison report: warnings, primary scores, all others; in LaTeX one table per pair of sides.
 
     Attributes:
         findings: At least one.
@@ -299,7 +299,7 @@ class ComparisonReport(Output):
         }
 
     def _task_diagnostics(self) -> dict[str, str]:
-        """Return the tasks that each warning is of, by run."""
+        """Return the tasks of each warning, by run."""
         located = []
         for run in self.runs:
             for task in run.tasks.values():
@@ -313,7 +313,7 @@ class ComparisonReport(Output):
 
 @dataclass(frozen=True)
 class PowerReport(ComparisonReport):
-    """The differences that a run's primary scores could tell with 80% probability.
+    """A power analysis of a run's primary scores.
 
     Its findings are those of :func:`~lm_eval_bias.comparing.findings.power_of`.
 

@@ -88,7 +88,7 @@ def sections(tasks: ReportTasks, footnotes: Footnotes) -> list[Section]:
 
 
 def origin(run: Run) -> Data:
-    """Gather where a run's numbers come from: date, version, file with its hash, facts with labels, and command."""
+    """Collect a run's provenance: date, version, file with its hash, labelled facts, and command."""
     known = labels("provenance")
     values = {**dict.fromkeys(known), **provenance_facts.facts(run)}
     facts = [
@@ -132,7 +132,7 @@ NOT_TO_CONCLUDE = (
 
 
 def seen(section: Section) -> list[tuple[str, str]]:
-    """Show one item of each task as it was asked and answered, where its log is there: the task, and a text."""
+    """Yield an example item of each logged task, with prompt and answer."""
     shown = []
     for item in section.tasks:
         if item.task.samples is None:

@@ -84,7 +84,7 @@ def cited(keys: Iterable[str]) -> Markup:
 
 
 def breakable(written: str) -> Markup:
-    r"""Let LaTeX break a line behind the signs within names.
+    r"""Allow LaTeX to break lines within names.
 
     >>> print(breakable(r"gg\_bbq/names"))
     gg\_\allowbreak{}bbq/\allowbreak{}names

@@ -25,7 +25,7 @@ def row(item: Item) -> Data:
 
 
 def answer(item: Item) -> str:
-    """Write what was answered, a line each: texts with what is read from them, or scored texts with their numbers."""
+    """List an item's answers: texts with extracted answers, or scored texts with their numbers."""
     if item.written:
         return "\n".join(f"{text!r} → {read}" for text, read in item.written)
     return "\n".join(f"{text!r}: {number}" for text, number in item.asked)

@@ -31,7 +31,7 @@ _FOLDED = ("population", "languages", "size", "licence", "flaws", "use", "misuse
 
 
 def labels(kind: str) -> dict[str, str]:
-    """Return what readers see in place of names, by name: of ``card`` fields, ``provenance`` or ``warnings``."""
+    """Return labels by name, of ``card`` fields, ``provenance`` or ``warnings``."""
     return packaged_yaml("lm_eval_bias.report", "labels.yaml")[kind]
 
 

@@ -53,7 +53,7 @@ class Paragraph:
     pieces: Sequence[Piece]
 
     def is_spaced(self, place: int) -> bool:
-        """Return whether a space stands behind so many pieces: not before a sign that ends words."""
+        """Return whether a space follows so many pieces (none before punctuation)."""
         after = self.pieces[place : place + 1]
         return bool(after) and after[0][:1] not in tuple(".,;:")
 
@@ -105,7 +105,7 @@ def _items(task: TaskRun) -> str:
 
 
 def _prompts(tasks: Tasks) -> Iterable[Piece]:
-    """Describe what stands around documents, by the tasks for which it is the same."""
+    """Describe the prompts, grouped by tasks."""
     alike = grouped((_prompt(task), task.task) for _, task in tasks)
     for text, names in alike.items():
         about = "All tasks" if len(alike) == 1 else join_some(names, _MOST)
@@ -190,7 +190,7 @@ def _scores(tasks: Tasks) -> Iterable[Piece]:
 
 
 def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
-    """Say by what errors, intervals and tests were made, as far as runs say so."""
+    """Describe the methods of errors, intervals and tests."""
     known = citing.known_statistics()["statistics"]
     for name, scores in citing.statistics_of(runs).items():
         if name == citing.UNTOLD:
@@ -210,7 +210,7 @@ def _uncertainty(runs: Sequence[Run]) -> Iterable[Piece]:
 
 
 def _left_out(tasks: Tasks, problems: Sequence[Problem]) -> Iterable[Piece]:
-    """Describe what was passed over, has no value or has to be known before it is believed."""
+    """Describe skipped files, missing values and warnings."""
     named = [
         f"{problem if problem.is_choice else f'{problem.path.name}: {problem.reason}'}."
         for problem in problems

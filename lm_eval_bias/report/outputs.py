@@ -15,7 +15,7 @@ from lm_eval_bias.report import tables, templates
 
 
 class Output(ABC):
-    """Something that people read; in a notebook it shows its page, or its text where it has none.
+    """A report, comparison or board; a notebook shows its page, or its text.
 
     Attributes:
         formats: Those that it can be written in.
@@ -29,7 +29,7 @@ class Output(ABC):
 
     @abstractmethod
     def context(self) -> Mapping[str, object]:
-        """Return what its templates ask for."""
+        """Return the context of its templates."""
 
     def records(self) -> Iterable[Mapping[str, object]]:
         """Return the rows of its CSV."""
@@ -48,7 +48,7 @@ class Output(ABC):
         return self._filled("md")
 
     def latex(self, column: bool = False) -> str:
-        """Write the tables for a paper, as wide as its text, or as one of two columns."""
+        """Write LaTeX tables, as wide as the text, or as one of two columns."""
         return self._filled("latex", column)
 
     def text(self) -> str:

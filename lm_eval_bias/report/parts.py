@@ -32,7 +32,7 @@ FIGURED = 10  # values of a facet in a figure
 
 
 def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
-    """List all tasks of all runs, labelled so that they can be told apart."""
+    """List all tasks of all runs with distinct labels."""
     tasks = []
     for series, run in enumerate(runs):
         for name, task in run.tasks.items():
@@ -49,7 +49,7 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
 def score_rows(
     tasks: Iterable[tuple[str, TaskRun]], footnotes: Footnotes, every: bool = False
 ) -> list[tuple[str, Value, dict[str, Cell]]]:
-    """List what every table of scores has a row of: task, score, and the cells by run.
+    """List the rows of every score table: task, score, and cells by run.
 
     Args:
         tasks: Each with its run's name.
@@ -88,7 +88,7 @@ def main_table(tasks: ReportTasks, every: bool = False) -> Table:
 
 
 def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
-    """Make the cell of a task's score, with the mark of what must be known before it is believed."""
+    """Make the cell of a task's score, with the mark of its warning."""
     value = task.scores.get(score)
     warning = ""
     if value is not None:
@@ -115,7 +115,7 @@ def by_facet(tasks: ReportTasks) -> list[Table]:
 
 
 def primary(task: TaskRun) -> Value | None:
-    """Return the score that a glance at a task shows: its first primary one, else its first main one."""
+    """Return a task's first primary score, else its first main one."""
     names = catalog.primary(task.task, task.definition)
     listed = [task.scores[name] for name in names if name in task.scores]
     return next(iter([*listed, *task.main()]), None)

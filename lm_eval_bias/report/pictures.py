@@ -88,7 +88,7 @@ class Mark(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it says to those who point at it or have it read."""
+        """The text for pointers and screen readers."""
         name, model, _, value, _, beware = self.entry
         shown = f"{model}, {name}: {numbers.cell(value)}, n {numbers.count(value.n)}"
         return f"{shown}, {numbers.target_text(value)}" + (beware and f"; {beware}")
@@ -117,13 +117,13 @@ class Panel:
 
     @property
     def height(self) -> float:
-        """In inches of a file."""
+        """The height in inches."""
         lanes = sum(len(marks) + 0.5 for marks in self.rows.values())
         return _HEAD + _MARK * lanes
 
     @property
     def marks(self) -> list[Mark]:
-        """Those of all rows."""
+        """The marks of all rows."""
         return list(chain.from_iterable(self.rows.values()))
 
 
@@ -152,7 +152,7 @@ def position(value: Value, number: float) -> float:
 
 
 def in_picture(value: Value) -> bool:
-    """State whether a score has a value, and a neutral value or a direction, between two ends."""
+    """Return whether a score can be drawn: it has a value, a bounded range, and a neutral value or a direction."""
     return (
         math.isfinite(value.high - value.low)
         and value.low <= value.value <= value.high
@@ -175,7 +175,7 @@ def percent(value: Value, number: float, limit: float) -> float:
 
 
 def reaching(values: Iterable[Value]) -> float:
-    """Choose the share of the range that half a picture's width stands for: the smallest that all values fit in."""
+    """Choose the smallest scale that fits all values."""
     furthest = 0.0
     for value in values:
         for end in (value.value, *(value.interval or ())):

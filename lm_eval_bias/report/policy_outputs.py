@@ -31,13 +31,13 @@ _KINDS = {
 
 
 def _ends(bound: Bound, low: str, high: str) -> list[tuple[str, float]]:
-    """List the ends that a bound has, each with its word."""
+    """List a bound's finite ends, each with its word."""
     ends = ((low, bound.low), (high, bound.high))
     return [(word, end) for word, end in ends if math.isfinite(end)]
 
 
 def required(finding: GateFinding) -> str:
-    """Describe what a bound asks for."""
+    """Describe a bound's requirement."""
     bound = finding.required
     if isinstance(bound, str):
         return bound
@@ -91,7 +91,7 @@ _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
 
 
 def _sentences(findings: Iterable[GateFinding]) -> list[str]:
-    """Put findings into sentences, one for all tasks of which the same is said."""
+    """Describe findings in sentences, merged over tasks."""
     described = []
     for one in findings:
         if one.change:
@@ -110,7 +110,7 @@ def _sentences(findings: Iterable[GateFinding]) -> list[str]:
 
 
 def _compared(finding: GateFinding) -> str:
-    """Put a compared score into one line: both values, the difference, the verdict, what would have been found."""
+    """Describe a compared score in one line: both values, difference, verdict, minimum detectable worsening."""
     found = says(finding)
     before = ", " if finding.change and finding.change.direction else ": "
     return f"{finding.score} {_value(finding)}{before}{found}"
@@ -154,7 +154,7 @@ _SHARED = {
 
 
 def _origin(run: Run) -> Data:
-    """Collect what a verdict on a run is bound to: what the table of what counts says, and the SHA-256 of its files.
+    """Collect the provenance of a judged run, and the SHA-256 of its files.
 
     Raises:
         OSError: A file can't be read any more.
@@ -180,7 +180,7 @@ def _origin(run: Run) -> Data:
 
 @dataclass
 class RunVerdict:
-    """A run with what was found, beside the earlier one that it was compared with, if any."""
+    """A run with its findings, and its base, if any."""
 
     run: Run
     findings: list[GateFinding]
@@ -188,23 +188,23 @@ class RunVerdict:
 
     @property
     def ordered(self) -> list[GateFinding]:
-        """The findings, bounds and scores before what is asked of a run."""
+        """The findings, those on scores before requirements for the run."""
         return sorted(self.findings, key=lambda finding: finding.is_of_run)
 
     @cached_property
     def origin(self) -> Data:
-        """What the verdict is bound to, read once."""
+        """The provenance of run and base, read once."""
         base = {"base": _origin(self.base)} if self.base else {}
         return {**_origin(self.run), **base}
 
     @property
     def facts(self) -> dict[str, str]:
-        """The same as texts by name, of each file its own."""
+        """The provenance as texts by name."""
         return dict(content_hashes.flat(self.origin))
 
     @property
     def head(self) -> list[str]:
-        """What stands first in every output: when the run was made, its weights, its base, and what both share."""
+        """The first lines of every output: run, base, and what both share."""
         here, there = self.origin, self.origin.get("base")
         if not there:
             return [_introduced("Run", here)]
@@ -225,7 +225,7 @@ _PLACES = ("path", "policy", "says")  # may be others where all the rest is the 
 
 
 def _entry(finding: GateFinding) -> Data:
-    """Return a finding as it stands in JSON."""
+    """Return a finding as plain data for JSON."""
     return {
         "task": finding.task or None,
         "score": finding.score,
@@ -241,7 +241,7 @@ def _entry(finding: GateFinding) -> Data:
 
 
 def _comparable(verdict: str) -> list[str]:
-    """Return the lines of a verdict's JSON, without where files lie, numbers as far as machines agree."""
+    """Return the lines of a verdict's JSON without paths, with rounded numbers."""
     data = json.loads(
         verdict,
         parse_float=lambda text: f"{float(text):.6g}",
@@ -263,7 +263,7 @@ def _introduced(word: str, origin: Data) -> str:
 
 @dataclass
 class GateVerdict:
-    """A verdict, as far as it was reached.
+    """A verdict of ``check``, complete or not.
 
     Attributes:
         policy: Path of the policy; empty for none.
@@ -281,7 +281,7 @@ class GateVerdict:
 
     @property
     def passes(self) -> bool:
-        """Whether nothing is violated. A run that can't be read must not seem to pass with the others."""
+        """Whether nothing is violated and every run was read."""
         missed = [f for one in self.runs for f in one.findings if not f.passes]
         return self.is_complete and not missed and not self.problems
 
@@ -301,7 +301,7 @@ class GateVerdict:
         return made
 
     def verify(self, evidence: Data) -> None:
-        """Add whether an earlier verdict judged the same runs, base and policy alike, and found the same."""
+        """Add a finding on whether an earlier verdict has the same runs, base, policy and findings."""
         then, now = map(_comparable, (json.dumps(evidence), self.as_json()))
         lines = [
             f"{old or 'nothing'} then, {new or 'nothing'} now"

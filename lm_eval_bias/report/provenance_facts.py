@@ -52,7 +52,7 @@ def installed_from() -> tuple[str, str]:
 
 
 def _of_record(record: RunRecord) -> Data:
-    """Write the facts of a file; ``None`` for what it doesn't say."""
+    """Return the provenance facts of a file; ``None`` for unrecorded ones."""
     found: Data = {"data": record.files}
     for fact in comparability.facts().values():
         if not fact.field.startswith("task.") and fact.name not in _NOT_SHOWN:
@@ -79,7 +79,7 @@ def _joined(values: list[object]) -> object:
 
 
 def facts(run: Run) -> Data:
-    """Write what a run was made by, by the names of ``labels.yaml``; ``None`` for what its files don't say."""
+    """Return a run's provenance facts by the names of ``labels.yaml``; ``None`` for unrecorded ones."""
     records = [_of_record(record) for record in run.records or [RunRecord()]]
     found = {name: _joined([one[name] for one in records]) for name in records[0]}
     unproven = measurement.unproven_files(run)

@@ -83,7 +83,7 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
 
 
 def as_text(results: Sequence[Rescored], table: str) -> str:
-    """Write what was read, the scores in words and tables, and why scores are missing, as after a run.
+    """Write the files read, the scores in words and tables, and reasons for missing scores, as after a run.
 
     Args:
         results: Of one command.

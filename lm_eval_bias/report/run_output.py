@@ -20,7 +20,7 @@ _QUOTED = 80  # characters of an answer
 
 
 def scores(tasks: Sequence[TaskRun], which: str) -> str:
-    """Show scores with their intervals, a line a score and task, and what is neutral or best.
+    """Make the table of scores: one line per task and score, with interval and reference.
 
     Args:
         tasks: Of one run.
@@ -41,7 +41,7 @@ def scores(tasks: Sequence[TaskRun], which: str) -> str:
 
 
 def _unread(samples: Iterable[Facts]) -> Iterator[str]:
-    """Yield the beginnings of answers that couldn't be read, each once, in quotation marks."""
+    """Yield the distinct beginnings of unparsed answers, quoted."""
     seen = set()
     for sample in samples:
         for text, read in answers.written(sample["resps"], sample["filtered_resps"]):
@@ -53,7 +53,7 @@ def _unread(samples: Iterable[Facts]) -> Iterator[str]:
 
 
 def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]]) -> str:
-    """Describe how many written answers couldn't be read and how many are refusals, and quote two of them.
+    """Describe the shares of unparsed answers and refusals, and quote two of them.
 
     Args:
         tasks: Of one run.
@@ -83,7 +83,7 @@ def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]])
 
 
 def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
-    """Explain why scores or their intervals are missing, and what to beware of; a line a reason.
+    """Explain missing scores and intervals, and list warnings, one line per reason.
 
     Args:
         tasks: Of one run.

@@ -72,7 +72,7 @@ _OF_VALUE = ("value", "stderr", "interval", "fixed_interval", "dof", "n", "clust
 
 
 def score_data(task: TaskRun, value: Value) -> Data:
-    """Gather the estimate and meaning of a task's score for JSON, and what must be known before it is believed."""
+    """Collect a score's estimate, meaning and warnings for JSON."""
     return {
         **{name: getattr(value, name) for name in _OF_VALUE},
         "warning": task.warning(value.name),

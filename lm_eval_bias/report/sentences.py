@@ -14,7 +14,7 @@ LEGEND = "[ ] is a 95% interval"
 
 
 def of_score(value: Value) -> str:
-    """Write a score with its interval, and what it says.
+    """Describe a score with its interval and its verdict.
 
     >>> gap = Value("gap", 0.4, interval=(0.3, 0.5), neutral=0.0, favours=("favours the old", "favours the young"))
     >>> of_score(gap)
@@ -26,7 +26,7 @@ def of_score(value: Value) -> str:
 
 
 def of_task(task: TaskRun) -> list[str]:
-    """Describe what a task's main scores say, each with its uncertainty, or why they can't be put into words."""
+    """Describe a task's main scores, or the reason why they can't be described."""
     if isinstance(task.definition, UnknownBenchmark):
         return [
             f"Not described in words: this version doesn't know the benchmark {task.benchmark!r}."
@@ -37,7 +37,7 @@ def of_task(task: TaskRun) -> list[str]:
 
 
 def after_diagnostics(task: TaskRun) -> list[str]:
-    """Describe what must be known before a task's scores are believed, then what they say."""
+    """Describe a task's warnings and then its main scores."""
     found = diagnostics.about_answers(task)
     warnings = [one.message for one in found if one.code == "of_benchmark"]
     lines = filter(None, (task.warning(), *warnings))

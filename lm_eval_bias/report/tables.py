@@ -63,7 +63,7 @@ def grid(
 
 
 def _latex_cell(text: str) -> str:
-    """Escape a cell; LaTeX would take a bracket or a star behind the end of a row for its argument."""
+    """Escape a cell, also a leading bracket or star, which LaTeX would take for an argument of the row's end."""
     written = latex(text)
     return f"{{}}{written}" if written.startswith(("[", "*")) else written
 
