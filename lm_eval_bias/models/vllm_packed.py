@@ -13,10 +13,10 @@ from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.models import cached_prefixes
 from lm_eval_bias.models.cached_prefixes import Plan, PrefixPrompt
+from lm_eval_bias.models.encoded_texts import EncodesOnce
 from lm_eval_bias.models.packed import attention_masks
 from lm_eval_bias.models.packed.method_trial import trial, usable_ids
 from lm_eval_bias.models.prefix_trie import Likelihood, Likelihoods, Request, fitted
-from lm_eval_bias.models.text_batches import EncodesAhead
 
 if TYPE_CHECKING:
     from vllm import RequestOutput
@@ -33,7 +33,7 @@ class _Unanswered(Exception):
     """Raised for an answer that lacks something that was asked for."""
 
 
-class VLLMPacked(EncodesAhead, VLLM):
+class VLLMPacked(EncodesOnce, VLLM):
     """``--model vllm``, several times faster where requests begin alike; same arguments and answers.
 
     By itself the engine runs each request from its first token when log-probabilities of a prompt are wanted. Here each

@@ -92,7 +92,6 @@ def cloze(model: TemplateLM, requests: Requests) -> QuestionAnswers:
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front = token_likelihoods.prefix_ids(model)
     start = model.prefix_token_id
-    token_likelihoods.encode_ahead(model, ((q.sentence, "") for q in questions))
     texts = [
         pieces(*_encode(model, q.sentence, front), start, q.options["bos"])
         for q in questions
@@ -107,7 +106,6 @@ def contrast(model: TemplateLM, requests: Requests) -> QuestionAnswers:
     other's, from the last token that they share, so that both have one.
     """
     questions = contrasts(requests)
-    token_likelihoods.encode_ahead(model, ((q.text, "") for q in questions))
     front = token_likelihoods.prefix_ids(model)
     start = model.prefix_token_id
     texts = []
@@ -163,9 +161,6 @@ def _likelihoods(
     """Log-likelihoods and token counts of what :func:`_split` gives; 0 for what a question doesn't need."""
     refuse_foreign(questions, _OPTIONS, _FAMILY)
     front = token_likelihoods.prefix_ids(model)
-    joint = [(f"{closed(q.context)} ", q.candidate) for q in questions]
-    alone = [(q.candidate, "") for q in questions]
-    token_likelihoods.encode_ahead(model, [*joint, *alone])
     texts = []
     for q in questions:
         parts = _split(model, closed(q.context), q.candidate, q.options["bos"], front)

@@ -67,7 +67,6 @@ def _with_length(self: TemplateLM, requests: Requests) -> list[tuple[float, bool
         One ``(log-likelihood in nats, is greedy, number of continuation tokens)`` a request.
     """
     pairs = [request.args for request in requests]
-    token_likelihoods.encode_ahead(self, pairs)
     lengths = [len(internals.encode_pair(self, *pair)[1]) for pair in pairs]
     answers = getattr(self, EXACT)(requests)
     return [(*answer, n) for answer, n in zip(answers, lengths, strict=True)]

@@ -175,15 +175,6 @@ def checked(
     return [(float(answer[0]), bool(answer[1])) for answer in answers]
 
 
-def encode_ahead(model: LM, pairs: Iterable[tuple[str, str]]) -> None:
-    """Let a backend that can do so encode the texts of all requests in batches.
-
-    A text alone is a context without a continuation.
-    """
-    if hasattr(model, "encode_ahead"):
-        model.encode_ahead(pairs)
-
-
 def encode(model: TemplateLM, text: str) -> list[int]:
     """Encode a text as the harness does, special tokens as the backend adds them.
 

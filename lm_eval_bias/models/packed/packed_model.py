@@ -17,6 +17,7 @@ from transformers.utils import ModelOutput
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.harness.internals import Ids
+from lm_eval_bias.models.encoded_texts import EncodesOnce
 from lm_eval_bias.models.packed import attention_masks, method_trial
 from lm_eval_bias.models.packed.packed_forwards import (
     ForwardOutput,
@@ -31,7 +32,6 @@ from lm_eval_bias.models.prefix_trie import (
     Trie,
     fitted,
 )
-from lm_eval_bias.models.text_batches import EncodesAhead
 
 logger = logging.getLogger("lm_eval.bias")
 _TOKENS_ON_CPU = 1024
@@ -40,7 +40,7 @@ _LOGITS_ON_CPU = 1 << 29
 _LOGITS_ELSEWHERE = 1 << 31  # bytes of a forward's logits
 
 
-class HFPacked(EncodesAhead, HFLM):
+class HFPacked(EncodesOnce, HFLM):
     """``--model hf`` for causal models, several times faster where requests begin alike; same arguments and answers.
 
     All requests of a call form one trie over token ids. It is run as a few rows in which each token sees its ancestors.

@@ -1,13 +1,10 @@
-"""Texts that are encoded ahead, in batches: the same tokens as one at a time, each text once."""
-
-from types import SimpleNamespace
+"""Texts that are encoded once: the same tokens as one at a time."""
 
 import pytest
 import transformers
 
 from lm_eval_bias.harness.internals import encode_pair
-from lm_eval_bias.models import text_batches
-from lm_eval_bias.models.text_batches import EncodesAhead
+from lm_eval_bias.models.encoded_texts import EncodesOnce
 from tests.support import tiny
 
 PAIRS = [
@@ -50,7 +47,7 @@ class OneByOne:
         return before, whole[len(before) :]
 
 
-class Ahead(EncodesAhead, OneByOne):
+class Once(EncodesOnce, OneByOne):
     pass
 
 
@@ -84,50 +81,16 @@ def without_fast_version(tokenizer):
 def test_tokens_are_those_of_each_text_alone(tokenizer, make, add_bos_token):
     made = make(tokenizer)
     made("x", truncation=True, max_length=1)  # no later call may be cut by it
-    plain, ahead = (kind(made, add_bos_token) for kind in (OneByOne, Ahead))
-    ahead.encode_ahead(PAIRS)
-    found = [encode_pair(ahead, *pair) for pair in PAIRS]
+    plain, once = (kind(made, add_bos_token) for kind in (OneByOne, Once))
+    found = [encode_pair(once, *pair) for pair in PAIRS]
     assert found == [encode_pair(plain, *pair) for pair in PAIRS]
 
 
-def test_texts_are_encoded_once_and_forgotten(tokenizer, monkeypatch):
-    asked = []
-    plain = text_batches.encoded
-    monkeypatch.setattr(
-        text_batches,
-        "encoded",
-        lambda tokenizer, texts, **more: (
-            asked.extend(texts) or plain(tokenizer, texts, **more)
-        ),
-    )
-    model = Ahead(tokenizer, None)
-    model.encode_ahead(PAIRS[:3])
-    model.encoded.clear()
-    model.encode_ahead(PAIRS[:4])
-    assert len(asked) == len(set(asked)) == 4
-    for pair in PAIRS[:3]:
+def test_texts_are_encoded_once_and_forgotten(tokenizer):
+    model = Once(tokenizer, None)
+    for pair in PAIRS[:3] * 2:
         encode_pair(model, *pair)
-    assert model.encoded == [" The"]  # the sample that each batch is compared with
+    assert len(model.encoded) == len(set(model.encoded)) == 3
     model.forget()
     encode_pair(model, *PAIRS[0])
-    assert len(model.encoded) == 3
-
-
-def test_a_tokenizer_that_encodes_many_texts_otherwise_is_asked_for_each():
-    class Odd:
-        def __call__(self, texts, **options):
-            return SimpleNamespace(**{}) if isinstance(texts, str) else self.many(texts)
-
-        def many(self, texts):
-            return {"input_ids": [[0, len(text)] for text in texts]}
-
-        def encode(self, text, **options):
-            return [len(text)]
-
-        def decode(self, ids):
-            return "<s>"
-
-    model = Ahead(Odd(), None)
-    model.encode_ahead([("abc", "de")])
-    assert encode_pair(model, "abc", "de") == ([3], [])
-    assert model.tok_encode("abc") == [3]
+    assert len(model.encoded) == 5
