@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation import mixtures
+from simulations import mixtures
 
 # biases by position and length, and diagnostic; the others fair, stereotyped, perfect or unable
 HABITS = ("A or first", "shortest", "longest", "cautious 88/96", "cautious 93/97")

@@ -1,4 +1,4 @@
-"""A synthetic bias comes back as the scores' value; over many seeds ``tests/simulation/dial.py`` measures it."""
+"""A synthetic bias comes back as the scores' value; over many seeds ``simulations/dial.py`` measures it."""
 
 import json
 import random

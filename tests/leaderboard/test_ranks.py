@@ -1,4 +1,4 @@
-"""Intervals of rank: worked cases and a slow version; ``tests/simulation`` measures how often they hold."""
+"""Intervals of rank: worked cases and a slow version; ``simulations`` measures how often they hold."""
 
 import math
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lm_eval_bias.core import registry
-from tests.simulation import breakdowns, coverage
+from simulations import breakdowns, coverage
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulations.md"
 

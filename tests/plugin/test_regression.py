@@ -17,7 +17,7 @@ from lm_eval_bias.gate import regression
 from lm_eval_bias.report import policy_outputs
 from lm_eval_bias.report.policy_outputs import GateVerdict
 from lm_eval_bias.runs.run_discovery import read
-from tests.simulation import promised_power
+from simulations import promised_power
 from tests.support.commands import command
 from tests.support.made_runs import edited
 from tests.support.run_scores import run

@@ -300,6 +300,8 @@ SEARCHED = (
     "custom_metrics",
     "docs",
     "tests",
+    "simulations",
+    "benchmarks",
 )  # and the files beside them
 WRITTEN = {".py", ".md", ".yaml", ".yml", ".json", ".csv", ".txt"}
 

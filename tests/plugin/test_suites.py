@@ -22,7 +22,7 @@ from lm_eval_bias.runs import measurement
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK as GG_BBQ
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.stereoset import stereoset_items
-from tests.simulation import suite_items
+from simulations import suite_items
 from tests.support.places import ROOT
 
 # The items of quick, version 5 (4 had a third of EsBBQ's and CaBBQ's, and GG-BBQ's latest release).
