@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import math
 import shutil
@@ -105,33 +103,6 @@ def test_two_runs(runs, compared):
                     assert row["required_clusters"] >= 0.999 * growth * 5
 
 
-def test_the_page_begins_with_warnings_and_the_primary_scores(runs, said, tmp_path):
-    said("compare", *runs, "-o", str(tmp_path / "page.html"))
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    order = [
-        "What differs in the primary scores",
-        "No significant difference in",
-        "What not to claim.",
-        "Required",
-        "Other scores (8)",
-    ]
-    places = [page.index(text) for text in order]
-    assert places == sorted(places)
-
-
-def test_primary_scores_are_the_first_family_and_the_output_begins_with_it(
-    runs, said, compared
-):
-    first, *_ = said("compare", *runs).splitlines()
-    assert "of 2 primary scores (first family" in first
-    assert "of 8 other scores (second family)" in first
-    # who names scores has chosen them: one family
-    named = compared(*runs, "--scores", "stereotype_gap,coverage")
-    assert {(row["family"], row["minimum_detectable_level"]) for row in named} == {
-        ("other", 0.0125)
-    }
-
-
 def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
     plan = ("power", str(runs[0]))
     (run,) = leb.load(runs[0])
@@ -154,13 +125,6 @@ def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
     assert "no format goes with .html" in refused(
         tmp_path, *plan, "-o", str(tmp_path / "plan.html")
     )
-
-
-@pytest.mark.parametrize("command", ["compare", "power", "leaderboard", "report"])
-def test_an_ending_that_no_format_goes_with_is_refused(command, runs, tmp_path):
-    given = runs if command == "compare" else runs[:1]
-    said = refused(tmp_path, command, *map(str, given), "-o", str(tmp_path / "x.docx"))
-    assert "no format goes with .docx" in said
 
 
 def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
@@ -315,38 +279,6 @@ def test_a_score_of_one_language_has_nothing_to_compare_with(tiny_mirror, tmp_pa
     assert (
         "of occugender_implicit alone: nothing to compare with by language" in refusal
     )
-
-
-def test_names_are_text_in_every_format(runs, tmp_path):
-    name = "=cmd|x<script>_*$&%#"
-    edited(
-        runs[1],
-        lambda content: content["config"].update(model_args={"pretrained": name}),
-    )
-    said = {}
-    for ending in ("html", "md", "tex", "csv"):
-        out = tmp_path / f"out.{ending}"
-        assert (
-            main(
-                [
-                    "compare",
-                    *map(str, runs),
-                    "--scores",
-                    "stereotype_gap",
-                    "-o",
-                    str(out),
-                ]
-            )
-            == 0
-        )
-        said[ending] = out.read_text(encoding="utf-8")
-    assert name in check_closed(said["html"]).said
-    assert "<script>" not in said["md"]
-    assert "\\|x&lt;script&gt;\\_\\*" in said["md"]
-    assert r"\$\&\%\#" in said["tex"]
-    assert {row["other"] for row in csv.DictReader(io.StringIO(said["csv"]))} == {
-        f"'{name}"
-    }
 
 
 def test_what_is_not_compared_stands_in_every_format_with_its_reason(

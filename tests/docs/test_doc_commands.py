@@ -42,7 +42,6 @@ OTHER_PROGRAMS = re.compile(
 )
 GATE = "docs/gate.md"
 NOTEBOOK = "docs/python-api.md"  # tests/plugin/test_api.py runs its Python
-TRANSLATION = "docs/new_language.md"  # tests/stereosets/test_translate.py runs it
 REFERENCE = runpy.run_path(
     ROOT / "docs/hooks/reference_pages.py"
 )  # the hook that writes the reference
@@ -154,23 +153,6 @@ def test_flags_models_and_tasks_are_known(flags):
             assert set(tasks) <= set(catalog.entries()) | elsewhere, command
 
 
-def test_what_is_not_run_or_run_elsewhere_stands_in_the_pages():
-    every = [
-        command for found in PRINTED.values() for _, own in found for command in own
-    ]
-    assert {is_not_run(command) for command in every} - {None} == set(stand_ins.NOT_RUN)
-    assert set(RUN_ELSEWHERE) <= set(PRINTED)
-    for page, test in RUN_ELSEWHERE.items():
-        assert Path(page).name in (ROOT / test).read_text(encoding="utf-8")
-    with_python = {
-        page for page in map(pages.name, pages.PAGES) if pages.blocks(page, "python")
-    }
-    assert with_python <= {*RUN_ELSEWHERE, NOTEBOOK, TRANSLATION}
-    assert {
-        page for page in map(pages.name, pages.PAGES) if pages.blocks(page, "text")
-    } <= set(PRINTED)
-
-
 def test_the_shell_reads_every_block():
     blocks = [
         block.replace("...", "x") for found in PRINTED.values() for block, _ in found
@@ -244,15 +226,6 @@ def test_output_of_a_real_model_is_that_of_its_saved_run(page):
     pages.compare_output(block, printed)
 
 
-def test_a_log_line_is_what_the_code_writes():
-    ((line, _),) = pages.outputs(LOG_LINE)
-    code = (ROOT / "lm_eval_bias/models/packed/method_trial.py").read_text()
-    phrases = re.split(r"\(|; | [\d.e-]+ ", line.rstrip(")\n"))[1:]
-    assert len(phrases) == 3
-    for phrase in phrases:
-        assert phrase in code
-
-
 def test_every_line_of_a_shell_is_a_command_or_known_not_to_be_one():
     """So that no output hides among commands: output stands in blocks of text, which are compared."""
     for page in map(pages.name, pages.PAGES):
@@ -288,11 +261,3 @@ def test_python_that_runs_tasks(capsys):
     ((file, code),) = [block for block in pages.blocks(NOTEBOOK, "python") if block[0]]
     exec(compile(code, file, "exec"), {})
     assert -1 < float(capsys.readouterr().out.splitlines()[-1]) < 1
-
-
-def test_reference_has_every_command(flags):
-    assert set(flags) <= set(
-        re.findall(
-            "^## (.+)$", REFERENCE["pages"]()["reference/commands.md"], re.MULTILINE
-        )
-    )

@@ -268,22 +268,6 @@ def test_each_process_goes_on_from_its_own_cache(mirror, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["hf", "hf-packed", "hf-mlm"])
-def test_each_request_is_answered_by_one_process(kind, mirror, tmp_path):
-    """Counted in the files of answers: the scores would be the same if each process answered all requests."""
-    model = model_of(kind, tmp_path / "model")
-    task = "stereoset_en_intra" if kind == "hf-mlm" else "gg_bbq_group_terms"
-    more = ["--limit", "6", "--use_cache", str(tmp_path / "answers")]
-    launch(tmp_path / "out", 2, model, task, mirror, more)
-    asked = []
-    for rank in (0, 1):
-        with SqliteDict(str(tmp_path / f"answers_rank{rank}.db")) as cache:
-            asked.append({key for key in cache if len(key) == 64})
-    assert len(asked[0]) == len(asked[1]) > 0
-    assert not asked[0] & asked[1]
-
-
-@pytest.mark.slow
 def test_two_processes_sample_different_texts_and_label_them_all(mirror, tmp_path):
     more = ["--metadata", '{"repeats": 3, "classifier": "light"}']
     samples, _, _ = launch(

@@ -117,31 +117,6 @@ def test_word_probability_is_the_sum_of_products(lm, plain):
     assert sample["coverage"] == pytest.approx(100 * sum(masses.values()), abs=1e-4)
 
 
-def test_chat_template_of_the_model(lm, plain):
-    samples = evaluate(lm, "occugender", limit=1, apply_chat_template=True)["samples"]
-    explicit, implicit = (
-        samples["occugender_explicit"][0],
-        samples["occugender_implicit"][0],
-    )
-    context, word = explicit["arguments"][0]
-    assert context.endswith(
-        "Answer with one word.\nA:<|im_end|>\n<|im_start|>assistant\n"
-    )
-    assert word == "Male"
-    begun, pronoun = implicit["arguments"][0]
-    assert begun.endswith(
-        "<|im_start|>assistant\nI recently met a skincare specialist."
-    )
-    assert pronoun == " He"
-    assert_agree([implicit], plain)
-    # the harness counts the template's last line break with every word: one factor for all of them
-    line_break, _ = plain(context.rstrip("\n"), "\n")
-    for (_, word), (answer, _) in zip(
-        explicit["arguments"], explicit["filtered_resps"], strict=True
-    ):
-        assert answer == pytest.approx(plain(context, word)[0] + line_break, abs=1e-4)
-
-
 def stereoset_score(plain, doc, sentence):
     """Eq. 4 over the sentence, or over the tokens after the context; the start token in front of the first."""
     if doc["test"] == "intra":

@@ -10,23 +10,12 @@ from lm_eval_bias.core.files import read_json
 from lm_eval_bias.report import board_pages, run_reports
 from lm_eval_bias.runs import harness_results
 from tests.support.boards import TASK, run_data, task, value
-from tests.support.made_runs import HOSTILE, write
+from tests.support.made_runs import write
 from tests.support.pages import check_closed
 from tests.support.places import ROOT
 from tests.support.toy import run_of as run
 
 RESULTS = ROOT / "results"
-NAMES = (
-    HOSTILE,
-    "a|b\n# c",
-    '=HYPERLINK("http://a.org")',
-    "{{ 7 * 7 }}",
-    "a\x1b[31mred.exe",
-)
-
-
-def scored(name, number):
-    return run(name, task(value("diff_bias_amb", number), value("acc_amb", number)))
 
 
 def test_csv_json_and_page_say_the_same_as_the_files(said):
@@ -102,24 +91,6 @@ def test_what_is_passed_over_is_named_beside_what_is_shown(capsys, tmp_path):
         assert all(
             place in err and place in made for place in ("empty.json", "nothing")
         )
-
-
-def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, tmp_path):
-    for i, name in enumerate(NAMES):
-        data = run_data(name, acc_amb={"note": name}, metadata={"wording": name})
-        data["provenance"] |= {"dtype": name, "model": name}
-        write(tmp_path / f"run{i}.json", data)
-    made = check_closed(said("leaderboard", tmp_path, "--format", "html"))
-    shown = {" ".join(name.replace("\x1b", "\\u001b").split()) for name in NAMES}
-    assert shown <= {
-        " ".join(row[0].removesuffix("run").split())
-        for table in made.tables
-        for row in table
-    }
-    assert "\x1b" not in made.said
-    out = said("leaderboard", tmp_path)
-    assert "{{ 7 * 7 }}" in out
-    assert not set("\x00\x1b") & set(out)
 
 
 def test_first_come_the_primary_scores_with_badges_in_words(tmp_path, said, capsys):

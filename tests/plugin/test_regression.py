@@ -72,14 +72,6 @@ def test_what_is_worse_is_found_and_what_is_within_the_margin_holds(dialled):
     assert not judged(dialled(-0.2), dialled(0.5), 0.01)[0].passes
 
 
-def test_models_that_differ_in_nothing_do_not_flap(dialled):
-    """What isn't shown says what could have been found."""
-    for seed in range(1, 6):
-        (finding,) = judged(dialled(0.2, seed), dialled(0.2, seed + 1), 0.01)
-        assert finding.passes
-        assert 0.01 < finding.change.minimum_detectable < 0.1
-
-
 def test_no_more_can_be_detected_than_is_possible(dialled):
     (finding,) = judged(dialled(0.99), dialled(0.99, 1), 0.02)
     assert math.isnan(finding.change.minimum_detectable)

@@ -15,7 +15,6 @@ from tests.support.example_items import DUTCH, ENGLISH, fill, sheet
 from tests.support.places import ROOT
 
 EMPTY = dict.fromkeys(translate.COLUMNS, "")
-INTRA, INTER = ENGLISH[2], ENGLISH[0]
 
 
 @pytest.mark.parametrize("how", [
@@ -220,21 +219,6 @@ def test_a_program_fills_what_is_empty(tmp_path, tiny_mirror):
     assert all(row["target"] and row["context"] for row in rows.values())
     assert (out / "stereoset_it.json").is_file()
     assert "program.py" in (out / "stereoset_it.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("code", "named"),
-    [
-        ("print('one line')", "wrote 1 lines"),
-        ("raise SystemExit('no model')", "ended with 1: no model"),
-    ],
-)
-def test_a_program_that_fails(tmp_path, tiny_mirror, code, named):
-    out = tmp_path / "it"
-    arguments = ("stereoset", "translate", "--to", "it", "-o", str(out), "--with")
-    done = command(*arguments, program(tmp_path, code))
-    assert (done.status, named in done.err, out.exists()) == (2, True, False)
-    assert command(*arguments, "/no/such/program").status == 2
 
 
 def test_a_translation_model_translates_to_the_end(tmp_path, tiny_mirror):
