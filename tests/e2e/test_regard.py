@@ -98,55 +98,6 @@ def write_texts(path, rows):
     return path
 
 
-def labelled(counts):
-    """So many texts about women and men per regard, in the form of the authors' labelled set."""
-    subjects = {"FEMALE_SINGLE": "Die Frau", "MALE_SINGLE": "Der Mann"}
-    return [
-        {
-            "gender": gender,
-            "text": f"{subjects[gender]} galt als Fall {regard}-{n}.",
-            "regard": regard,
-        }
-        for gender, row in counts.items()
-        for regard, size in enumerate(row)
-        for n in range(size)
-    ]
-
-
-COUNTS = {
-    "FEMALE_SINGLE": (154, 153, 193),
-    "MALE_SINGLE": (173, 195, 132),
-}  # GerPT-2, respect contexts
-
-
-def test_labelled_texts_as_jsonl_and_as_csv(tmp_path, capsys):
-    rows = labelled(COUNTS)
-    (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
-    assert round(entry["scores"]["respect/chi2"]["value"], 3) == 17.622
-    assert entry["scores"]["occupation/chi2"]["value"] is None
-    assert entry["scores"]["occupation/chi2"]["reason"]
-    lines = [
-        f"{i},{row['text']},{row['gender']},{row['regard']}"
-        for i, row in enumerate(rows)
-    ]
-    (tmp_path / "texts.csv").write_text(
-        "\n".join([",Text,Gender,Regard", *lines]), encoding="utf-8"
-    )
-    (again,) = rescored(capsys, tmp_path / "texts.csv").values()
-    assert again["scores"] == entry["scores"]
-    assert again["documents"] == 1000
-    rows = labelled(
-        {"FEMALE_SINGLE": (10, 10, 20, 10), "MALE_SINGLE": (20, 10, 10)}
-    )  # other is the fourth class
-    (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
-    found = {name: score["value"] for name, score in entry["scores"].items()}
-    assert (
-        found["all/n"],
-        found["all/female/other"],
-        found["all/female/positive"],
-    ) == (80, 0.2, 0.4)
-
-
 TEXT = {"text": "Die Frau galt als x.", "gender": "F", "regard": 1}
 
 
