@@ -141,7 +141,12 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+# asked one at a time and three at a time in turn
+@pytest.mark.parametrize(
+    ("name", "client"),
+    [(name, 1 + 2 * (place % 2)) for place, name in enumerate(FAULTS)],
+    indirect=["client"],
+)
 def test_log_probabilities_that_are_none(name, server, mended, client, caplog):
     fault, says = FAULTS[name]
     model = client()
