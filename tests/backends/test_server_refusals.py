@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from lm_eval_bias.core.answers import Text
+from lm_eval_bias.harness import internals
 from lm_eval_bias.harness import servers as checks
 from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
 from tests.support import servers
@@ -251,3 +252,44 @@ def test_a_server_that_answers_as_another_model_is_told(
     written(model, servers.chats(model, 3))
     assert checks.notes(model) == said
     assert checks.facts(model)["served"] == [answered] * bool(answered)
+
+
+def test_the_others_of_a_batch_are_answered(server, client, written):
+    model = client(tokenized_requests=False)
+    server.judge = on("prompt 2", FILTERED)
+    texts = written(model, [f"prompt {n}" for n in range(6)])
+    assert [text.finish for text in texts] == ["", "", "content_filter", "", "", ""]
+    assert all(texts[:2] + texts[3:])
+
+
+def test_a_refusal_that_names_nothing(server, client, written):
+    model = client(CHAT)
+    server.judge = lambda asked: (
+        error("Unprocessable", 422) if "top_k" in asked else None
+    )
+    assert all(written(model, servers.chats(model, 3), top_k=0, temperature=1.0))
+    assert checks.facts(model)["sent"] == [
+        {"model": "tiny", "max_tokens": 3, "temperature": 1.0}
+    ]
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"content": None}, "finish_reason": "content_filter"},
+        {"message": None, "finish_reason": "content_filter"},
+        {"finish_reason": "content_filter"},
+        {"message": {"content": "", "refusal": ""}, "finish_reason": "refusal"},
+    ],
+)
+def test_an_answer_that_a_filter_took_away(choice, server, client, written):
+    model = client(CHAT)
+    server.fail(lambda found: {"choices": [{"index": 0, **choice}]})
+    (found,) = written(model, servers.chats(model, 1))
+    assert (found, found.finish) == ("", choice["finish_reason"])
+
+
+def test_what_a_client_is_derived_from(server, client):
+    model = client(CHAT)
+    assert internals.derives_from(type(model), "LocalChatCompletion")
+    assert checks.checked(dict) is dict

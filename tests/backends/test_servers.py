@@ -414,3 +414,20 @@ def test_a_run_stops_with_one_line_and_goes_on(
         numbers(results_of(tmp_path / name)) for name in ("out", "at_once")
     )
     assert repr(again) == repr(at_once)  # nan is nan
+
+
+@pytest.mark.parametrize("tokenized", [True, False])
+def test_texts_with_their_prompt(tokenized, server, client):
+    model = client(batch_size=1, tokenized_requests=tokenized)
+    prompt = "The old gardener"
+    server.fail(
+        lambda found: {"choices": [{"index": 0, "text": f"{prompt} was here."}]}
+    )
+    assert "repeats its prompt ('The old gardener')" in refused(
+        lambda: model.generated_text(servers.ask_for([prompt]))
+    )
+    assert not model.cache_hook.dbdict
+    assert (
+        model.generated_text(servers.ask_for(["The young gardener", f" {prompt}"]))
+        == [f"{prompt} was here."] * 2
+    )

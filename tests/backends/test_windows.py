@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from lm_eval_bias.harness import internals
 from tests.support import tiny
 from tests.support.commands import command
 from tests.support.run_scores import results_of
@@ -90,3 +91,17 @@ def test_a_report_and_a_gate_say_so(folder, tmp_path, said):
     assert "prompts that the model reads whole" in gate
     policy.write_text(f"allow: [limit, low_coverage, cut_prompts]\n{bound}\n")
     assert "allowed: cut_prompts" in said("check", tmp_path / "out", "--policy", policy)
+
+
+def test_what_each_kind_of_model_reads():
+    """Of a window of 60 tokens; kinds are known by name."""
+    for name, more, read in (
+        ("HFLM", {}, 61),
+        ("VLLM", {}, 59),
+        ("TemplateLM", {}, 60),  # a server's client
+        ("TemplateLM", {"tokenized_requests": False}, None),
+        ("HFLM", {"backend": "seq2seq"}, None),
+    ):
+        base = type("TemplateLM", (), {"max_length": 60})
+        model = type(name, (base,), more)()
+        assert internals.window(model) == read, (name, more)

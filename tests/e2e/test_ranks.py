@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch.distributed
 from lm_eval.tasks import TaskManager
+from sqlitedict import SqliteDict
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
@@ -252,3 +253,19 @@ def test_two_processes_sample_different_texts_and_label_them_all(mirror, tmp_pat
     configs = results_of(tmp_path / "out")["configs"]["regard_en"]["metric_list"]
     (counted,) = (entry for entry in configs if entry["metric"] == "all/n")
     assert counted["value"] == kept
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["hf-packed"])
+def test_each_request_is_answered_by_one_process(kind, mirror, tmp_path):
+    """Counted in the files of answers: the scores would be the same if each process answered all requests."""
+    model = model_of(kind, tmp_path / "model")
+    task = "stereoset_en_intra" if kind == "hf-mlm" else "gg_bbq_group_terms"
+    more = ["--limit", "6", "--use_cache", str(tmp_path / "answers")]
+    launch(tmp_path / "out", 2, model, task, mirror, more)
+    asked = []
+    for rank in (0, 1):
+        with SqliteDict(str(tmp_path / f"answers_rank{rank}.db")) as cache:
+            asked.append({key for key in cache if len(key) == 64})
+    assert len(asked[0]) == len(asked[1]) > 0
+    assert not asked[0] & asked[1]

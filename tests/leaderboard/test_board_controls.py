@@ -166,3 +166,17 @@ def test_axe_finds_nothing(page, width):
         "axe.run().then(r => r.violations.map(v => [v.id, v.nodes[0].html]))"
     )
     assert found == []
+
+
+def test_without_a_script_the_whole_table_stands_there(page):
+    browser, url, data = page
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(url, 1280)
+    finally:
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert browser.evaluate("document.getElementById('controls').hidden") is True
+    heads = browser.evaluate(HEADS)
+    assert {score["id"] for score in data["scores"]} <= set(heads)
+    rows = browser.evaluate("document.querySelectorAll('#board tbody tr').length")
+    assert rows == MODELS

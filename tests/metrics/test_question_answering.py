@@ -446,3 +446,13 @@ def test_a_perfect_model_s_bias_is_near_neutral_with_an_interval(wrong):
     # a bias can't be further from 0 than answers are wrong, and neither can what it might be
     highest = 1 - found["acc_amb"].ends()[0]
     assert found["diff_bias_amb"].ends()[1] <= highest + 0.02
+
+
+def test_texts_without_a_readable_answer_are_wrong():
+    silent = [item(kind, "none", generated=True) for kind in ("amb", "b", "c") * 3]
+    scores = named(silent)
+    for context in ("amb", "disamb"):
+        assert scores[f"acc_{context}"].compute(silent).value == 0.0
+        assert "single answer" in scores[f"diff_bias_{context}"].compute(silent).reason
+    likelihoods = [own | {"generated": False} for own in silent]
+    assert "single answer" in named()["acc_amb"].compute(likelihoods).reason

@@ -368,3 +368,12 @@ def test_equal_models_alarm_in_1_to_6_percent(design):
         is_further = math.prod(moved for moved, _ in found.moves()) > 0
         alarms += is_further and found.p_further() <= LEVEL
     assert 2 <= alarms <= 12
+
+
+def test_lines_fit_a_terminal_and_the_first_names_what_is_violated(dialled):
+    lines = command("check", dialled(0.28), "--base", dialled(0.2)).out.splitlines()
+    score = r"stereotype_gap 0\.\d+ → 0\.\d+ \(\+0\.08\d* \[\S+, \S+\]\): worse\. Detects 0\.\d+\."
+    assert re.match(rf"Violated: 1 of 1, first {TASK}, {score[:20]}", lines[0])
+    (told,) = (line for line in lines if line.startswith("VIOLATED"))
+    assert re.fullmatch(f"VIOLATED  {score}", told)
+    assert all(len(line) <= 100 for line in lines if "/" not in line)

@@ -14,7 +14,7 @@ from lm_eval_bias.report import citing
 from lm_eval_bias.runs import measurement
 from tests.support import stand_ins
 from tests.support.made_mirror import make_tiny_mirror
-from tests.support.made_runs import run_of, write
+from tests.support.made_runs import HOSTILE, hostile_run, run_of, write
 from tests.support.places import ROOT
 
 QUICK = ROOT / "results" / "runs" / "smollm2-135m-instruct-quick"
@@ -204,3 +204,12 @@ def test_older_files_are_asked_by_their_logs(out, tmp_path):
     for saved in [*folder.rglob("samples_*.jsonl"), *folder.rglob("answers_*")]:
         saved.unlink()
     assert "The interval method" in leb.load(folder).methods().markdown()
+
+
+def test_a_hostile_run_stays_text(tmp_path, said):
+    path = write(tmp_path / "h.json", hostile_run())
+    text = said("methods", path)
+    assert "<script" not in text
+    code = said("methods", path, "--format", "latex")
+    assert r"\input{" not in code
+    assert HOSTILE not in code

@@ -233,3 +233,18 @@ def test_a_translation_model_translates_to_the_end(tmp_path, tiny_mirror):
     done = command(*arguments, program(tmp_path, code))
     assert (done.status, "cells were filled" in done.out) == (1, True)
     assert all(row["context"] for row in sheet(out / "translation.csv").values())
+
+
+@pytest.mark.parametrize(
+    ("code", "named"),
+    [
+        ("print('one line')", "wrote 1 lines"),
+        ("raise SystemExit('no model')", "ended with 1: no model"),
+    ],
+)
+def test_a_program_that_fails(tmp_path, tiny_mirror, code, named):
+    out = tmp_path / "it"
+    arguments = ("stereoset", "translate", "--to", "it", "-o", str(out), "--with")
+    done = command(*arguments, program(tmp_path, code))
+    assert (done.status, named in done.err, out.exists()) == (2, True, False)
+    assert command(*arguments, "/no/such/program").status == 2
