@@ -32,7 +32,7 @@ demo:
 	echo "The report, for your browser:" && $(BIN)/lm-eval-bias report demo-results -o demo-results/report.html
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # records anew what people read: see CONTRIBUTING.md
 golden: $(INSTALLED)

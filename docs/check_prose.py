@@ -20,6 +20,8 @@ PAGES = (
     "docs/**/*.md",
     "tasks/*/README.md",
     "tests/*/README.md",
+    "benchmarks/README.md",
+    "simulations/README.md",
     "results/README.md",
 )
 FIRST, LONGEST = (

@@ -82,14 +82,6 @@ def test_a_refused_prompt_ends_no_run(
     assert len(server.asked) == asked
 
 
-def test_the_others_of_a_batch_are_answered(server, client, written):
-    model = client(tokenized_requests=False)
-    server.judge = on("prompt 2", FILTERED)
-    texts = written(model, [f"prompt {n}" for n in range(6)])
-    assert [text.finish for text in texts] == ["", "", "content_filter", "", "", ""]
-    assert all(texts[:2] + texts[3:])
-
-
 def test_a_refused_log_likelihood_is_no_number(server, client):
     model = client()
     pairs = [([1, 2, 3 + n], [4, 5]) for n in range(8)]
@@ -201,17 +193,6 @@ def test_a_value_that_says_something_is_not_left_out(server, client, written):
         written(model, servers.chats(model, 1), temperature=0.7)
 
 
-def test_a_refusal_that_names_nothing(server, client, written):
-    model = client(CHAT)
-    server.judge = lambda asked: (
-        error("Unprocessable", 422) if "top_k" in asked else None
-    )
-    assert all(written(model, servers.chats(model, 3), top_k=0, temperature=1.0))
-    assert checks.facts(model)["sent"] == [
-        {"model": "tiny", "max_tokens": 3, "temperature": 1.0}
-    ]
-
-
 @pytest.mark.parametrize("name", ["gpt-3.5-turbo", "qwen2.5", "tiny"])
 def test_the_harness_asks_for_no_other_temperature(name, server, client, written):
     model = client("openai-chat-completions", name=name, batch_size=1)
@@ -247,34 +228,12 @@ def test_answers_in_parts(text, server, client, written):
     assert (found, found.finish) == (text, "stop")
 
 
-@pytest.mark.parametrize(
-    "choice",
-    [
-        {"message": {"content": None}, "finish_reason": "content_filter"},
-        {"message": None, "finish_reason": "content_filter"},
-        {"finish_reason": "content_filter"},
-        {"message": {"content": "", "refusal": ""}, "finish_reason": "refusal"},
-    ],
-)
-def test_an_answer_that_a_filter_took_away(choice, server, client, written):
-    model = client(CHAT)
-    server.fail(lambda found: {"choices": [{"index": 0, **choice}]})
-    (found,) = written(model, servers.chats(model, 1))
-    assert (found, found.finish) == ("", choice["finish_reason"])
-
-
 def test_the_harness_s_own_requests_get_plain_texts(server, client):
     model = client(CHAT)
     with checks.asking(model):
         texts = model.generate_until(servers.ask_for(servers.chats(model, 3)))
     assert all(type(text) is str and text.isprintable() for text in texts)
     assert not isinstance(texts[0], Text)
-
-
-def test_what_a_client_is_derived_from(server, client):
-    model = client(CHAT)
-    assert internals.derives_from(type(model), "LocalChatCompletion")
-    assert checks.checked(dict) is dict
 
 
 @pytest.mark.parametrize(
@@ -293,3 +252,44 @@ def test_a_server_that_answers_as_another_model_is_told(
     written(model, servers.chats(model, 3))
     assert checks.notes(model) == said
     assert checks.facts(model)["served"] == [answered] * bool(answered)
+
+
+def test_the_others_of_a_batch_are_answered(server, client, written):
+    model = client(tokenized_requests=False)
+    server.judge = on("prompt 2", FILTERED)
+    texts = written(model, [f"prompt {n}" for n in range(6)])
+    assert [text.finish for text in texts] == ["", "", "content_filter", "", "", ""]
+    assert all(texts[:2] + texts[3:])
+
+
+def test_a_refusal_that_names_nothing(server, client, written):
+    model = client(CHAT)
+    server.judge = lambda asked: (
+        error("Unprocessable", 422) if "top_k" in asked else None
+    )
+    assert all(written(model, servers.chats(model, 3), top_k=0, temperature=1.0))
+    assert checks.facts(model)["sent"] == [
+        {"model": "tiny", "max_tokens": 3, "temperature": 1.0}
+    ]
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"content": None}, "finish_reason": "content_filter"},
+        {"message": None, "finish_reason": "content_filter"},
+        {"finish_reason": "content_filter"},
+        {"message": {"content": "", "refusal": ""}, "finish_reason": "refusal"},
+    ],
+)
+def test_an_answer_that_a_filter_took_away(choice, server, client, written):
+    model = client(CHAT)
+    server.fail(lambda found: {"choices": [{"index": 0, **choice}]})
+    (found,) = written(model, servers.chats(model, 1))
+    assert (found, found.finish) == ("", choice["finish_reason"])
+
+
+def test_what_a_client_is_derived_from(server, client):
+    model = client(CHAT)
+    assert internals.derives_from(type(model), "LocalChatCompletion")
+    assert checks.checked(dict) is dict

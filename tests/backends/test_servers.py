@@ -7,12 +7,9 @@ import re
 
 import pytest
 
-import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import redaction
-from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness.servers import SERVED
-from lm_eval_bias.runs.run_discovery import read
 from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
 from tests.support import servers
 from tests.support.run_scores import numbers, results_of
@@ -144,7 +141,12 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+# asked one at a time and three at a time in turn
+@pytest.mark.parametrize(
+    ("name", "client"),
+    [(name, 1 + 2 * (place % 2)) for place, name in enumerate(FAULTS)],
+    indirect=["client"],
+)
 def test_log_probabilities_that_are_none(name, server, mended, client, caplog):
     fault, says = FAULTS[name]
     model = client()
@@ -312,23 +314,6 @@ def test_texts_that_are_none(chat, name, server, mended, client):
     assert all(found)
 
 
-@pytest.mark.parametrize("tokenized", [True, False])
-def test_texts_with_their_prompt(tokenized, server, client):
-    model = client(batch_size=1, tokenized_requests=tokenized)
-    prompt = "The old gardener"
-    server.fail(
-        lambda found: {"choices": [{"index": 0, "text": f"{prompt} was here."}]}
-    )
-    assert "repeats its prompt ('The old gardener')" in refused(
-        lambda: model.generated_text(servers.ask_for([prompt]))
-    )
-    assert not model.cache_hook.dbdict
-    assert (
-        model.generated_text(servers.ask_for(["The young gardener", f" {prompt}"]))
-        == [f"{prompt} was here."] * 2
-    )
-
-
 def test_an_answer_without_a_text_is_a_refusal_or_an_empty_one(server, client):
     model = client("local-chat-completions")
     prompts = servers.chats(model, 1)
@@ -431,102 +416,18 @@ def test_a_run_stops_with_one_line_and_goes_on(
     assert repr(again) == repr(at_once)  # nan is nan
 
 
-SORRY = "I'm sorry, but I can't help with that."
-GENERATED = (
-    "gg_bbq_group_terms_gen",
-    "kobbq_gender_identity_gen",
-    "occugender_explicit_gen",
-    "stereoset_en_gen",
-)
-
-
-def test_a_model_that_refuses_everything_is_called_nothing_else(
-    server, tiny_mirror, tmp_path, said
-):
-    server.is_strict, server.said, out = True, SORRY, tmp_path / "out"
-    where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
-    arguments = [
-        "run",
-        "--tasks",
-        ",".join(GENERATED),
-        "--model",
-        "local-chat-completions",
-        "--model_args",
-        where,
-    ]
-    texts = [
-        said(
-            *arguments,
-            "--limit",
-            4,
-            "--apply_chat_template",
-            "--output_path",
-            out,
-            "--log_samples",
-        )
-    ]
-    for task in GENERATED:
-        assert (
-            f'{task}: 100.0% of the answers couldn\'t be read, 100.0% are refusals, such as "{SORRY}"\n'
-            in texts[0]
-        )
-    policy = tmp_path / "policy.yaml"
-    bound = "  - {task: stereoset_en_gen, score: choice_ss, max_distance_from_neutral: 40, on: evidence}"
-    policy.write_text(
-        f"description: d\nallow: [limit, chat_template]\nbounds:\n{bound}\n"
+@pytest.mark.parametrize("tokenized", [True, False])
+def test_texts_with_their_prompt(tokenized, server, client):
+    model = client(batch_size=1, tokenized_requests=tokenized)
+    prompt = "The old gardener"
+    server.fail(
+        lambda found: {"choices": [{"index": 0, "text": f"{prompt} was here."}]}
     )
-    texts += [
-        said("check", out, "--policy", policy, status=1),
-        said("leaderboard", out),
-    ]
-    for ending in ("md", "html"):
-        said("report", out, "-o", tmp_path / f"report.{ending}")
-        texts.append((tmp_path / f"report.{ending}").read_text())
-    for text in texts:
-        assert not re.search(
-            "chance level:|chance level [(;]|: no clear direction|near or below chance",
-            text,
-        )
-    assert all(
-        "100% refused" in text or "100% of them weren't answered" in text
-        for text in (texts[0], *texts[2:])
+    assert "repeats its prompt ('The old gardener')" in refused(
+        lambda: model.generated_text(servers.ask_for([prompt]))
     )
-    for run in leb.load(out):
-        for task in run.tasks:
-            items = leb.items(run, task)
-            assert all(items.text.str.contains(SORRY))
-            assert all(items.extracted.str.contains("[refused]", regex=False))
-
-
-def test_quick_chat_asks_a_strict_server(
-    server, tiny_mirror, tmp_path, said, capsys, monkeypatch
-):
-    # of the small data all items: the suite lists places of the released ones
-    choose = suites.Sampling.choose
-
-    def few(part, docs):
-        return choose(part, docs) if len(docs) == part.of else list(range(len(docs)))
-
-    monkeypatch.setattr(suites.Sampling, "choose", few)
-    server.is_strict = True
-    where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
-    arguments = ["--model", "local-chat-completions", "--model_args", where]
-    assert main(["run", "--tasks", GENERATED[0], *arguments]) == 2
-    assert "add --apply_chat_template" in capsys.readouterr().err
-    arguments.append("--apply_chat_template")
-    assert main(["run", "--suite", "quick", *arguments]) == 2
-    assert "run --suite quick-chat" in capsys.readouterr().err
-    assert not server.asked
-    said("run", "--suite", "quick-chat", *arguments, "--output_path", tmp_path)
-    sampled = [asked for asked in server.answered if asked["temperature"] == 1.0]
-    assert len(sampled) == 320  # one draw of each prompt of OccuGender
-    assert {asked["max_tokens"] for asked in server.answered} == {128}
-    assert not any(
-        "stop" in asked for asked in server.answered
-    )  # an empty list is refused by OpenAI's API
-    (run,), _ = read([tmp_path])
-    assert run.command.startswith(
-        "lm-eval-bias run --suite quick-chat --model local-chat-completions "
+    assert not model.cache_hook.dbdict
+    assert (
+        model.generated_text(servers.ask_for(["The young gardener", f" {prompt}"]))
+        == [f"{prompt} was here."] * 2
     )
-    assert "--apply_chat_template" in run.command
-    assert set(run.tasks) == set(suites.load("quick-chat").parts)

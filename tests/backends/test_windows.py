@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from tests.support import servers, tiny
+from lm_eval_bias.harness import internals
+from tests.support import tiny
 from tests.support.commands import command
 from tests.support.run_scores import results_of
 
-LIMIT = ["--limit", "80", "--log_samples"]
+LIMIT = ["--limit", "80", "--batch_size", "32", "--log_samples"]
 LIKELIHOODS, WRITTEN = "occugender_explicit", "occugender_explicit_gen"
 
 
@@ -45,8 +46,9 @@ def lengths(folder, task, out):
         yield max(len(encode(text)) for text in texts)
 
 
-@pytest.mark.parametrize("kind", ["hf", "hf-packed"])
-@pytest.mark.parametrize("window", [50, 80, 96])
+@pytest.mark.parametrize(
+    ("kind", "window"), [("hf", 50), ("hf-packed", 50), ("hf", 96)]
+)
 def test_of_log_likelihoods(kind, window, folder, tmp_path):
     where = f"pretrained={folder},max_length={window},dtype=float32"
     said = ran(tmp_path, LIKELIHOODS, kind, where, "--device", "cpu")
@@ -77,20 +79,6 @@ def test_of_written_answers(folder, tmp_path):
     }
 
 
-def test_of_a_server(folder, tmp_path):
-    server = servers.completions(folder)
-    where = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1,tokenizer={folder},tokenizer_backend=huggingface"
-    ran(tmp_path, LIKELIHOODS, "local-completions", f"{where},max_length=61")
-    server.shutdown()
-    found = list(lengths(folder, LIKELIHOODS, tmp_path))
-    cut = [length for length in found if length > 60]
-    assert told(tmp_path, LIKELIHOODS) == {
-        "documents": len(cut),
-        "longest": max(cut),
-        "read": 60,
-    }
-
-
 def test_a_report_and_a_gate_say_so(folder, tmp_path, said):
     where = f"pretrained={folder},max_length=50,dtype=float32"
     ran(tmp_path / "out", LIKELIHOODS, "hf", where, "--device", "cpu")
@@ -103,3 +91,17 @@ def test_a_report_and_a_gate_say_so(folder, tmp_path, said):
     assert "prompts that the model reads whole" in gate
     policy.write_text(f"allow: [limit, low_coverage, cut_prompts]\n{bound}\n")
     assert "allowed: cut_prompts" in said("check", tmp_path / "out", "--policy", policy)
+
+
+def test_what_each_kind_of_model_reads():
+    """Of a window of 60 tokens; kinds are known by name."""
+    for name, more, read in (
+        ("HFLM", {}, 61),
+        ("VLLM", {}, 59),
+        ("TemplateLM", {}, 60),  # a server's client
+        ("TemplateLM", {"tokenized_requests": False}, None),
+        ("HFLM", {"backend": "seq2seq"}, None),
+    ):
+        base = type("TemplateLM", (), {"max_length": 60})
+        model = type(name, (base,), more)()
+        assert internals.window(model) == read, (name, more)

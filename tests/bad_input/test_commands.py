@@ -105,8 +105,6 @@ def inputs(place, small_run, monkeypatch):
 
 WRITERS = {
     "report": ["report", "RUN", "--format", "json"],
-    "leaderboard": ["leaderboard", "RUN", "--format", "csv"],
-    "compare": ["compare", "RUN", "SECOND", "--unpaired"],
     "predictions": ["stereoset", "predictions", "LOGS"],
 }
 NOWHERE = ["RUN/o.csv", "x" * 5000 + ".csv", "", "/dev/null/o.csv", "OUT"]
@@ -129,14 +127,11 @@ def test_outputs_on_a_full_disk(name, inputs):
             )
 
 
-@pytest.mark.parametrize(
-    "line", [["ls", "--json"], ["rescore", "LOGS"], ["report", "RUN", "--format", "md"]]
-)
-def test_a_full_disk_behind_standard_output(line, inputs, capsys):
+def test_a_full_disk_behind_standard_output(inputs, capsys):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full")
     with open("/dev/full", "w") as full, contextlib.redirect_stdout(full):
-        assert main(filled(inputs, line, "")) == 2
+        assert main(filled(inputs, ["report", "RUN", "--format", "md"], "")) == 2
     assert (
         capsys.readouterr()
         .err.splitlines()[-1]

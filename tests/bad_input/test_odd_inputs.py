@@ -113,20 +113,6 @@ def test_files_of_every_system_and_doubled_names_are_taken(tmp_path, tiny_mirror
     assert command("check", run, "--policy", policy).status in (0, 1)
 
 
-@pytest.mark.parametrize("kind", ["report", "compare", "predictions"])
-def test_a_runs_own_file_is_no_output(kind, logs, tmp_path):
-    results, log = (
-        next(logs.rglob("results_*.json")),
-        next(logs.rglob("samples_stereoset_en_2*.jsonl")),
-    )
-    arguments, own = {
-        "report": (["report", str(logs), "--format", "json"], results),
-        "compare": (["compare", str(logs), str(logs), "--format", "json"], log),
-        "predictions": (["stereoset", "predictions", str(log)], log),
-    }[kind]
-    assert f"-o {own}: " in refused(tmp_path, *arguments, "-o", str(own))
-
-
 def test_options_that_came_with_a_models_arguments_are_departures(logs, tmp_path):
     """The harness's own command lets them through, and its files have them in both places."""
     smuggled = {"bos": "all", "classifier_used": "x", "pretrained": "y"}

@@ -61,18 +61,3 @@ def test_what_a_client_lacks_is_one_line(task, kind, model_args, says, tiny_mirr
     errors = [line for line in found.err.splitlines() if "error:" in line]
     assert len(errors) == 1
     assert says in errors[0]
-
-
-def test_write_out_shows_prompts(tiny_mirror):
-    found = command(
-        "run",
-        "--tasks",
-        LIKELIHOODS,
-        "--limit",
-        "4",
-        "--model",
-        "bias-chance",
-        "--write_out",
-    )
-    assert found.status == 0
-    assert "context prompt (starting on next line)" in found.err

@@ -19,7 +19,6 @@ POLICY = f"""{ALLOW}bounds:
   - {{task: {LIKELIHOODS}, score: lms, min: 1, on: point}}
   - {{task: {WRITTEN}, score: acc_amb, min: -0.1, max: 0.999, on: point}}
 """
-ZEROS = "0" * 64
 
 
 WROTE = "not as the run wrote it"
@@ -119,20 +118,10 @@ def config(**changes):
     return edit(lambda c: c["config"].update(changes))
 
 
-def line_ends(folder):
-    path = log_of(folder, LIKELIHOODS)
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-
-
 def order(folder):
     path = log_of(folder, LIKELIHOODS)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(reversed(lines)))
-
-
-def renamed(folder):
-    inner = results_of(folder).parent
-    inner.rename(inner.with_name("another"))
 
 
 def raw(samples):
@@ -185,33 +174,24 @@ def without_a_sum(folder):
 
 CHANGES = {
     # of the answers and logs
-    "a question": (edit_log(lambda s: s[0]["doc"].update(context="It rains.")), WROTE),
     "a raw answer": (edit_log(raw), WROTE),
     "dropped, and counted": (both(edit_log(drop), edit(fewer)), WROTE),
     "answers and a log that are gone": (without_answers, "has no saved answers"),
-    "the answers alone": (lambda folder: answers_of(folder).unlink(), "gone"),
     "damaged answers": (lambda folder: answers_of(folder).write_bytes(b"PAR1"), WROTE),
-    "another run's answers": (answers_of_another, "from its samples"),
     "another run's answers with their sum": (with_its_sum(answers_of_another), "from its samples"),
     # of the scores and the record
-    "a value": (scored(**{"ss,none": 50.0}), "ss has the value"),
     "a value with its sum": (with_its_sum(scored(**{"ss,none": 50.0})), "ss has the value"),
-    "a score that is gone": (edit(lambda c: c["results"][LIKELIHOODS].pop("icat,none")), "icat is not in the file"),
     "a task that is gone": (both(edit(without_a_task), remove_log), WROTE),
-    "the date": (edit(lambda c: c.update(date=c["date"] + 86400)), WROTE),
     "the model's arguments": (config(model_args={"strength": 0.0}), WROTE),
     # of the sums
     "no sums": (lambda folder: sums_of(folder).unlink(), "no SHA256SUMS_"),
     "a sum that is gone": (without_a_sum, "not in SHA256SUMS_"),
-    "other sums": (lambda folder: sums_of(folder).write_text(f"{ZEROS}  x\n"), "not in SHA256SUMS_"),
     # no number changed
     "recompressed answers": (recompressed, SAME),
     "the order of lines": (order, SAME),
-    "line ends": (line_ends, SAME),
     "the form of the JSON": (edit(lambda c: None), SAME),
     # harmless
     "a log whose answers are there": (lambda folder: log_of(folder, PLAIN).unlink(), ""),
-    "the folder's name": (renamed, ""),
 }  # fmt: skip
 
 
@@ -239,9 +219,7 @@ def test_a_change_to_a_run_is_found(name, checked):
     assert any(says in text and "\n" not in text for text in found) or not says, found
 
 
-@pytest.mark.parametrize(
-    "name", ["a question", "another run's answers with their sum", "no sums"]
-)
+@pytest.mark.parametrize("name", ["another run's answers with their sum", "no sums"])
 def test_a_change_to_the_base_is_found(name, made, tmp_path):
     change, says = CHANGES[name]
     base = shutil.copytree(made, tmp_path / "base")

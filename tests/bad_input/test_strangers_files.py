@@ -2,7 +2,6 @@
 
 import copy
 import json
-import random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -60,18 +59,6 @@ def with_wrong(place, wrong):
     return content
 
 
-def chosen(number):
-    """So many changes, of every depth alike."""
-    draw = random.Random(65)
-    depths = sorted({len(place) for place in PLACES})
-    for _ in range(number):
-        depth = draw.choice(depths)
-        yield (
-            draw.choice([place for place in PLACES if len(place) == depth]),
-            draw.choice(WRONG),
-        )
-
-
 @pytest.fixture
 def folder(tmp_path):
     write(
@@ -84,45 +71,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def survives(folder, content):
-    """All commands on a damaged file beside a good one, whose results are there; each status is one of ours."""
-    (folder / "bad" / f"results_{DATE}.json").write_text(json.dumps(content))
-    runs = [str(folder / "bad"), str(folder / "good")]
-    junit = folder / "verdict.xml"
-    policy = ["--policy", str(folder / "policy.yaml")]
-    commands = [["leaderboard", *runs], ["report", *runs, "--format", "md"], ["report", *runs, "--format", "json"],
-                ["compare", *runs, "--unpaired"], ["check", *runs, *policy, "--strict", "--junit", str(junit)],
-    ]  # fmt: skip
-    for words in commands:
-        junit.write_text("yesterday's")
-        FAULTS.clear()  # of earlier commands in this process
-        made = command(*words)
-        assert made.status in (0, 1, 2), made
-        if words[0] in ("leaderboard", "report"):
-            assert made.status == 0, made
-            assert "fine" in made.out
-    assert "yesterday's" not in junit.read_text()
-
-
-@pytest.mark.parametrize(("place", "wrong"), list(chosen(87)))
-def test_one_file_kills_no_command(place, wrong, folder):
-    survives(folder, with_wrong(place, wrong))
-
-
-@pytest.mark.slow
-@settings(
-    max_examples=150,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    place=st.sampled_from(PLACES),
-    wrong=st.sampled_from(WRONG) | st.text() | st.floats() | st.integers(),
-)
-def test_no_file_kills_a_command(place, wrong, folder):
-    survives(folder, with_wrong(place, wrong))
-
-
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(
     place=st.sampled_from(PLACES),
     wrong=st.sampled_from(WRONG) | st.text() | st.floats() | st.integers(),
@@ -151,25 +100,37 @@ IMPOSSIBLE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("place", "wrong", "says"), IMPOSSIBLE)
-def test_what_no_run_writes_is_refused_by_name(place, wrong, says, folder):
-    assert (
-        GOOD["configs"]["stereoset_en"]["metric_list"][0]["metric"] == "lms"
-        or place[-1] != "interval"
-    )
-    (folder / "bad" / f"results_{DATE}.json").write_text(
-        json.dumps(with_wrong(place, wrong))
-    )
-    made = command("leaderboard", str(folder))
-    assert made.status == 0
-    assert "fine" in made.out
-    (line,) = made.err.splitlines()
-    assert f"results_{DATE}.json: not the results of a harness run (" in line
-    assert says in line
+def test_what_no_run_writes_is_refused_by_name(folder):
+    file = folder / "bad" / f"results_{DATE}.json"
+    for place, wrong, says in IMPOSSIBLE:
+        with pytest.raises(BiasError) as error:
+            harness_results.read(file, with_wrong(place, wrong))
+        assert "not the results of a harness run (" in str(error.value)
+        assert says in str(error.value)
+
+
+def test_a_file_of_a_stranger_kills_no_command(folder):
+    """Beside a good file, whose results are there; each status is one of ours."""
+    file, junit = folder / "bad" / f"results_{DATE}.json", folder / "verdict.xml"
+    runs = [str(folder / "bad"), str(folder / "good")]
+    policy = ["--policy", str(folder / "policy.yaml"), "--junit", str(junit)]
+    commands = [["leaderboard", *runs], ["report", *runs, "--format", "md"],
+                ["compare", *runs, "--unpaired"], ["check", *runs, *policy, "--strict"]]  # fmt: skip
+    refused, taken = IMPOSSIBLE[0][:2], (("provenance", "machine", "threads"), 3)
+    for place, wrong in (refused, taken, ((), []), (("configs",), GONE)):
+        file.write_text(json.dumps(with_wrong(place, wrong)))
+        junit.write_text("yesterday's")
+        for words in commands:
+            FAULTS.clear()  # of earlier commands in this process
+            made = command(*words)
+            assert made.status in (0, 1, 2), made
+            if words[0] in ("leaderboard", "report"):
+                assert (made.status, "fine" in made.out) == (0, True), made
+        assert "yesterday's" not in junit.read_text()
 
 
 @settings(
-    max_examples=150,
+    max_examples=30,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 import json
 import math
 import shutil
@@ -16,7 +13,6 @@ import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from tests.support.commands import refused
 from tests.support.made_runs import edited
-from tests.support.pages import check_closed
 from tests.support.run_scores import results_of, run
 
 TASKS = ("occugender_debias_implicit_none", "occugender_debias_implicit_1")
@@ -105,33 +101,6 @@ def test_two_runs(runs, compared):
                     assert row["required_clusters"] >= 0.999 * growth * 5
 
 
-def test_the_page_begins_with_warnings_and_the_primary_scores(runs, said, tmp_path):
-    said("compare", *runs, "-o", str(tmp_path / "page.html"))
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    order = [
-        "What differs in the primary scores",
-        "No significant difference in",
-        "What not to claim.",
-        "Required",
-        "Other scores (8)",
-    ]
-    places = [page.index(text) for text in order]
-    assert places == sorted(places)
-
-
-def test_primary_scores_are_the_first_family_and_the_output_begins_with_it(
-    runs, said, compared
-):
-    first, *_ = said("compare", *runs).splitlines()
-    assert "of 2 primary scores (first family" in first
-    assert "of 8 other scores (second family)" in first
-    # who names scores has chosen them: one family
-    named = compared(*runs, "--scores", "stereotype_gap,coverage")
-    assert {(row["family"], row["minimum_detectable_level"]) for row in named} == {
-        ("other", 0.0125)
-    }
-
-
 def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
     plan = ("power", str(runs[0]))
     (run,) = leb.load(runs[0])
@@ -156,65 +125,6 @@ def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
     )
 
 
-@pytest.mark.parametrize("command", ["compare", "power", "leaderboard", "report"])
-def test_an_ending_that_no_format_goes_with_is_refused(command, runs, tmp_path):
-    given = runs if command == "compare" else runs[:1]
-    said = refused(tmp_path, command, *map(str, given), "-o", str(tmp_path / "x.docx"))
-    assert "no format goes with .docx" in said
-
-
-def test_a_biased_model_is_told_from_an_unbiased_one(runs, compared):
-    """By the log alone, where stereotyped words are more likely now; the results say nothing any more."""
-    (path,) = runs[1].rglob(f"samples_{TASKS[0]}_*.jsonl")
-    samples = [
-        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()
-    ]
-    for sample in samples:
-        for answer, gender in zip(
-            sample["filtered_resps"], sample["doc"]["genders"], strict=True
-        ):
-            answer[0] = str(float(answer[0]) + (gender == sample["doc"]["group"]))
-    path.write_text("\n".join(map(json.dumps, samples)), encoding="utf-8")
-    edited(
-        runs[1],
-        lambda content: [scores.clear() for scores in content["results"].values()],
-    )
-    found = {row["score"]: row for row in compared(*runs) if row["task"] == TASKS[0]}
-    gap = found["stereotype_gap"]
-    assert gap["difference"] > 0.1
-    assert gap["p_adjusted"] < 0.05
-    assert gap["finding"].startswith(
-        "further from neutral with bias-dial (strength=0,seed=2)"
-    )
-    assert found["female_dominated_F"]["finding"].startswith(
-        "higher with bias-dial (strength=0,seed=2)"
-    )
-
-
-def test_which_side_is_worse_and_what_is_equivalent(tmp_path, capsys):
-    run = "run --tasks occugender_implicit --model bias-dial --limit 200 --log_samples"
-    for strength in ("0", "0.4"):
-        synthetic = ["--model_args", f"strength={strength}"]
-        folder = ["--output_path", str(tmp_path / strength)]
-        assert main([*run.split(), *synthetic, *folder]) == 0
-    none, strong = str(tmp_path / "0"), str(tmp_path / "0.4")
-    for runs, said in (((none, strong), "worse"), ((strong, none), "better")):
-        capsys.readouterr()
-        assert main(["compare", *runs, "--format", "json"]) == 0
-        first, *_ = json.loads(capsys.readouterr().out)
-        assert (first["family"], first["outcome"]) == ("primary", said)
-    said = refused(tmp_path, "compare", none, strong, "--fail-on", "worse")
-    assert "lm-eval-bias check NEW --base OLD" in said
-    capsys.readouterr()
-    again = ["--model_args", "strength=0,seed=1", "--output_path", str(tmp_path / "1")]
-    assert main([*run.split(), *again]) == 0
-    capsys.readouterr()
-    alike = [none, str(tmp_path / "1"), "--margin", "10%", "--format", "json"]
-    assert main(["compare", *alike]) == 0
-    first, *_ = json.loads(capsys.readouterr().out)
-    assert first["finding"] == "equivalent within 0.2"
-
-
 def test_instructions_within_a_run(runs, compared):
     found = compared(runs[0], "--by", "instruction")
     assert {(row["base"], row["other"]) for row in found} == {
@@ -227,31 +137,6 @@ def test_instructions_within_a_run(runs, compared):
     assert primary == ["stereotype_gap"]
     other = compared(runs[0], "--by", "instruction", "--base", "1")
     assert other[0]["difference"] == pytest.approx(-found[0]["difference"], abs=1e-12)
-
-
-def test_an_instruction_of_ones_own_is_compared_with_the_papers(
-    runs, compared, said, tmp_path
-):
-    text, file = "Be fair to everyone.", tmp_path / "kind.txt"
-    file.write_text("Be kind to everyone.\n", encoding="utf-8")
-    folders = [tmp_path / "text", tmp_path / "file"]
-    for folder, instruction in zip(folders, (text, str(file)), strict=True):
-        metadata = json.dumps({"instruction": instruction, "first_templates": 5})
-        command = "run --tasks occugender_implicit --model bias-dial --model_args strength=0,seed=1 --log_samples"
-        said(*command.split(), "--metadata", metadata, "--output_path", folder)
-    rows = compared(runs[0], *folders, "--by", "instruction")
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
-    levels = ("1", text, f"kind.txt ({digest})")
-    assert [row["other"] for row in rows[:: len(rows) // 3]] == [
-        f"instruction {level}" for level in levels
-    ]
-    assert {(row["paired"], row["base"]) for row in rows} == {
-        (True, "instruction none")
-    }
-    assert not any("prompts" in row["note"] for row in rows)
-    assert "instruction=Be fair to everyone." in said(
-        "report", folders[0], "--format", "md"
-    )
 
 
 def of_another_version(content):
@@ -316,78 +201,4 @@ def test_a_score_of_one_language_has_nothing_to_compare_with(tiny_mirror, tmp_pa
         "of occugender_implicit alone: nothing to compare with by language" in refusal
     )
 
-
-def test_names_are_text_in_every_format(runs, tmp_path):
-    name = "=cmd|x<script>_*$&%#"
-    edited(
-        runs[1],
-        lambda content: content["config"].update(model_args={"pretrained": name}),
-    )
-    said = {}
-    for ending in ("html", "md", "tex", "csv"):
-        out = tmp_path / f"out.{ending}"
-        assert (
-            main(
-                [
-                    "compare",
-                    *map(str, runs),
-                    "--scores",
-                    "stereotype_gap",
-                    "-o",
-                    str(out),
-                ]
-            )
-            == 0
-        )
-        said[ending] = out.read_text(encoding="utf-8")
-    assert name in check_closed(said["html"]).said
-    assert "<script>" not in said["md"]
-    assert "\\|x&lt;script&gt;\\_\\*" in said["md"]
-    assert r"\$\&\%\#" in said["tex"]
-    assert {row["other"] for row in csv.DictReader(io.StringIO(said["csv"]))} == {
-        f"'{name}"
-    }
-
-
-def test_what_is_not_compared_stands_in_every_format_with_its_reason(
-    runs, said, compared, tmp_path
-):
-    third, fourth = (shutil.copytree(runs[1], tmp_path / name) for name in "34")
-    edited(third, of_another_version)
-    edited(third, lambda content: content["config"].update(model_args="seed=3"))
-
-    def without_a_task(content):
-        content["config"].update(model_args="seed=4")
-        del content["results"][TASKS[0]]
-
-    edited(fourth, without_a_task)
-    every = [str(folder) for folder in (*runs, third, fourth)]
-    reasons = (
-        ["version 2.0 and 0.5"] * 2,
-        ["only bias-dial (strength=0,seed=1) has this task"],
-    )
-    for ending in ("html", "md", "tex", "csv", "json", "txt"):
-        out = tmp_path / f"compare.{ending}"
-        summary = said("compare", *every, "-o", out)
-        assert summary.count("not compared: ") == 3
-        text = out.read_text(encoding="utf-8").replace(r"\allowbreak{}", "")
-        if ending == "html":
-            text = check_closed(text).said
-        if ending == "md":
-            text = text.replace("\\", "")
-        for reason in reasons:
-            assert text.count(reason[0]) == len(reason), ending
-    rows = [row for row in compared(*every) if row["finding"] == "not compared"]
-    assert {(row["family"], row["outcome"]) for row in rows} == {
-        ("not compared", "not shown")
-    }
-    assert [(row["task"], row["other"], row["p"]) for row in rows] == [
-        (TASKS[0], "bias-dial (seed=3)", None),
-        (TASKS[1], "bias-dial (seed=3)", None),
-        (TASKS[0], "bias-dial (seed=4)", None),
-    ]
-    frame = leb.compare(leb.load(every[0], every[3]))
-    absent = frame[frame["family"] == "not compared"]
-    assert list(absent["reason"]) == [reasons[1][0]]
-    assert absent["p"].isna().all()
     # a verdict is about everything that was given

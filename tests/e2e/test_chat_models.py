@@ -1,22 +1,17 @@
 """Chat models that know all answers, and write them in every style: what scores make of them."""
 
-import math
-
 import pytest
 
 from lm_eval_bias.models.chance import ChanceLM
-from tests.support import run_scores, servers
 from tests.support.answering import built, records
 from tests.support.chat_styles import WORDS, styles
 
 TASKS = {
     "gg_bbq_group_terms_gen": "de",
-    "gg_bbq_names_gen": "de",
     "es_bbq_gender_gen": "es",
     "ca_bbq_gender_gen": "ca",
     "kobbq_religion_gen": "ko",
     "mbbq_en_gender_identity_gen": "en",
-    "mbbq_es_gender_identity_gen": "es",
     "mbbq_nl_gender_identity_gen": "nl",
     "mbbq_tr_gender_identity_gen": "tr",
 }
@@ -99,66 +94,6 @@ def test_one_that_says_unknown_in_its_own_words_has_full_marks(
     assert any(doc["groups"][doc["label"]] == "unknown" for doc in docs)
     found = values(task, in_own_words(language))
     assert (found["acc_amb"], found["acc_disamb"], found["unanswered"]) == (1, 1, 0)
-
-
-def test_one_behind_a_server_has_full_marks(tiny_mirror, tmp_path):
-    """Each item is answered in the next style, all of them within a task's items and the next task's."""
-    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
-    texts = {}
-    for name, language in TASKS.items():
-        made = [in_own_words(language)]
-        for write in styles(language).values():
-            made.append(taking(write, lambda doc: doc["label"]))
-        task, docs = asked(name)
-        for instance, doc in zip(task.instances, docs, strict=True):
-            write = made[len(texts) % len(made)]
-            if not distinct(doc):
-                write = taking(styles(language)["letter"], lambda doc: doc["label"])
-            texts[instance.args[0]] = write(doc)
-
-    class Chats(servers.Handler):
-        def answer(self, asked):
-            said = texts[asked["messages"][-1]["content"]]
-            self.send(servers.reply(asked, said))
-
-    server = servers.serve(servers.ThreadingHTTPServer(("127.0.0.1", 0), Chats))
-    url = f"http://127.0.0.1:{server.server_port}/v1/chat/completions"
-    try:
-        found = run_scores.run(
-            tmp_path,
-            ",".join(TASKS),
-            "--model_args",
-            f"model=tiny,base_url={url},num_concurrent=8",
-            "--apply_chat_template",
-            "--limit",
-            40,
-            model="local-chat-completions",
-        )
-    finally:
-        server.shutdown()
-        server.server_close()
-    for name in TASKS:
-        found_in = {
-            key.partition(",")[0]: value
-            for key, value in found["results"][name].items()
-        }
-        assert (found_in["acc_amb"], found_in["acc_disamb"]) == (1, 1), name
-
-
-@pytest.mark.parametrize(("name", "language"), TASKS.items())
-def test_one_that_always_takes_the_stereotype_has_the_largest_bias(
-    name, language, tiny_mirror
-):
-    task, _ = asked(name)
-    task.instances[:] = [
-        instance for instance in task.instances if distinct(instance.doc)
-    ]
-    for style, write in styles(language).items():
-        found = values(task, taking(write, lambda doc: doc["biased_choice"]))
-        assert found["diff_bias_amb"] == 1, style
-        assert found["diff_bias_disamb"] == 1 or math.isnan(
-            found["diff_bias_disamb"]
-        ), style  # in a part of the items
 
 
 @pytest.mark.parametrize(("name", "language"), TASKS.items())

@@ -1,7 +1,6 @@
 """Whole runs over custom prompts (docs/custom_prompts.md): commands, synthetic answers, languages, labels."""
 
 import json
-import math
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +12,6 @@ from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.tasks.regard import classifier
 from lm_eval_bias.tasks.regard.classifier_identity import Identity
-from tests.support import tiny
 from tests.support.answering import built, records
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.run_scores import (
@@ -95,45 +93,6 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys, said):
         said("check", runs[0], "--policy", policy, "--strict", status=status)
     said("report", *runs, "-o", tmp_path / "report.html")
     assert "custom_prompts" in (tmp_path / "report.html").read_text()
-
-
-def test_a_language_without_classifier_has_words_and_own_keywords(
-    tmp_path, tiny_mirror, capsys
-):
-    path = write(tmp_path / "own.csv")
-    (tmp_path / "words.yaml").write_text(
-        "facets:\n  children: [children, {match: [teach]}]\n"
-    )
-    options = {
-        "prompts": path,
-        "keywords": str(tmp_path / "words.yaml"),
-        "language": "fr",
-        "classifier": None,
-    }
-    folder = run_prompts(tmp_path / "run", **options)
-    assert (
-        "no regard: classifiers are for de and en, name one for 'fr'"
-        in capsys.readouterr().out
-    )
-    results = results_of(folder)
-    assert set(results["configs"]["custom_prompts"]["metadata"]["inputs"]["files"]) == {
-        path,
-        options["keywords"],
-    }
-    own = numbers(results)["custom_prompts"]
-    assert math.isnan(own["negative/gap"])
-    assert own["children/women"] > 0
-    assert math.isfinite(own["words/gap"])
-    scores = rescored(capsys, folder)["custom_prompts"]["scores"]
-    assert scores["positive/p_holm"]["reason"].startswith(
-        "no regard: classifiers are for de and en"
-    )
-    hub = tiny.classification(tmp_path / "hub", ["neutral", "positive", "negative"])
-    again = rescored(capsys, folder, "--classifier", f"hub:{hub}")["custom_prompts"][
-        "scores"
-    ]
-    assert again["positive/gap"]["value"] is not None
-    assert again["children/gap"]["value"] == own["children/gap"]
 
 
 def test_a_planted_difference_comes_back(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""A synthetic bias comes back as the scores' value; over many seeds ``tests/simulation/dial.py`` measures it."""
+"""A synthetic bias comes back as the scores' value; over many seeds ``simulations/dial.py`` measures it."""
 
 import json
 import random
@@ -106,6 +106,8 @@ def test_a_run_that_writes_texts_shows_the_strength(mirror, tmp_path, capsys):
         "--output_path",
         tmp_path,
         "--log_samples",
+        "--limit",
+        "200",
     ]
     model = ["--model", "bias-dial", "--model_args", "strength=0.5,noise=0"]
     said(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -15,11 +14,9 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import run_discovery as runs
 from tests.support import tiny
 from tests.support.places import ROOT
-from tests.support.run_scores import numbers, run
+from tests.support.run_scores import run
 
 BATCH = 2
-LOST = 3  # batches that a kill may cost: the one in work, and what was on its way to the disk
-HF = "lm_eval.models.huggingface:HFLM"
 TRACKER = "lm_eval.loggers.evaluation_tracker:EvaluationTracker"
 
 
@@ -95,44 +92,13 @@ def forks(tmp_path_factory):
     started.process.wait(timeout=60)
 
 
-def finished(where: Path):
-    """Scores and samples of the last finished run of a folder; a kill after the last file leaves a run before it."""
-    paths = sorted((where / "out").glob("*/results_*.json"))
-    results, date = (
-        json.loads(paths[-1].read_text()),
-        paths[-1].stem.removeprefix("results_"),
-    )
-    samples = {}
-    for name in results["configs"]:
-        text = paths[-1].with_name(f"samples_{name}_{date}.jsonl").read_text()
-        samples[name] = [json.loads(line) for line in text.splitlines()]
-    found, problems = runs.read([str(where / "out")])
-    assert len(found) == len(paths) <= 2
-    assert all("the run is unfinished" in str(problem) for problem in problems)
-    return numbers(results), samples
-
-
-def assert_same(one, other):
-    assert one[0].keys() == other[0].keys()
-    for task, scores in one[0].items():
-        assert scores == pytest.approx(other[0][task], abs=1e-6, nan_ok=True), task
-    for field in (
-        "resps",
-        "filtered_resps",
-    ):  # what is sampled is the same to the letter, and so are its labels
-        assert [s[field] for s in one[1]["regard_de"]] == [
-            s[field] for s in other[1]["regard_de"]
-        ]
-
-
 # the calls by which a run is written, in the order in which they come, and which of each
 SAVING = [
-    ("tempfile:mkdtemp", [1]),
     (f"{TRACKER}.save_results_aggregated", [1]),
     ("pathlib:Path.write_text", [1]),
-    (f"{TRACKER}.save_results_samples", [1, 2]),
-    ("lm_eval.loggers.evaluation_tracker:sanitize_list", [2, 11]),
-    ("lm_eval_bias.evaluation.steps:_is_whole", [1, 3]),
+    (f"{TRACKER}.save_results_samples", [2]),
+    ("lm_eval.loggers.evaluation_tracker:sanitize_list", [11]),
+    ("lm_eval_bias.evaluation.steps:_is_whole", [3]),
     ("lm_eval_bias.evaluation.steps:_put", [1, 2, 3]),
     ("shutil:rmtree", [1]),
 ]
@@ -167,47 +133,6 @@ def test_killed_at_each_write(name, number, forks):
     assert len(found) == len(results) + 1
     assert len(problems) == (0 if results else len(logs))
     shutil.rmtree(out)
-
-
-def moments():
-    """The calls at which three runs are killed again and again."""
-    draw = random.Random(20261122)
-    for last in (
-        ("lm_eval_bias.evaluation.steps:_put", 1),
-        (f"{TRACKER}.save_results_samples", 2),
-        ("lm_eval_bias.evaluation.steps:_put", 3),
-    ):
-        asking = [
-            ("tok_encode", 1, 12),
-            ("_model_call", 2, 5),
-            ("_model_generate", 2, 6),
-        ]
-        yield [
-            *((f"{HF}.{name}", draw.randint(low, high)) for name, low, high in asking),
-            last,
-        ]
-
-
-@pytest.mark.slow
-def test_killed_at_random_moments(forks, tmp_path):
-    whole = tmp_path / "whole"
-    assert not forks.run(whole)
-    expected, asked = finished(whole), forks.asked(whole)
-    assert asked["_model_generate"] == 20
-    assert max(count for row, count in asked.items() if row != "_model_generate") == 1
-    for number, chain in enumerate(moments()):
-        where = tmp_path / str(number)
-        assert all(forks.run(where, at) for at in chain)
-        assert not forks.run(where)
-        assert_same(finished(where), expected)
-        assert (
-            sum((forks.asked(where) - asked).values()) <= len(chain) * LOST * BATCH
-        ), (number, chain)
-    before = forks.asked(where)
-    (where / "out").rename(where / "first")
-    assert not forks.run(where)  # all is known: the model is asked nothing
-    assert forks.asked(where) == before
-    assert_same(finished(where), expected)
 
 
 def test_two_runs_are_the_same_but_for_dates(tmp_path, tiny_mirror):

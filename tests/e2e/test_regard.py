@@ -6,7 +6,7 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from tests.support import servers, tiny
+from tests.support import tiny
 from tests.support.commands import refused
 from tests.support.run_scores import (
     assert_rescored_equals,
@@ -98,55 +98,6 @@ def write_texts(path, rows):
     return path
 
 
-def labelled(counts):
-    """So many texts about women and men per regard, in the form of the authors' labelled set."""
-    subjects = {"FEMALE_SINGLE": "Die Frau", "MALE_SINGLE": "Der Mann"}
-    return [
-        {
-            "gender": gender,
-            "text": f"{subjects[gender]} galt als Fall {regard}-{n}.",
-            "regard": regard,
-        }
-        for gender, row in counts.items()
-        for regard, size in enumerate(row)
-        for n in range(size)
-    ]
-
-
-COUNTS = {
-    "FEMALE_SINGLE": (154, 153, 193),
-    "MALE_SINGLE": (173, 195, 132),
-}  # GerPT-2, respect contexts
-
-
-def test_labelled_texts_as_jsonl_and_as_csv(tmp_path, capsys):
-    rows = labelled(COUNTS)
-    (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
-    assert round(entry["scores"]["respect/chi2"]["value"], 3) == 17.622
-    assert entry["scores"]["occupation/chi2"]["value"] is None
-    assert entry["scores"]["occupation/chi2"]["reason"]
-    lines = [
-        f"{i},{row['text']},{row['gender']},{row['regard']}"
-        for i, row in enumerate(rows)
-    ]
-    (tmp_path / "texts.csv").write_text(
-        "\n".join([",Text,Gender,Regard", *lines]), encoding="utf-8"
-    )
-    (again,) = rescored(capsys, tmp_path / "texts.csv").values()
-    assert again["scores"] == entry["scores"]
-    assert again["documents"] == 1000
-    rows = labelled(
-        {"FEMALE_SINGLE": (10, 10, 20, 10), "MALE_SINGLE": (20, 10, 10)}
-    )  # other is the fourth class
-    (entry,) = rescored(capsys, write_texts(tmp_path / "texts.jsonl", rows)).values()
-    found = {name: score["value"] for name, score in entry["scores"].items()}
-    assert (
-        found["all/n"],
-        found["all/female/other"],
-        found["all/female/positive"],
-    ) == (80, 0.2, 0.4)
-
-
 TEXT = {"text": "Die Frau galt als x.", "gender": "F", "regard": 1}
 
 
@@ -199,58 +150,3 @@ def test_texts_without_labels_get_them(tmp_path, tiny_mirror, said):
         ("female", "positive", "light"),
         ("male", "negative", "light"),
     ]
-
-
-def test_samples_from_a_server(tmp_path, tiny_mirror):
-    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
-    server = servers.Server()
-    remote = f"model=tiny,base_url={server.url}/completions,tokenizer=none,tokenizer_backend=none"
-    remote += ",tokenized_requests=False,max_retries=1,num_concurrent="
-    common = [
-        "--use_cache",
-        tmp_path / "cache",
-        "--metadata",
-        '{"repeats": 3, "classifier": "light"}',
-    ]
-    texts, asked = {}, {}
-    for name, count, more in (
-        ("a", 1, "{}"),
-        ("b", 1, "{}"),
-        ("none", 4, '{"seed": null}'),
-        ("5", 4, '{"seed": 5}'),
-    ):
-        server.asked.clear()
-        own = ["--model_args", f"{remote}{count}", "--gen_kwargs", more]
-        run(tmp_path / name, "regard_en", *common, *own, model="local-completions")
-        texts[name] = [
-            text
-            for sample in logs_of(tmp_path / name)["regard_en"]
-            for text in sample["resps"][0]
-        ]
-        asked[name] = list(server.asked)
-    server.close()
-    assert {name: len(own) for name, own in asked.items()} == {
-        "a": 60,
-        "b": 0,
-        "none": 60,
-        "5": 60,
-    }
-    given = {"temperature": 0.7, "top_p": 0.92, "top_k": 0, "max_tokens": 32}
-    assert all(own.items() >= given.items() for own in asked["a"])
-    assert {own["seed"] for own in asked["none"]} == {None}
-    assert all(
-        len(set(texts[name])) == 60 for name in ("a", "5")
-    )  # 20 prompts, each sample another text
-    assert texts["a"] == texts["b"]
-    assert not set(texts["a"]) & set(texts["5"])
-    command = [
-        "run",
-        "--tasks",
-        "regard_en",
-        "--model",
-        "anthropic-chat-completions",
-        "--model_args",
-        "model=x",
-    ]
-    command += ["--apply_chat_template", "--metadata", '{"classifier": "light"}']
-    assert "sends the same seed each time" in refused(tmp_path, *command)

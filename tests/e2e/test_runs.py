@@ -102,22 +102,6 @@ def test_stock_harness_with_include_path_gives_the_same_numbers(
     assert all(same(ours[score], stock[score]) for score in ours)
 
 
-@pytest.mark.slow
-def test_a_task_of_the_harness_beside_ours(tmp_path):
-    (tmp_path / "data.jsonl").write_text(
-        '{"q": "1+1=", "a": "2"}\n{"q": "2+2=", "a": "4"}\n'
-    )
-    (tmp_path / "sums.yaml").write_text(
-        "task: own_sums\ndataset_path: json\n"
-        f"dataset_kwargs:\n  data_files: {tmp_path / 'data.jsonl'}\n"
-        "test_split: train\noutput_type: loglikelihood\ndoc_to_text: q\ndoc_to_target: a\n"
-        "metric_list:\n  - metric: acc\n    aggregation: mean\n    higher_is_better: true\n"
-    )
-    found = run(tmp_path / "out", f"own_sums,{TASK}", "--include_path", tmp_path)
-    assert set(found["results"]) == {"own_sums", TASK}
-    assert main(["rescore", str(tmp_path / "out")]) == 0
-
-
 def test_a_task_of_the_users_goes_before_the_packaged_one_of_its_name(tmp_path):
     base = tasks_path() / "occugender" / "_occugender_base_yaml"
     content = {"include": str(base), "task": TASK, "description": "Mine. "}
@@ -163,6 +147,7 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
         assert says in capsys.readouterr().err.strip().splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_every_task_runs(tmp_path, tiny_mirror):
     packaged = [entry for entry in catalog.entries().values() if entry.path]
     known = [

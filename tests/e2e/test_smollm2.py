@@ -117,63 +117,6 @@ def test_word_probability_is_the_sum_of_products(lm, plain):
     assert sample["coverage"] == pytest.approx(100 * sum(masses.values()), abs=1e-4)
 
 
-def test_chat_template_of_the_model(lm, plain):
-    samples = evaluate(lm, "occugender", limit=1, apply_chat_template=True)["samples"]
-    explicit, implicit = (
-        samples["occugender_explicit"][0],
-        samples["occugender_implicit"][0],
-    )
-    context, word = explicit["arguments"][0]
-    assert context.endswith(
-        "Answer with one word.\nA:<|im_end|>\n<|im_start|>assistant\n"
-    )
-    assert word == "Male"
-    begun, pronoun = implicit["arguments"][0]
-    assert begun.endswith(
-        "<|im_start|>assistant\nI recently met a skincare specialist."
-    )
-    assert pronoun == " He"
-    assert_agree([implicit], plain)
-    # the harness counts the template's last line break with every word: one factor for all of them
-    line_break, _ = plain(context.rstrip("\n"), "\n")
-    for (_, word), (answer, _) in zip(
-        explicit["arguments"], explicit["filtered_resps"], strict=True
-    ):
-        assert answer == pytest.approx(plain(context, word)[0] + line_break, abs=1e-4)
-
-
-def stereoset_score(plain, doc, sentence):
-    """Eq. 4 over the sentence, or over the tokens after the context; the start token in front of the first."""
-    if doc["test"] == "intra":
-        logs = plain.by_token(sentence)
-    else:
-        context = (
-            doc["context"] if doc["context"][-1] in ".!?" else doc["context"] + "."
-        )
-        logs = plain.by_token(f"{context} {sentence}")[plain.length(context) :]
-    return math.exp(sum(logs) / len(logs)), len(logs)
-
-
-@pytest.mark.slow
-def test_stereoset_items_of_every_language_agree(lm, plain, mirror):
-    tasks = [f"stereoset_{language}" for language in ("en", "de", "es", "fr", "tr")]
-    draw = random.Random(20261122)
-    chosen = {task: sorted(draw.sample(range(4226), 12)) for task in tasks}
-    samples = evaluate(lm, *tasks, samples=chosen)["samples"]
-    compared = 0
-    for sample in (sample for task in tasks for sample in samples[task]):
-        for candidate, (score, number) in zip(
-            sample["doc"]["candidates"], sample["filtered_resps"], strict=True
-        ):
-            expected, tokens = stereoset_score(
-                plain, sample["doc"], candidate["sentence"]
-            )
-            assert score == pytest.approx(expected, rel=1e-4), candidate
-            assert number == tokens
-            compared += 1
-    assert compared == 5 * 12 * 3
-
-
 @pytest.mark.slow
 def test_100_prompts_of_each_task_agree(packed, plain, mirror):
     draw = random.Random(20261121)

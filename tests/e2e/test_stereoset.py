@@ -4,13 +4,12 @@ import gzip
 import json
 import math
 
-import numpy as np
 import pytest
 
 from lm_eval_bias.tasks.stereoset import custom_sets, stereoset_items
-from tests.support import example_items, servers, tiny
+from tests.support import example_items, tiny
 from tests.support.commands import command, refused
-from tests.support.run_scores import logs_of, numbers, results_of, run, same
+from tests.support.run_scores import numbers, results_of, run, same
 
 
 def rescored(*arguments):
@@ -231,30 +230,3 @@ def test_refusals(arguments, named, checkpoints, tiny_mirror, tmp_path):
     )
     assert done.status == 2
     assert named in done.err.splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    "name", ["gpt2", "llama"]
-)  # llama's tokenizer adds a start token, the server's client doesn't
-def test_a_completions_server_gives_the_same_scores(
-    name, checkpoints, tiny_mirror, tmp_path
-):
-    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
-    server, tasks = (
-        servers.completions(checkpoints[name]),
-        "stereoset_en,stereoset_tr_inter_variants",
-    )
-    remote = f"model=tiny,base_url=http://127.0.0.1:{server.server_port}/v1/completions,num_concurrent=1"
-    remote += (
-        f",tokenizer={checkpoints[name]},tokenizer_backend=huggingface,max_retries=1"
-    )
-    run(tmp_path / "remote", tasks, "--model_args", remote, model="local-completions")
-    server.shutdown()
-    where = f"pretrained={checkpoints[name]},dtype=float32"
-    run(tmp_path / "local", tasks, "--model_args", where, "--device", "cpu", model="hf")
-    local, other = logs_of(tmp_path / "local"), logs_of(tmp_path / "remote")
-    assert local.keys() == other.keys() == set(tasks.split(","))
-    for task in local:
-        for ours, theirs in zip(local[task], other[task], strict=True):
-            wanted = pytest.approx(np.array(theirs["filtered_resps"], float), rel=1e-4)
-            assert np.array(ours["filtered_resps"], float) == wanted

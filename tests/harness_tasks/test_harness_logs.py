@@ -12,10 +12,9 @@ import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.benchmark import harness_tasks
-from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.custom_metrics import bbq
 from lm_eval_bias.evaluation import suites
-from lm_eval_bias.runs import answer_files, run_discovery, sample_logs
+from lm_eval_bias.runs import answer_files, run_discovery
 from tests.support import harness_runs, made_documents
 
 KINDS = ("age", "race_color")
@@ -148,38 +147,6 @@ def logged(folder, task):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("task", "score", "cluster"),
-    [
-        ("bbq", "acc_amb", lambda doc: f"{doc['category']}/{doc['question_index']}"),
-        (
-            "bbq_generate",
-            "s_dis",
-            lambda doc: f"{doc['category']}/{doc['question_index']}",
-        ),
-        (
-            "crows_pairs_english",
-            "pct_stereotype",
-            lambda doc: " / ".join(
-                [str(doc["id"]), of_text(doc["sent_more"]), of_text(doc["sent_less"])]
-            ),
-        ),
-        ("winogender_all", "gender_gap", lambda doc: doc["occupation"]),
-    ],
-)
-def test_errors_are_over_templates_pairs_and_occupations(runs, task, score, cluster):
-    """How they follow from these: ``test_errors_leave_out_a_cluster_at_a_time`` of ``test_every_score.py``."""
-    folder, _ = runs[1]
-    (read,), _ = run_discovery.read([folder])
-    benchmark = registry.get(read.tasks[task].benchmark)
-    samples = sample_logs.first_filter(read.tasks[task].samples)
-    records = [benchmark.record(sample.doc, sample.answers) for sample in samples]
-    (found,) = (one for one in benchmark.scores(records) if one.name == score)
-    names = found.design(records).names
-    assert set(names) <= {cluster(line["doc"]) for line in logged(folder, task)}
-    assert len(names) >= 6
-
-
 def _people(doc, biased):
     """The persons that are, or aren't, a biased answer."""
     people = [
@@ -214,35 +181,6 @@ def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(
             -1 if bbq.NO_BIASED in harness_s["reason"] else harness_s["value"]
         )
     assert scores["s_dis"]["value"] != scores["disamb_bias_score"]["value"]
-
-
-@pytest.mark.parametrize(
-    ("task", "facet", "field", "score"),
-    [
-        ("bbq", "polarity", "question_polarity", "acc"),
-        ("crows_pairs_english", "bias_type", "bias_type", "pct_stereotype"),
-        ("winogender_all", "job", "occupation", "acc"),
-    ],
-)
-def test_scores_by_facet_are_means_of_the_items_with_it(
-    task, facet, field, score, runs
-):
-    folder, _ = runs[0]
-    run = leb.load(folder)[0]
-    benchmark = registry.get(run.tasks[task].benchmark)
-    by_name = {s.name: s for s in benchmark.scores()}
-    of_score = by_name[score].contribution
-    expected = {}
-    for sample in sample_logs.first_filter(run.tasks[task].samples):
-        record = benchmark.record(sample.doc, sample.answers)
-        value = of_score(record)
-        if value is not None:
-            expected.setdefault(str(sample.doc[field]), []).append(value)
-    frame = leb.breakdown(run, facet, score)
-    values = frame[frame.task == task].set_index(facet).estimate
-    assert len(expected) > 1
-    for name, items in expected.items():
-        assert values[name] == pytest.approx(sum(items) / len(items), abs=1e-9)
 
 
 def asked_otherwise(folder, task, out, change):
@@ -283,14 +221,6 @@ def test_somebody_s_own_task_of_the_name(task, runs, rescored, tmp_path, capsys)
     assert f"{task}: not the harness's task of this name, which scores " in line
     assert main(["report", str(tmp_path / "fewer"), "--format", "md"]) == 2
     assert f"skipped: {task}: not the harness's task" in capsys.readouterr().err
-
-
-def test_a_template_of_bbq_is_one_within_its_category(runs):
-    run = leb.load(runs[0][0])[0]
-    frame = leb.breakdown(run, "template", "acc_amb")
-    names = set(frame[frame.task == "bbq"].template)
-    docs = [sample.doc for sample in sample_logs.first_filter(run.tasks["bbq"].samples)]
-    assert names == {f"{doc['category']}/{doc['question_index']}" for doc in docs}
 
 
 def test_a_task_whose_answers_were_not_kept_leaves_the_others(runs, tmp_path):

@@ -8,7 +8,6 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from tests.support import sixty_models
-from tests.support.chromium import OVERFLOW, check_page
 
 MODELS = 12
 
@@ -36,17 +35,6 @@ def choose(browser, name, value):
         f"(() => {{ const f = {field}; if (f.type === 'checkbox') f.checked = {json.dumps(bool(value))}; "
         f"else f.value = {json.dumps(value)}; f.dispatchEvent(new Event('input', {{bubbles: true}})); }})()"
     )
-
-
-def test_a_row_a_model_and_a_column_a_benchmark(page):
-    browser, url, data = page
-    browser.open(url, 1280)
-    assert browser.evaluate(SHOWN) == [model["model"] for model in data["models"]]
-    assert len(data["models"]) == MODELS
-    heads = browser.evaluate(HEADS)
-    assert "eurogest" in heads
-    assert "eurogest_de/stereotype_gap" not in heads
-    assert browser.evaluate(STATUS) == f"{MODELS} of {MODELS} models"
 
 
 def test_every_filter_and_the_address(page):
@@ -162,35 +150,7 @@ def test_csv_of_what_is_shown(page):
     assert [model["model"] for model in saved["models"]] == [rows[0]["model"]]
 
 
-def test_without_a_script_the_whole_table_stands_there(page):
-    browser, url, data = page
-    browser.call("Emulation.setScriptExecutionDisabled", value=True)
-    try:
-        browser.open(url, 1280)
-    finally:
-        browser.call("Emulation.setScriptExecutionDisabled", value=False)
-    assert browser.evaluate("document.getElementById('controls').hidden") is True
-    heads = browser.evaluate(HEADS)
-    assert {score["id"] for score in data["scores"]} <= set(heads)
-    rows = browser.evaluate("document.querySelectorAll('#board tbody tr').length")
-    assert rows == MODELS
-
-
-def test_a_card_a_model_on_a_phone(page):
-    browser, url, _ = page
-    browser.open(url, 400)
-    assert browser.evaluate("document.forms[0].elements['benchmark'].value") != ""
-    assert browser.evaluate(OVERFLOW) == 400
-    assert browser.evaluate("document.scrollingElement.scrollHeight") < 400 * MODELS
-
-
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
-def test_the_page_can_be_read(page, width, dark):
-    browser, url, _ = page
-    check_page(browser, f"{url}#open=gg_bbq&published=1", width, dark)
-
-
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [400])
 def test_axe_finds_nothing(page, width):
     axe = pytest.importorskip("axe_core_python", reason="pip install axe-core-python")
     from importlib import resources
@@ -206,3 +166,17 @@ def test_axe_finds_nothing(page, width):
         "axe.run().then(r => r.violations.map(v => [v.id, v.nodes[0].html]))"
     )
     assert found == []
+
+
+def test_without_a_script_the_whole_table_stands_there(page):
+    browser, url, data = page
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(url, 1280)
+    finally:
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert browser.evaluate("document.getElementById('controls').hidden") is True
+    heads = browser.evaluate(HEADS)
+    assert {score["id"] for score in data["scores"]} <= set(heads)
+    rows = browser.evaluate("document.querySelectorAll('#board tbody tr').length")
+    assert rows == MODELS

@@ -1,80 +1,11 @@
 """The command and its page: formats that say the same, what is passed over, rows and columns, hostile names."""
 
-import csv
-import io
-import json
-
 from lm_eval_bias.boards import building, models
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core.files import read_json
-from lm_eval_bias.report import board_pages, run_reports
-from lm_eval_bias.runs import harness_results
-from tests.support.boards import TASK, run_data, task, value
-from tests.support.made_runs import HOSTILE, write
-from tests.support.pages import check_closed
-from tests.support.places import ROOT
+from lm_eval_bias.report import board_pages
+from tests.support.boards import run_data, task, value
+from tests.support.made_runs import write
 from tests.support.toy import run_of as run
-
-RESULTS = ROOT / "results"
-NAMES = (
-    HOSTILE,
-    "a|b\n# c",
-    '=HYPERLINK("http://a.org")',
-    "{{ 7 * 7 }}",
-    "a\x1b[31mred.exe",
-)
-
-
-def scored(name, number):
-    return run(name, task(value("diff_bias_amb", number), value("acc_amb", number)))
-
-
-def test_csv_json_and_page_say_the_same_as_the_files(said):
-    lines = list(
-        csv.DictReader(io.StringIO(said("leaderboard", RESULTS, "--format", "csv")))
-    )
-    data = json.loads(said("leaderboard", RESULTS, "--format", "json"))
-    page = said("leaderboard", RESULTS, "--format", "html")
-    block = page.partition('<script type="application/json" id="data">')[2]
-    assert json.loads(block.partition("</script>")[0]) == data
-
-    by_model = {row[0].split(" (")[0]: row for row in check_closed(page).tables[0]}
-    cells = {}
-    for score in data["scores"]:
-        for kind in ("cells", "published"):
-            for cell in score[kind]:
-                at = score["task"], cell["model"], score["name"], kind
-                cells[at] = cell
-    assert len(cells) > 100
-    found = 0
-    for line in lines:
-        kind = "cells" if line["kind"] == "run" else "published"
-        cell = cells.get((line["task"], line["model"], line["score"], kind))
-        if cell is None:  # not a primary score
-            continue
-        found += 1
-        low, high = cell.get("interval") or (None, None)
-        for column, known in (
-            ("value", cell["value"]),
-            ("interval_low", low),
-            ("interval_high", high),
-        ):
-            assert (float(line[column]) if line[column] else None) == known
-        assert line["badge"] == cell.get("badge", "")
-        assert line["n"] == str(cell.get("n", ""))
-    assert found == len(cells)
-    assert by_model
-
-    (path,) = (RESULTS / "runs" / "smollm2-135m-instruct").iterdir()
-    source = run_reports.as_data(harness_results.read(path, read_json(path)))
-    latest = f"{TASK}_latest"
-    given = source["tasks"][latest]["scores"]["diff_bias_amb"]
-    (score,) = (one for one in data["scores"] if one["task"] == latest)
-    (cell,) = score["cells"]
-    assert (cell["value"], cell["interval"]) == (
-        given["value"],
-        given["interval"],
-    )
 
 
 def test_what_is_passed_over_is_named_beside_what_is_shown(capsys, tmp_path):
@@ -102,24 +33,6 @@ def test_what_is_passed_over_is_named_beside_what_is_shown(capsys, tmp_path):
         assert all(
             place in err and place in made for place in ("empty.json", "nothing")
         )
-
-
-def test_hostile_runs_are_text_on_the_page_and_the_terminal(said, tmp_path):
-    for i, name in enumerate(NAMES):
-        data = run_data(name, acc_amb={"note": name}, metadata={"wording": name})
-        data["provenance"] |= {"dtype": name, "model": name}
-        write(tmp_path / f"run{i}.json", data)
-    made = check_closed(said("leaderboard", tmp_path, "--format", "html"))
-    shown = {" ".join(name.replace("\x1b", "\\u001b").split()) for name in NAMES}
-    assert shown <= {
-        " ".join(row[0].removesuffix("run").split())
-        for table in made.tables
-        for row in table
-    }
-    assert "\x1b" not in made.said
-    out = said("leaderboard", tmp_path)
-    assert "{{ 7 * 7 }}" in out
-    assert not set("\x00\x1b") & set(out)
 
 
 def test_first_come_the_primary_scores_with_badges_in_words(tmp_path, said, capsys):

@@ -1,4 +1,4 @@
-"""Intervals of rank: worked cases and a slow version; ``tests/simulation`` measures how often they hold."""
+"""Intervals of rank: worked cases and a slow version; ``simulations`` measures how often they hold."""
 
 import math
 
@@ -32,6 +32,10 @@ def text(points, neutral=None, better=None):
         ([(0.0, 1.0), (3.2, 1.0)], {"better": True}, "2 1"),
         ([(0.0, 1.0, 3), (3.2, 1.0, 3)], {"better": True}, "1–2 1–2"),
         ([(1.0, 0.1)], {"better": True}, "1"),
+        # half of the answers can't show a bias: the others have to be twice as near
+        ([(0.2, 0.001, math.inf, None, 0.5), (0.3, 0.001)], {"neutral": 0}, "1–2 1–2"),
+        ([(0.14, 0.001, math.inf, None, 0.5), (0.3, 0.001)], {"neutral": 0}, "1 2"),
+        ([(0.2, 0.001), (0.3, 0.001, math.inf, None, 0.5)], {"neutral": 0}, "1 2"),
     ],
 )
 def test_worked_cases(points, rule, ranks):

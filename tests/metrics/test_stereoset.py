@@ -179,13 +179,6 @@ def seen_by(method, records):
     ]
 
 
-def test_terms_count_alike_in_means_over_terms_and_by_their_items_elsewhere(two_types):
-    scores, records = by_name(m.scores()), seen_by("gen", two_types)
-    assert [
-        scores[kind].compute(records).dof for kind in ("mc_ss", "ss")
-    ] == pytest.approx([6, 20**2 / 62 - 1])
-
-
 @pytest.mark.parametrize("method", ["gen", "gen_pmi"])
 def test_a_variants_scores_are_those_of_its_own_outcomes(two_types, method):
     scores = by_name(m.variant_scores(two_types))

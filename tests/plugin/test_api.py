@@ -17,8 +17,7 @@ import pytest
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import registry
-from lm_eval_bias.report import run_reports
-from tests.support.made_runs import harness_folder, run_of, write
+from tests.support.made_runs import run_of, write
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
@@ -139,20 +138,6 @@ def test_scores_are_those_of_the_report(content, tmp_path, said):
     assert frame.note[frame.value.isna()].all()
 
 
-def test_rescored_scores_are_the_commands(tmp_path, said):
-    folder = harness_folder(tmp_path)
-    frame = leb.rescore(folder)
-    (expected,) = json.loads(said("rescore", folder, "--json"))
-    assert list(frame.score) == list(expected["scores"])
-    for name in ("value", "stderr"):
-        cells = [
-            math.nan if cell[name] is None else cell[name]
-            for cell in expected["scores"].values()
-        ]
-        assert list(frame[name]) == pytest.approx(cells, rel=1e-15, nan_ok=True)
-    assert not frame.value.equals(leb.rescore(folder, words="pronouns").value)
-
-
 def test_items_have_facets_answers_and_what_they_add_to_scores(results):
     run = leb.load(results)[0]
     frame = leb.items(run, "occugender_explicit")
@@ -164,77 +149,6 @@ def test_items_have_facets_answers_and_what_they_add_to_scores(results):
     assert frame.stereotype_gap.mean() == pytest.approx(value, abs=1e-12)
     with pytest.raises(leb.BiasError, match="task='occugender_explici'"):
         leb.items(run, "occugender_explici")
-
-
-def test_a_score_has_one_unit_in_python_csv_json_and_the_harnesss_results(tmp_path):
-    (run,) = leb.load(write(tmp_path / "run.json", run_of()))
-    frame = leb.scores(run).set_index(["task", "score"])
-    assert {"percent", "proportion"} <= set(frame.unit)
-    content = json.loads(run.path.read_text())
-    for (task, name), row in frame.iterrows():
-        kept = content["results"][task]
-        stored = {key.split(",")[0]: value for key, value in kept.items()}
-        value = run.tasks[task].scores[name]
-        told = run_reports.as_data(run)["tasks"][task]["scores"][name]
-        assert row.value == value.value == told["value"]
-        assert row.value == stored.get(name, row.value)
-        assert row.unit == value.unit == told["unit"]
-
-
-def test_comparisons_are_the_commands(results, said):
-    runs = leb.load(results)
-    frame = leb.compare(runs)
-    options = ["compare", results]
-    assert_same(frame, said(*options, "--format", "csv"))
-    other = leb.compare(runs, "run", runs[1].name, "stereotype_gap", correction="none")
-    options += [
-        "--base",
-        runs[1].name,
-        "--scores",
-        "stereotype_gap",
-        "--correction",
-        "none",
-    ]
-    assert_same(other, said(*options, "--format", "csv"))
-    assert len(frame) > len(other) == 1
-
-
-def files(root):
-    """The content of every file of a folder."""
-    return {
-        path.relative_to(root): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file()
-    }
-
-
-def test_reports_are_the_commands(tmp_path):
-    folder, ours, theirs = (
-        harness_folder(tmp_path / "run"),
-        tmp_path / "ours",
-        tmp_path / "theirs",
-    )
-    ours.mkdir()
-    theirs.mkdir()
-    leb.load(folder).report().write(ours / "r.html")
-    leb.load(folder).report("coverage").write(ours / "r.md")
-    assert main(["report", str(folder), "-o", str(theirs / "r.html")]) == 0
-    named = ["--scores", "coverage", "-o", str(theirs / "r.md")]
-    assert main(["report", str(folder), *named]) == 0
-    assert files(ours) == files(theirs)
-
-
-def test_outputs_show_themselves_in_notebooks(results):
-    runs = leb.load(results)
-    assert "<table" in runs._repr_html_()
-    for made in (runs.report(), leb.comparison(runs), leb.leaderboard(results)):
-        frame = made._repr_html_()
-        assert frame.startswith("<iframe sandbox=")
-        assert frame.count("<") == 2
-        assert json.loads(made.json())
-        assert made.csv().count("\n") > 1
-        assert str(made) == made.render("text" if "text" in made.formats else "md")
-    assert "significant" in str(leb.comparison(runs))
 
 
 def test_errors_name_parameters(results, tmp_path):

@@ -82,7 +82,6 @@ def to_allow(text):
     ("task", "arguments", "name", "allowed"),
     [
         (OCCUGENDER, options(words="HERE/words.yaml"), "words", "words=words.yaml ("),
-        (OCCUGENDER, ["--apply_chat_template"], "chat_template", "chat_template"),
         (
             GENERATED,
             [
@@ -94,7 +93,6 @@ def to_allow(text):
             None,
         ),
         (GENERATED, ["--gen_kwargs", "top_p=0.1"], "gen_kwargs", None),
-        (OCCUGENDER, ["--limit", 40], "limit", "limit=40"),
         (
             "stereoset_en",
             options(dataset="HERE/own.json"),

@@ -55,24 +55,6 @@ def test_what_is_violated_in_every_form(given_files, files, tmp_path, said):
     )
 
 
-def test_a_run_that_cannot_be_read_is_an_error_everywhere(
-    given_files, files, tmp_path, said
-):
-    policy = POLICY.replace("min: 99", "min: 1")
-    (tmp_path / "policy.yaml").write_text(policy)
-    folder = tmp_path / "runs"
-    write(folder / "run.json", run_of(tasks=["stereoset_en"]))
-    (folder / "results_2026-01-02T03-04-05.678901.json").write_text("{")
-    said("check", folder, "--policy", given_files[1], *files, status=1)
-    root = ElementTree.parse(tmp_path / "j.xml").getroot()
-    assert (
-        root.get("errors"),
-        root.get("failures"),
-        len(list(root.iter("error"))),
-    ) == ("1", "0", 1)
-    assert "1 violated" in (tmp_path / "c.md").read_text()
-
-
 @settings(max_examples=30)
 @given(st.text(), st.text(), st.text(), st.text())
 def test_whatever_a_file_says_is_well_formed(task, score, why, problem):
@@ -104,3 +86,21 @@ def test_the_summary_of_a_step_keeps_what_it_had(
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")
     said("check", run, "--policy", policy, "--markdown", summary, status=1)
     assert summary.read_text().startswith("## Bias gate: ")
+
+
+def test_a_run_that_cannot_be_read_is_an_error_everywhere(
+    given_files, files, tmp_path, said
+):
+    policy = POLICY.replace("min: 99", "min: 1")
+    (tmp_path / "policy.yaml").write_text(policy)
+    folder = tmp_path / "runs"
+    write(folder / "run.json", run_of(tasks=["stereoset_en"]))
+    (folder / "results_2026-01-02T03-04-05.678901.json").write_text("{")
+    said("check", folder, "--policy", given_files[1], *files, status=1)
+    root = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (
+        root.get("errors"),
+        root.get("failures"),
+        len(list(root.iter("error"))),
+    ) == ("1", "0", 1)
+    assert "1 violated" in (tmp_path / "c.md").read_text()

@@ -1,10 +1,9 @@
 """The shape of the package: no module of ours names a benchmark, imports go down, no class name is given twice."""
 
 import ast
+import functools
 import re
 from collections import Counter
-
-import pytest
 
 from lm_eval_bias.core import registry
 from tests.support.places import ROOT
@@ -55,45 +54,42 @@ OF_THEIR_COMMANDS = OF_BENCHMARKS | {"runs", "evaluation"}
 EXAMPLE = re.compile(r"lm[-_]eval[-_ ]|--tasks|examples?:")
 
 
-def constants(tree):
+@functools.cache
+def nodes(name):
+    """Everything in a module."""
+    return [*ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8")))]
+
+
+def constants(name):
     """Texts of a module, without its docstrings."""
-    docstrings = {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
-    }
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in docstrings
-        ):
+    docstrings = {id(node.value) for node in nodes(name) if isinstance(node, ast.Expr)}
+    for node in nodes(name):
+        is_text = isinstance(getattr(node, "value", None), str)
+        if isinstance(node, ast.Constant) and is_text and id(node) not in docstrings:
             yield node.value
 
 
-@pytest.mark.parametrize("name", sorted(CORE))
-def test_core_names_no_benchmark(name):
-    tree = ast.parse(CORE[name].read_text(encoding="utf-8"))
+def test_core_names_no_benchmark():
     names = "|".join(sorted(registry.by_name(), key=len, reverse=True))
     named = re.compile(rf"(?<![A-Za-z])({names})(?![a-z])")
-    for text in constants(tree):
-        if not EXAMPLE.search(text):
-            assert not named.search(text), text
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            for imported in (
-                node.module,
-                *(f"{node.module}.{alias.name}" for alias in node.names),
-            ):
-                assert not re.match(
-                    rf"lm_eval_bias\.(tasks|custom_metrics)\.({names})\b", imported
-                ), imported
-        if isinstance(node, ast.Name | ast.Attribute):
-            identifier = node.id if isinstance(node, ast.Name) else node.attr
-            assert not named.fullmatch(identifier), identifier
+    inside = re.compile(rf"lm_eval_bias\.(tasks|custom_metrics)\.({names})\b")
+    faults = []
+    for name in CORE:
+        texts = [text for text in constants(name) if not EXAMPLE.search(text)]
+        faults += [(name, text) for text in texts if named.search(text)]
+        for node in nodes(name):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                full = [f"{node.module}.{alias.name}" for alias in node.names]
+                faults += [(name, one) for one in full if inside.match(one)]
+            word = getattr(node, "id", getattr(node, "attr", ""))
+            if isinstance(word, str) and named.fullmatch(word):
+                faults.append((name, word))
+    assert faults == []
 
 
 def imports(name):
     """The modules of this package that a module imports: at once, inside of functions, or for typing."""
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    for node in nodes(name):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
             "lm_eval_bias"
         ):
@@ -182,8 +178,8 @@ def test_imports_go_down():
 def test_class_names_are_unique():
     names = Counter(
         node.name
-        for path in MODULES.values()
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for name in MODULES
+        for node in nodes(name)[0].body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert {name for name, count in names.items() if count > 1} == set()
@@ -220,21 +216,19 @@ def parsed(node):
     return node.func.value if node.func.attr in PARSING else None
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_no_sentence_is_read_and_no_error_is_a_text(name):
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
-        found = parsed(node)
-        assert not (isinstance(found, ast.Attribute) and found.attr in SENTENCES), (
-            ast.unparse(node)
-        )
-        if isinstance(node, ast.FunctionDef) and node.returns is not None:
-            kinds = ast.unparse(node.returns).split(" | ")
-            assert (
-                kinds == ["str"]
-                or "str" not in kinds
-                or "None" in kinds
-                or "Path" in kinds
-            ), node.name
+def test_no_sentence_is_read_and_no_error_is_a_text():
+    faults = []
+    for name in MODULES:
+        for node in nodes(name):
+            found = parsed(node)
+            if isinstance(found, ast.Attribute) and found.attr in SENTENCES:
+                faults.append((name, ast.unparse(node)))
+            if isinstance(node, ast.FunctionDef) and node.returns is not None:
+                kinds = ast.unparse(node.returns).split(" | ")
+                is_plain = kinds == ["str"] or "str" not in kinds
+                if not is_plain and not {"None", "Path"} & {*kinds}:
+                    faults.append((name, node.name))
+    assert faults == []
 
 
 # a run's facts are read from files here, and are types everywhere else
@@ -258,23 +252,29 @@ def looked_up(node):
     return getattr(key, "value", None), ast.unparse(place)
 
 
-@pytest.mark.parametrize("name", sorted(CORE))
-def test_no_fact_of_a_run_is_a_sentence_or_looked_up_by_text(name):
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            splits = node.func.attr == "split" and node.args
-            separator = getattr(node.args[0], "value", "") if splits else ""
-            assert separator != "; ", ast.unparse(node)
-            text = ast.unparse(node)
-            assert not (text.startswith("re.") and "model_args" in text), text
-        key, place = looked_up(node)
-        if name not in ADAPTERS and place.split(".")[-1] in ("content", "provenance"):
-            assert key not in FACTS, ast.unparse(node)
+def test_no_fact_of_a_run_is_a_sentence_or_looked_up_by_text():
+    faults = []
+    for name in CORE:
+        for node in nodes(name):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                text, splits = (
+                    ast.unparse(node),
+                    node.func.attr == "split" and node.args,
+                )
+                if splits and getattr(node.args[0], "value", "") == "; ":
+                    faults.append((name, text))
+                if text.startswith("re.") and "model_args" in text:
+                    faults.append((name, text))
+            key, place = looked_up(node)
+            is_run = place.split(".")[-1] in ("content", "provenance")
+            if name not in ADAPTERS and is_run and key in FACTS:
+                faults.append((name, ast.unparse(node)))
+    assert faults == []
 
 
 def test_one_writer_of_csv():
-    for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name in MODULES:
+        for node in nodes(name):
             if isinstance(node, ast.Attribute) and name != "lm_eval_bias.core.csv_text":
                 assert node.attr not in ("to_csv", "writer", "DictWriter"), name
 
@@ -282,8 +282,8 @@ def test_one_writer_of_csv():
 def test_one_reader_of_yaml():
     """The scores' own words, below the room of files, are read by themselves."""
     readers = {"lm_eval_bias.core.files", "lm_eval_bias.custom_metrics.score"}
-    for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name in MODULES:
+        for node in nodes(name):
             if (
                 isinstance(node, ast.Attribute)
                 and getattr(node.value, "id", "") == "yaml"
@@ -300,6 +300,8 @@ SEARCHED = (
     "custom_metrics",
     "docs",
     "tests",
+    "simulations",
+    "benchmarks",
 )  # and the files beside them
 WRITTEN = {".py", ".md", ".yaml", ".yml", ".json", ".csv", ".txt"}
 
@@ -339,6 +341,6 @@ def test_a_new_benchmark_costs_what_contributing_says():
 
 
 def test_most_values_have_a_type():
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in MODULES.values())
-    names = [node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)]  # fmt: skip
+    every = (node for name in MODULES for node in nodes(name))
+    names = [node.id for node in every if isinstance(node, ast.Name)]
     assert names.count("Any") < 200

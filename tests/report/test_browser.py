@@ -46,9 +46,7 @@ def pages(browser, tmp_path_factory):
 KINDS = ("whole", "two", "hostile", "board", "comparison")
 
 
-@pytest.mark.parametrize(
-    ("width", "dark"), [(1280, True), (1000, False), (360, False), (400, True)]
-)
+@pytest.mark.parametrize(("width", "dark"), [(1280, True), (360, False)])
 @pytest.mark.parametrize("which", KINDS)
 def test_nothing_is_loaded_complained_of_too_wide_or_too_pale(
     browser, which, width, dark, pages
@@ -69,29 +67,13 @@ VISIBLE = """(what) => [...document.querySelectorAll(what)].filter(e => {
 }).map(e => e.textContent)"""
 
 
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("which", ["whole", "two"])
+@pytest.mark.parametrize(("which", "width"), [("whole", 1280), ("two", 400)])
 def test_the_first_screen_holds_picture_and_verdicts(browser, which, width, pages):
     browser.open(pages[which].as_uri(), width)
     assert len(browser.evaluate(f"({VISIBLE})('.verdicts li')")) >= 3
     assert len(browser.evaluate(f"({VISIBLE})('.glance .mark')")) >= 3
     if width == 1280 and which == "whole":  # seven tasks: everything else is folded
         assert browser.evaluate("document.scrollingElement.scrollHeight") < 5000
-
-
-def test_two_models_on_quick_fit_on_one_screen(browser, tmp_path):
-    runs = ROOT / "results" / "runs"
-    paths = [runs / "smollm2-135m-instruct-quick", runs / "gemma-3-270m-quick"]
-    made(paths, tmp_path)
-    browser.open((tmp_path / "out.html").as_uri(), 1280, 1600)
-    glance = "document.querySelector('.glance').getBoundingClientRect().bottom"
-    assert browser.evaluate(glance) < 1600
-    lines = browser.evaluate(
-        "[...document.querySelectorAll('.glance li')].map(e => e.textContent)"
-    )
-    assert len(lines) == 2 * 7
-    for line in lines:  # the model's name is for those who hear the page
-        assert len(line.partition(": ")[2].split()) <= 30
 
 
 # a table, and a column of it as the reader sees it
@@ -123,7 +105,7 @@ def test_tables_sort_by_keyboard(browser, pages):
         assert sorts == ["none", "none", direction, *["none"] * 2]
 
 
-@pytest.mark.parametrize("which", ["whole", "two", "board", "comparison"])
+@pytest.mark.parametrize("which", ["whole", "board"])
 def test_paper_is_white_and_cuts_nothing_off(browser, which, pages):
     browser.open(pages[which].as_uri(), 720, dark=True)  # A4 between its margins
     browser.evaluate(

@@ -15,7 +15,6 @@ from lm_eval_bias.runs import measurement
 from tests.support import stand_ins
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.made_runs import HOSTILE, hostile_run, run_of, write
-from tests.support.papers import compile_paper
 from tests.support.places import ROOT
 
 QUICK = ROOT / "results" / "runs" / "smollm2-135m-instruct-quick"
@@ -136,15 +135,6 @@ def test_what_is_left_out_is_named(out):
     assert "EuroGEST" not in text.split("**Prompts.**")[0]
 
 
-def test_a_hostile_run_stays_text(tmp_path, said):
-    path = write(tmp_path / "h.json", hostile_run())
-    text = said("methods", path)
-    assert "<script" not in text
-    code = said("methods", path, "--format", "latex")
-    assert r"\input{" not in code
-    assert HOSTILE not in code
-
-
 def test_statistics_and_papers_belong_together():
     keys = [key for s in KNOWN["statistics"].values() for key in s.get("cites", ())]
     assert set(keys) == set(REFERENCES)
@@ -197,30 +187,6 @@ def test_formulas_are_read(tmp_path):
         assert not set("%&#_") & set(re.sub(r"\$.*?\$", "", formula))
 
 
-def test_it_compiles_with_its_bibliography(out, tmp_path, said):
-    said("methods", out, "-o", tmp_path / "methods.tex")
-    said("cite", out, "-o", tmp_path / "runs.bib")
-    (tmp_path / "paper.tex").write_text(r"""\documentclass[a4paper,twocolumn]{article}
-\usepackage[T1]{fontenc}
-\usepackage{lmodern}
-\usepackage[margin=2cm]{geometry}
-\usepackage{url}
-\begin{document}
-\input{methods}
-\bibliographystyle{plain}
-\bibliography{runs}
-\end{document}
-""")
-    compile_paper(tmp_path)
-
-
-def test_equations_stand_on_their_page():
-    page = (ROOT / "docs" / "intervals.md").read_text(encoding="utf-8")
-    shown = re.findall(r"```math\n(.*?)\n```", page)
-    for method in KNOWN["statistics"].values():
-        assert method.get("formula", shown[0]) in shown
-
-
 def test_older_files_are_asked_by_their_logs(out, tmp_path):
     """Of a file without names of statistics, its log tells the same."""
     folder = tmp_path / "older"
@@ -238,3 +204,12 @@ def test_older_files_are_asked_by_their_logs(out, tmp_path):
     for saved in [*folder.rglob("samples_*.jsonl"), *folder.rglob("answers_*")]:
         saved.unlink()
     assert "The interval method" in leb.load(folder).methods().markdown()
+
+
+def test_a_hostile_run_stays_text(tmp_path, said):
+    path = write(tmp_path / "h.json", hostile_run())
+    text = said("methods", path)
+    assert "<script" not in text
+    code = said("methods", path, "--format", "latex")
+    assert r"\input{" not in code
+    assert HOSTILE not in code

@@ -35,17 +35,20 @@ BY_HAND = [
 ]
 
 
-@pytest.mark.parametrize(("task", "facet", "score", "field"), BY_HAND)
-def test_values_are_those_of_the_items_in_the_log(
-    task, facet, score, field, tiny_mirror, tmp_path
-):
-    run(tmp_path, task)
+def test_values_are_those_of_the_items_in_the_log(tiny_mirror, tmp_path):
+    run(tmp_path, ",".join({task for task, *_ in BY_HAND}))
+    logs, runs = logs_of(tmp_path), leb.load(tmp_path)
+    for task, facet, score, field in BY_HAND:
+        hold_breakdown(runs.choose([task]), logs[task], facet, score, field)
+
+
+def hold_breakdown(runs, samples, facet, score, field):
     expected = defaultdict(list)
-    for sample in logs_of(tmp_path)[task]:
+    for sample in samples:
         value = sample.get(score)
         if value is not None and not sample["doc"].get("control"):
             expected[str(sample["doc"][field])].append(value)
-    frame = leb.breakdown(leb.load(tmp_path), facet, score)
+    frame = leb.breakdown(runs, facet, score)
     values = dict(zip(frame[facet], frame.estimate, strict=True))
     assert len(expected) > 1 or facet == "category"
     for value, items in expected.items():

@@ -17,9 +17,7 @@ ONE, TWO = RUNS / "smollm2-135m-instruct-quick", RUNS / "gemma-3-270m-quick"
     [
         ("--tasks stereoset_de", {"stereoset_de"}),
         ("--tasks mbbq_*,stereoset_de --language de,tr", {"stereoset_de", "mbbq_tr_gender_identity"}),
-        ("--tasks eurogest --language de", {"eurogest_de"}),
         ("--tasks social_bias_gg_bbq", {"gg_bbq_group_terms", "gg_bbq_names"}),
-        ("--language ko", {"kobbq_gender_identity"}),
     ],
 )  # fmt: skip
 def test_what_is_chosen(said, flags, tasks):

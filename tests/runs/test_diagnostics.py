@@ -197,6 +197,8 @@ def test_a_lean_that_lengths_could_make_needs_the_matched_score(
     run, _ = found(tmp_path, STEREOSET, scores=scores)
     verdict = run.tasks[STEREOSET].scores["ss"].verdict
     assert verdict.side == side
+    # of answers that go by length: 1 - 2 x (1 - 0.65)
+    assert verdict.silent == pytest.approx(0.3 if side else 1.0)
     assert ("can't be distinguished from length bias" in verdict.reason) == (
         side is None
     )

@@ -71,25 +71,6 @@ def test_a_log_whose_texts_were_replaced_is_noticed(run, tmp_path, said):
     )
 
 
-def test_texts_stand_beside_what_is_read_from_them(run):
-    edited(
-        run,
-        lambda sample: sample.update(
-            resps=[["<think>A?</think>Es wäre ein Klischee, dass es der Mann war."]]
-        ),
-    )
-    (read,) = leb.load(run)
-    (task,) = read.tasks
-    frame = leb.items(read, task)
-    assert set(frame.text) == {
-        "<think>A?</think>Es wäre ein Klischee, dass es der Mann war."
-    }
-    assert set(frame.extracted) <= {"[unparsed]", "[several answers]"}
-    assert (
-        list(frame.columns).index("extracted") == list(frame.columns).index("text") + 1
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 from unittest.mock import ANY
@@ -149,6 +150,17 @@ def test_a_secret_is_masked_where_it_stands_and_where_it_is_repeated(name):
     for flag, content in zip(words[::2], words[1::2], strict=True):
         if flag == "--model_args":
             assert "0123987654" not in str(redaction.arguments(json.loads(content)))
+
+
+def test_forms_that_a_server_repeats_are_masked():
+    login = base64.b64encode(f"me:{KEY}".encode()).decode()
+    for words, said in (
+        (given("http://me:S3cret%2D0123987654@host"), f"Basic {login}"),
+        (given("http://host", api_key="abc/9DEF+Ghi"), "key abc%2F9DEF%2BGhi"),
+    ):
+        with redaction.learning():
+            redaction.learn(words)
+            assert redaction.masked(said) == f"{said.split()[0]} ***"
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -12,7 +12,7 @@ from lm_eval_bias.core.answers import ENDLESS, REFUSED, SEVERAL, UNANSWERED, UNP
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.scoring import choice_rules
 from lm_eval_bias.scoring.free_answers import without_thoughts
-from tests.simulation.answer_rules import KINDS, NAMES
+from simulations.answer_rules import KINDS, NAMES
 from tests.support.chat_styles import WORDS, styles
 from tests.support.labelled_answers import OWN, labelled, read, reader
 from tests.support.places import ROOT

@@ -206,19 +206,6 @@ def test_an_end_token_that_the_tokenizer_appends_is_part_of_its_encoding(
     hold(ask(hf(where), "en", "inter"), expected)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_half_precision_makes_no_ties(models, tiny_mirror, dtype):
-    model = hf(models("gpt2"), dtype=dtype)
-    scores = [
-        score
-        for lang in LANGUAGES
-        for test in ("inter", "intra")
-        for *_, (score, _) in ask(model, lang, test)
-    ]
-    assert len(set(scores)) == len(scores)
-    assert model.softmax_dtype is None  # as it was
-
-
 VARIANTS = {
     "gen": lambda x, c, u: perplexity_score(c),
     "gen_full": lambda x, c, u: perplexity_score(x + c),
@@ -604,3 +591,16 @@ def test_a_stop_costs_no_more_than_the_part_in_work(models, tiny_mirror, tmp_pat
     assert (
         sum(calls[2:]) == len({repr(request.args) for request in requests}) - 16
     )  # the first isn't asked again
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_makes_no_ties(models, tiny_mirror, dtype):
+    model = hf(models("gpt2"), dtype=dtype)
+    scores = [
+        score
+        for lang in LANGUAGES
+        for test in ("inter", "intra")
+        for *_, (score, _) in ask(model, lang, test)
+    ]
+    assert len(set(scores)) == len(scores)
+    assert model.softmax_dtype is None  # as it was

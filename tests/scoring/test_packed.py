@@ -402,32 +402,6 @@ def test_windows_beyond_the_first_trial_are_tried_when_they_matter(local, tokeni
     assert ours.method is None
 
 
-def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, tokenizer):
-    ours, plain = both(local, tokenizer)
-    rng = np.random.default_rng(2)
-    many = [(None, [7] * 20, rng.integers(1, 200, 6).tolist()) for _ in range(100)]
-    ours.method.widths = (620, 560)
-    assert_equal(ours, plain, many)
-    assert 500 < ours.method.attended <= 600
-
-
-def test_positions_that_depend_on_the_length(tokenizer):
-    rope = {
-        "rope_type": "longrope",
-        "rope_theta": 10000.0,
-        "original_max_position_embeddings": 100,
-    }
-    rope |= {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
-    model = build(
-        "LlamaConfig",
-        {**SMALL, "max_position_embeddings": 200, "rope_parameters": rope},
-        tokenizer,
-    )
-    ours, plain = both(model, tokenizer)
-    asked = requests(30, 200, 150)
-    assert_equal(ours, plain, asked)
-
-
 def test_a_cache_has_the_name_that_the_model_takes(monkeypatch):
     """Renamed in transformers 5.24, where the old one is a warning, and no more from 5.40 on."""
 
@@ -474,25 +448,6 @@ def test_adapters(gpt2, tmp_path, kind, shares):
     )
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_quantised_weights(tokenizer):
-    model = build("LlamaConfig", GROUPED, tokenizer)
-    model = torch.ao.quantization.quantize_dynamic(
-        model, {torch.nn.Linear}, dtype=torch.qint8
-    )
-    model.config.quantization_config = {
-        "quant_method": "bitsandbytes",
-        "load_in_8bit": True,
-    }
-    found, wanted = (
-        [value for value, _ in loglikelihood_tokens(m, requests(30))]
-        for m in both(model, tokenizer)
-    )
-    assert found == pytest.approx(
-        wanted, abs=0.5
-    )  # activations are quantised input by input
-
-
 def test_a_model_that_does_nothing_right_is_left_to_hf(tokenizer, caplog):
     model = build("GPT2Config", GPT, tokenizer)
     forward, noise = model.forward, torch.Generator().manual_seed(1)
@@ -522,3 +477,48 @@ def test_a_model_that_does_nothing_right_is_left_to_hf(tokenizer, caplog):
 def test_a_softmax_of_the_users_own_is_left_to_hf(gpt2):
     assert packed(gpt2, softmax_dtype="float64").method is None
     assert packed(gpt2, softmax_dtype="float32").method is not None
+
+
+def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, tokenizer):
+    ours, plain = both(local, tokenizer)
+    rng = np.random.default_rng(2)
+    many = [(None, [7] * 20, rng.integers(1, 200, 6).tolist()) for _ in range(100)]
+    ours.method.widths = (620, 560)
+    assert_equal(ours, plain, many)
+    assert 500 < ours.method.attended <= 600
+
+
+def test_positions_that_depend_on_the_length(tokenizer):
+    rope = {
+        "rope_type": "longrope",
+        "rope_theta": 10000.0,
+        "original_max_position_embeddings": 100,
+    }
+    rope |= {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
+    model = build(
+        "LlamaConfig",
+        {**SMALL, "max_position_embeddings": 200, "rope_parameters": rope},
+        tokenizer,
+    )
+    ours, plain = both(model, tokenizer)
+    asked = requests(30, 200, 150)
+    assert_equal(ours, plain, asked)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_quantised_weights(tokenizer):
+    model = build("LlamaConfig", GROUPED, tokenizer)
+    model = torch.ao.quantization.quantize_dynamic(
+        model, {torch.nn.Linear}, dtype=torch.qint8
+    )
+    model.config.quantization_config = {
+        "quant_method": "bitsandbytes",
+        "load_in_8bit": True,
+    }
+    found, wanted = (
+        [value for value, _ in loglikelihood_tokens(m, requests(30))]
+        for m in both(model, tokenizer)
+    )
+    assert found == pytest.approx(
+        wanted, abs=0.5
+    )  # activations are quantised input by input

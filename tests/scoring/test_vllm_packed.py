@@ -18,6 +18,7 @@ import pytest
 import transformers
 
 from lm_eval_bias.core.errors import BiasError
+from lm_eval_bias.harness import internals
 from lm_eval_bias.harness.internals import loglikelihood_tokens
 
 VOCABULARY, GARBAGE = 50, -0.125
@@ -107,6 +108,9 @@ def make(tmp_path_factory):
             patch.setitem(sys.modules, name, SimpleNamespace(**content))
         for name in modules:
             patch.delitem(sys.modules, name, raising=False)
+        # what registers itself with the stand-ins of vLLM is nothing for later tests
+        types = internals.registries()["lm_eval.models"]
+        patch.setattr(types, "_objs", {**types._objs})
         kind = importlib.import_module("lm_eval_bias.models.vllm_packed").VLLMPacked
         yield type("Made", (kind, loaded(kind.__bases__[-1])), {})
         for name in modules:

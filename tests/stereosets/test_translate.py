@@ -15,7 +15,6 @@ from tests.support.example_items import DUTCH, ENGLISH, fill, sheet
 from tests.support.places import ROOT
 
 EMPTY = dict.fromkeys(translate.COLUMNS, "")
-INTRA, INTER = ENGLISH[2], ENGLISH[0]
 
 
 @pytest.mark.parametrize("how", [
@@ -222,6 +221,20 @@ def test_a_program_fills_what_is_empty(tmp_path, tiny_mirror):
     assert "program.py" in (out / "stereoset_it.md").read_text()
 
 
+def test_a_translation_model_translates_to_the_end(tmp_path, tiny_mirror):
+    """A tiny sequence-to-sequence model, by the script in the documentation."""
+    page = (ROOT / "docs" / "new_language.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import sys.+?)```", page, re.DOTALL)
+    model = tiny.t5(tmp_path / "model")
+    code = code.replace("opus-mt-en-it", str(model)).replace("128", "8")
+    code = code.replace('" ".join(text.split())', '" ".join(text.split()) or "nulla"')
+    out = tmp_path / "it"
+    arguments = ("stereoset", "translate", "--to", "it", "-o", str(out), "--with")
+    done = command(*arguments, program(tmp_path, code))
+    assert (done.status, "cells were filled" in done.out) == (1, True)
+    assert all(row["context"] for row in sheet(out / "translation.csv").values())
+
+
 @pytest.mark.parametrize(
     ("code", "named"),
     [
@@ -235,17 +248,3 @@ def test_a_program_that_fails(tmp_path, tiny_mirror, code, named):
     done = command(*arguments, program(tmp_path, code))
     assert (done.status, named in done.err, out.exists()) == (2, True, False)
     assert command(*arguments, "/no/such/program").status == 2
-
-
-def test_a_translation_model_translates_to_the_end(tmp_path, tiny_mirror):
-    """A tiny sequence-to-sequence model, by the script in the documentation."""
-    page = (ROOT / "docs" / "new_language.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(import sys.+?)```", page, re.DOTALL)
-    model = tiny.t5(tmp_path / "model")
-    code = code.replace("opus-mt-en-it", str(model)).replace("128", "8")
-    code = code.replace('" ".join(text.split())', '" ".join(text.split()) or "nulla"')
-    out = tmp_path / "it"
-    arguments = ("stereoset", "translate", "--to", "it", "-o", str(out), "--with")
-    done = command(*arguments, program(tmp_path, code))
-    assert (done.status, "cells were filled" in done.out) == (1, True)
-    assert all(row["context"] for row in sheet(out / "translation.csv").values())

@@ -14,6 +14,7 @@ from tests.support.places import ROOT
 
 PATTERNS = (
     "*.md", ".github/*.md", "docs/**/*.md", "tasks/*/README.md", "tests/*/README.md", "results/README.md",
+    "benchmarks/README.md", "simulations/README.md",
 )  # fmt: skip
 PAGES = sorted({path for pattern in PATTERNS for path in ROOT.glob(pattern)})
 _BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -32,19 +32,15 @@ def columns():
     return {e.language: e.metadata["fixed"]["column"] for e in tasks if e.data}
 
 
-@pytest.mark.parametrize("code", sorted(QUOTES))
-def test_quotation_marks(code):
-    opening, closing = QUOTES[code].split("{}")
-    marks = opening.strip("\N{NO-BREAK SPACE}") + closing.strip(
-        " ,–—\N{NO-BREAK SPACE}"
-    )
-    assert marks in MARKS, QUOTES[code]
-    assert closing.endswith(" ")
-
-
 def test_every_language_has_quotation_marks():
     assert columns().keys() == QUOTES.keys()
-    assert len(QUOTES) == 30
+    for code, pattern in QUOTES.items():
+        opening, closing = pattern.split("{}")
+        marks = opening.strip("\N{NO-BREAK SPACE}") + closing.strip(
+            " ,–—\N{NO-BREAK SPACE}"
+        )
+        assert marks in MARKS, (code, pattern)
+        assert closing.endswith(" "), (code, pattern)
 
 
 def docs(code, **metadata):
@@ -229,15 +225,6 @@ def test_fewer_than_ten_items():
     assert not math.isnan(computed["weak/masculine_share"].value)
 
 
-def test_the_order_of_items_changes_nothing():
-    shuffled = records()
-    random.Random(1).shuffle(shuffled)
-    for score in BENCHMARK.scores(shuffled):
-        one, other = score.compute(records()), score.compute(shuffled)
-        assert one.value == pytest.approx(other.value, rel=1e-12)
-        assert one.stderr == pytest.approx(other.stderr, rel=1e-9)
-
-
 def computed(made):
     return {score.name: score.compute(made) for score in eurogest.scores()}
 
@@ -273,16 +260,6 @@ def test_how_a_tokenizer_cuts_the_frames_moves_the_shares_and_not_the_gap_of_log
     )
     assert cut["log_odds_gap"].value == whole["log_odds_gap"].value
     assert cut["stereotype_gap"].value < whole["stereotype_gap"].value / 3
-
-
-def test_stereotypes_of_men_are_no_preference_for_men():
-    """Nine stereotypes are of men and seven of women: by items, a model of stereotypes alone would prefer men."""
-    found = computed(
-        [speaker(r["stereotype"], r["group"], r["sentence"], 0.8 if r["group"] == "male" else 0.2)
-         for r in records()]
-    )  # fmt: skip
-    assert found["masculine_share"].value == pytest.approx(0.5)
-    assert found["stereotype_gap"].value == pytest.approx(0.6)
 
 
 def test_where_tokens_decide_nobody_says_which_gender_a_model_prefers():

@@ -101,23 +101,6 @@ def test_prompts_are_the_authors_without_their_misprints(mirror):
         assert doc["choices"][2] == row["unknown"]
 
 
-def test_orders_are_cyclic_and_no_place_gains(mirror):
-    docs = hooks.dataset("gender_identity", fixed={"answers": "generated"})["test"]
-    own = registry.get("kobbq")
-    assert Counter(tuple(doc["order"]) for doc in docs) == {
-        (0, 1, 2): 200,
-        (1, 2, 0): 200,
-        (2, 0, 1): 200,
-    }
-    for letter in "ABC":
-        found = {
-            s.name: s.compute([own.record(doc, [letter]) for doc in docs])
-            for s in own.scores(docs)
-        }
-        assert found["diff_bias_amb"].value == found["diff_bias_disamb"].value == 0
-        assert found["acc_amb"].value == pytest.approx(1 / 3, abs=CLOSE)
-
-
 @pytest.mark.parametrize("generated", [False, True])
 def test_scores_are_those_of_the_definitions(generated, mirror):
     own, by_name = registry.get("kobbq"), rows()

@@ -80,35 +80,6 @@ def test_light_on_the_released_corpus(mirror):
     assert said.startswith("right in 0.57 [0.52, 0.62] of 357 generated texts")
 
 
-def test_what_the_annotators_files_say_of_the_paper(mirror):
-    """Printed: 21 dismissed sentences, 362 generated texts, kappa .80 and .64."""
-    agreed = {}
-    for name, judged in (
-        ("sentences", annotators.sentences()),
-        ("texts", annotators.generated()),
-    ):
-        certain = [own.labels for own in judged if own.labels]
-        agreed[name] = (len(judged) - len(certain), len(certain))
-        for weights, kappa in KAPPA[name].items():
-            found = [
-                cohen_kappa_score(one, other, weights=weights)
-                for one, other in combinations(zip(*certain, strict=True), 2)
-            ]
-            assert np.mean(found) == pytest.approx(kappa, abs=0.005)
-    assert agreed == {"sentences": (21, 1137), "texts": (16, 362)}
-    # the released labels are the majority's, but for one sentence
-    labels = {own.number: own.majority for own in annotators.sentences()}
-    corpus = regard_corpus.load("de")
-    rows = [*corpus.dev, *corpus.test]
-    assert sum(labels[row.judged] != row.label for row in rows) <= 5
-
-
-KAPPA = {
-    "sentences": {None: 0.76, "linear": 0.81},
-    "texts": {None: 0.55, "linear": 0.62, "quadratic": 0.69},
-}
-
-
 def test_sentences_that_annotators_dismissed_are_left_out_unless_asked_for(mirror):
     read = {
         name: regard_corpus.load("de", name)
@@ -199,20 +170,6 @@ def test_hub_classifiers_that_cannot_label_are_refused_at_once(tmp_path):
     weights.write_bytes(weights.read_bytes()[:-1000])
     with pytest.raises(BiasError, match="cannot be loaded"):
         classifier.load(f"hub:{weights.parent}", "en")
-
-
-def test_a_decoder_without_padding_and_texts_longer_than_it_takes(tmp_path):
-    import transformers
-
-    folder, classes = tiny.gpt2(tmp_path), dict(enumerate(REGARDS))
-    model = transformers.GPT2ForSequenceClassification.from_pretrained(
-        folder, num_labels=3, id2label=classes
-    )
-    model.save_pretrained(folder)
-    found = classifier.load(f"hub:{folder}", "en")
-    p = found.probabilities(["The gardener.", "The gardener was patient. " * 60])
-    assert p.sum(axis=1) == pytest.approx(1)
-    assert found.probabilities(["The gardener."])[0] == pytest.approx(p[0], abs=1e-5)
 
 
 def test_default_that_cannot_be_had_gives_way_to_light_aloud(tiny_mirror, caplog):
@@ -333,3 +290,46 @@ def test_bias_check_by_hand():
     )
     assert "50.0% change their label" in found
     assert heads.bias_check(np.array([1, 1]), np.array([1, 1]))[0] is False
+
+
+def test_what_the_annotators_files_say_of_the_paper(mirror):
+    """Printed: 21 dismissed sentences, 362 generated texts, kappa .80 and .64."""
+    agreed = {}
+    for name, judged in (
+        ("sentences", annotators.sentences()),
+        ("texts", annotators.generated()),
+    ):
+        certain = [own.labels for own in judged if own.labels]
+        agreed[name] = (len(judged) - len(certain), len(certain))
+        for weights, kappa in KAPPA[name].items():
+            found = [
+                cohen_kappa_score(one, other, weights=weights)
+                for one, other in combinations(zip(*certain, strict=True), 2)
+            ]
+            assert np.mean(found) == pytest.approx(kappa, abs=0.005)
+    assert agreed == {"sentences": (21, 1137), "texts": (16, 362)}
+    # the released labels are the majority's, but for one sentence
+    labels = {own.number: own.majority for own in annotators.sentences()}
+    corpus = regard_corpus.load("de")
+    rows = [*corpus.dev, *corpus.test]
+    assert sum(labels[row.judged] != row.label for row in rows) <= 5
+
+
+KAPPA = {
+    "sentences": {None: 0.76, "linear": 0.81},
+    "texts": {None: 0.55, "linear": 0.62, "quadratic": 0.69},
+}
+
+
+def test_a_decoder_without_padding_and_texts_longer_than_it_takes(tmp_path):
+    import transformers
+
+    folder, classes = tiny.gpt2(tmp_path), dict(enumerate(REGARDS))
+    model = transformers.GPT2ForSequenceClassification.from_pretrained(
+        folder, num_labels=3, id2label=classes
+    )
+    model.save_pretrained(folder)
+    found = classifier.load(f"hub:{folder}", "en")
+    p = found.probabilities(["The gardener.", "The gardener was patient. " * 60])
+    assert p.sum(axis=1) == pytest.approx(1)
+    assert found.probabilities(["The gardener."])[0] == pytest.approx(p[0], abs=1e-5)

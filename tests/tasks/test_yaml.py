@@ -27,26 +27,23 @@ OWN = {
 }  # the others are tasks of the harness
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_file_loads_with_its_functions(path):
-    config = load_yaml(path, resolve_func=True)
-    assert path.stem == config.get("group", config.get("task"))
-    metadata = config["metadata"]
-    assert metadata["benchmark"] in registry.by_name()
-    written = path.stem.endswith("_gen")
-    kind = path.parent.name + ", latest" * ("latest" in path.stem)
-    versions = VERSIONS.get(path.stem) or VERSIONS.get(kind, (1.0, 4.0))
-    assert metadata["version"] == versions[written]
-    if "group" in config:
-        assert all(
-            (path.parent / f"{member}.yaml").is_file() for member in config["task"]
-        )
-    else:
-        assert callable(config["class"])
-        assert callable(config["custom_dataset"])
-    ours, theirs = catalog.read_yaml(path), load_yaml(path, resolve_func=False)
-    assert ours["metadata"] == theirs["metadata"]
-    assert set(ours) == set(theirs)
+def test_files_load_with_their_functions():
+    for path in FILES:
+        config = load_yaml(path, resolve_func=True)
+        name, metadata = config.get("group", config.get("task")), config["metadata"]
+        kind = path.parent.name + ", latest" * ("latest" in path.stem)
+        versions = VERSIONS.get(path.stem) or VERSIONS.get(kind, (1.0, 4.0))
+        found = name, metadata["version"], metadata["benchmark"] in registry.by_name()
+        assert found == (path.stem, versions[path.stem.endswith("_gen")], True)
+        if "group" in config:
+            members = [path.parent / f"{member}.yaml" for member in config["task"]]
+            assert all(member.is_file() for member in members), path
+        else:
+            functions = config["class"], config["custom_dataset"]
+            assert all(map(callable, functions)), path
+        ours, theirs = catalog.read_yaml(path), load_yaml(path, resolve_func=False)
+        assert ours["metadata"] == theirs["metadata"], path
+        assert set(ours) == set(theirs), path
 
 
 def test_index_holds_exactly_these_tasks():

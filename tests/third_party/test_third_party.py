@@ -6,15 +6,6 @@ from lm_eval_bias.core import registry
 from lm_eval_bias.evaluation import suites
 from tests.support.commands import command
 from tests.support.places import ROOT
-from tests.support.run_scores import results_of
-
-
-def inputs_of(folder):
-    """What a run's file says of the inputs of age_pairs, though the benchmark does nothing for it."""
-    return {
-        "scored": None,
-        **results_of(folder)["configs"]["age_pairs"]["metadata"]["inputs"],
-    }
 
 
 def test_built_in_ones_come_the_same_way():
@@ -59,58 +50,6 @@ def test_a_planted_bias_comes_back(installed, said, tmp_path):
     said("run", *arguments, "--output_path", tmp_path, "--log_samples")
     for entry in json.loads(said("rescore", tmp_path, "--json")):
         assert entry["scores"]["old_share"]["value"] == 100
-
-
-def test_what_the_guide_does_not_show_knows_it(
-    installed, said, tmp_path
-):  # that is in test_guide.py
-    one, two = tmp_path / "1", tmp_path / "2"
-    for seed, folder in enumerate((one, two)):
-        arguments = [
-            "--model",
-            "bias-chance",
-            "--model_args",
-            f"seed={seed}",
-            "--log_samples",
-        ]
-        said(
-            "run",
-            "--tasks",
-            "age_pairs,age_ratings",
-            *arguments,
-            "--output_path",
-            folder,
-        )
-    said("report", one, "-o", tmp_path / "page.html")
-    assert "Nobody (2020)" in said("leaderboard", one, two, "--format", "md")
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(
-        "bounds: [{task: age_pairs, score: old_share, max: 99.9, on: point}]\nallow: [chance_level]\n"
-    )
-    assert "old_share" in said("check", one, "--policy", policy)
-    part = tmp_path / "part"
-    arguments = [
-        "--model",
-        "bias-chance",
-        "--limit",
-        12,
-        "--output_path",
-        part,
-        "--log_samples",
-    ]
-    said("run", "--tasks", "age_pairs", *arguments)
-    inputs = [inputs_of(run) for run in (one, two, part)]
-    assert (
-        inputs[0]
-        == inputs[1]
-        == {
-            **inputs[2],
-            **{name: inputs[0][name] for name in ("documents", "different_prompts")},
-            "scored": None,
-        }
-    )
-    assert inputs[2]["scored"] not in (None, inputs[0]["documents"])
-    assert "limit=12" in said("check", part, "--policy", policy, status=1)
 
 
 def test_written_answers_are_rescored(package, said, tmp_path):

@@ -1,8 +1,8 @@
 """``hf-packed`` against ``hf``, and ``vllm-packed`` against ``vllm``, on the same requests: times of one run.
 
-    OMP_NUM_THREADS=1 python tests/performance/engines.py --model_args pretrained=DIR
-    python tests/performance/engines.py --model_args pretrained=DIR,dtype=bfloat16 --shape 8b  # on a GPU
-    python tests/performance/engines.py --model_args pretrained=DIR --shape 270m  # a vocabulary of 262,144 tokens
+    OMP_NUM_THREADS=1 python benchmarks/engines.py --model_args pretrained=DIR
+    python benchmarks/engines.py --model_args pretrained=DIR,dtype=bfloat16 --shape 8b  # on a GPU
+    python benchmarks/engines.py --model_args pretrained=DIR --shape 270m  # a vocabulary of 262,144 tokens
 
 Each model type is loaded in a process of its own, which isn't counted, and answers all workloads (``workloads.py``).
 ``hf`` first tries batch sizes on a part of each workload; its best one counts. Time is that of the processor, of the
@@ -10,7 +10,7 @@ process and all that it started; on a GPU it is wall time. Without vLLM its two 
 environment that has it without a GPU. ``--shape`` takes random weights of a larger model's shape, since times don't
 depend on what weights say. Prints a table (Markdown).
 
-    python tests/performance/engines.py --plan 100000 --length 2000
+    python benchmarks/engines.py --plan 100000 --length 2000
 
 says what it takes to lay out so many requests of so many tokens, without a model.
 """

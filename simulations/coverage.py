@@ -1,6 +1,6 @@
 """Do intervals cover, do tests find what isn't there, and do ranks order equals? Simulated models on real items.
 
-    python -m tests.simulation.coverage --rounds 1000 --page docs/simulations.md
+    python -m simulations.coverage --rounds 1000 --page docs/simulations.md
 
 Two models of the same known true scores answer every item of a design (``simulated_models.py``). Each round draws all
 effects anew, asks the package's own functions for the scores' intervals, for the models' difference with its p-value
@@ -32,8 +32,8 @@ from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics import differences
 from lm_eval_bias.custom_metrics.score import Undefined
 from lm_eval_bias.evaluation import suites
-from tests.simulation import breakdowns
-from tests.simulation.simulated_models import (
+from simulations import breakdowns
+from simulations.simulated_models import (
     Answers,
     Candidates,
     Choices,
@@ -442,7 +442,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(*row, sep=" | ", flush=True)
             listed.append(row)
     only = f" --only '{args.only}'" if args.only else ""
-    command = f"python -m tests.simulation.coverage --rounds {args.rounds}{only}"
+    command = f"python -m simulations.coverage --rounds {args.rounds}{only}"
     broken_down = {} if args.only else breakdowns.simulate(args.rounds)
     text = page(listed, broken_down, args.rounds, command)
     if args.page:

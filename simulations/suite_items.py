@@ -3,7 +3,7 @@
 Among items that are alike in what is balanced, those with the smallest hash of seed and name are taken: a random choice
 that depends on nothing else, so that the translations of an item are chosen together, or not at all.
 
-    python -m tests.simulation.suite_items      # writes lm_eval_bias/suite_items.yaml
+    python -m simulations.suite_items      # writes lm_eval_bias/suite_items.yaml
 
 A change of seed, rule or number is a new ``VERSION`` in lm_eval_bias/evaluation/suites.py: scores are of other items.
 """
@@ -27,7 +27,7 @@ from tests.support.places import ROOT
 FILE = ROOT / "lm_eval_bias" / "suite_items.yaml"
 HEAD = """\
 # The items that the suites of suites.yaml take of a task: places of its documents, from 0, and of how many documents.
-# Written by tests/simulation/suite_items.py, which says how they were chosen.
+# Written by simulations/suite_items.py, which says how they were chosen.
 """
 SEED = "quick-1"
 Cell = tuple[object, ...]

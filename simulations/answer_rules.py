@@ -1,6 +1,6 @@
 """How many labelled answers need each rule by which answers with options are read: every rule is left out in turn.
 
-Run by hand, in the root of a checkout: python -m tests.simulation.answer_rules
+Run by hand, in the root of a checkout: python -m simulations.answer_rules
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Is a worsening that ``check --base`` promises to find with 80% probability found so often?
 
-    python -m tests.simulation.promised_power --rounds 600
+    python -m simulations.promised_power --rounds 600
 
 The base says "unknown", and in a few items names the stereotype, or names both persons equally often. A like model
 gives the smallest worsening that would be found; a model that is worse by that is drawn, and tested.

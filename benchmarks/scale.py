@@ -1,6 +1,6 @@
 """Time and memory against the number of items: a run's own work, the scores, and what reads sample logs.
 
-    python tests/performance/scale.py --sizes 1000,10000,100000,1000000
+    python benchmarks/scale.py --sizes 1000,10000,100000,1000000
 
 Items are synthetic (``synthetic_items.py``): the real tasks' documents and one chance run's log lines, repeated with
 keys of their own in a temporary folder. Every stage at every size is a process of its own. Time is the processor's, so

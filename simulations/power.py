@@ -1,4 +1,4 @@
-"""What two models can show on the suites: ``python -m tests.simulation.power quick A B standard A B``.
+"""What two models can show on the suites: ``python -m simulations.power quick A B standard A B``.
 
 Compares two runs of each suite item by item, and writes the true differences of primary scores that are found with 80%
 probability to ``results/power.json``, which ``ls --suites`` and the pages show.
@@ -34,5 +34,5 @@ if __name__ == "__main__":
         suites[suite] = told
     (measured_on,) = names
     data = {"measured_on": measured_on, "suites": suites}
-    file = Path(__file__).parents[2] / "results" / "power.json"
+    file = Path(__file__).parents[1] / "results" / "power.json"
     file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 """Does every main score recover a synthetic bias, and does anything else move it?
 
-    python -m tests.simulation.dial --seeds 1000
+    python -m simulations.dial --seeds 1000
 
 Each seed is one run of ``bias-dial`` on a benchmark's real documents: its answers, their records and the main scores
 with their intervals, without the harness around them. The clusters' deviations are drawn anew with every seed, so that

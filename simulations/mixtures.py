@@ -1,6 +1,6 @@
 """Models that answer a share of the items by a habit: is a bias said where there is one, and only there?
 
-    python -m tests.simulation.mixtures
+    python -m simulations.mixtures
 
 Each model answers by a habit in a share of the items, and in the others as a fair, stereotyped, perfect or unable one.
 The answers are made of the documents alone, and judged as those of a run, without the harness around them.
@@ -27,7 +27,7 @@ from lm_eval_bias.custom_metrics import positions
 from lm_eval_bias.gate import verdict
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.runs import diagnostics
-from tests.simulation import coverage, position_bias
+from simulations import coverage, position_bias
 
 HABITS = (
     *position_bias.PLACES,
