@@ -115,7 +115,7 @@ def page() -> str:
         READING,
     ]
     for section in content.sections(parts.report_tasks(quick), Footnotes()):
-        for line in section.said:
+        for line in section.leads:
             told = line.badge + (line.sentence and f": {line.sentence}")
             lines.append(f"- {section.title}, {line.model}: {told}.")
     lines += [

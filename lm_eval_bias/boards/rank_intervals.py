@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import NormalDist
 
 import numpy as np
 
@@ -126,8 +125,10 @@ def times(p: float, level: float, sides: int) -> float:
     >>> round(times(0.05, 0.05 / 462, 2), 2), times(1.0, 0.05, 2)
     (3.9, inf)
     """
-    reached, needed = (NormalDist().inv_cdf(1 - one / sides) for one in (p, level))
-    return (needed / reached) ** 2 if reached > 0 else math.inf
+    from scipy import special
+
+    reached, needed = -special.ndtri(np.array([p, level]) / sides)
+    return float((needed / reached) ** 2) if reached > 0 else math.inf
 
 
 def intervals(

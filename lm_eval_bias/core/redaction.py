@@ -74,7 +74,7 @@ def secrets(value: object, name: str = "", is_flag: bool = False) -> Iterator[st
     >>> list(secrets({"model": "m", "auth_token": "s3cret", "header": {"X-Key": "x"}, "tokenizer": "gpt2"}))
     ['s3cret', 'x']
     >>> list(secrets("base_url=http://host/v1?sig=s3cret,api_key=key,max_tokens=4"))
-    ['sig=s3cret', 'key']
+    ['sig=s3cret', 's3cret', 'key']
     """
     if _is_secret(name, value):
         yield from _leaves(value)
@@ -115,7 +115,7 @@ def _in_address(text: str) -> Iterator[str]:
     """Yield all up to an address's last @, and each parameter behind its first question mark.
 
     >>> list(_in_address("https://me:p@ss@host:8000/v1?sig=s3cret&version=2"))
-    ['me:p@ss', 'p@ss', 'bWU6cEBzcw==', 'sig=s3cret', 'version=2']
+    ['me:p@ss', 'p@ss', 'bWU6cEBzcw==', 'sig=s3cret', 's3cret', 'version=2', '2']
     """
     rest = text.partition("://")[2] or text
     user, at, place = rest.rpartition("@")
@@ -125,7 +125,9 @@ def _in_address(text: str) -> Iterator[str]:
         yield base64.b64encode(unquote(user).encode("utf-8", "replace")).decode()
     _, *behind = re.split("[?#]", place, maxsplit=1)
     for parameters in behind:
-        yield from filter(None, re.split("[&;]", parameters))
+        for parameter in filter(None, re.split("[&;]", parameters)):
+            yield parameter
+            yield parameter.partition("=")[2]
 
 
 def arguments(value: object, name: str = "", is_flag: bool = False) -> Any:

@@ -83,7 +83,8 @@ def test_a_report_and_a_gate_say_so(folder, tmp_path, said):
     where = f"pretrained={folder},max_length=50,dtype=float32"
     ran(tmp_path / "out", LIKELIHOODS, "hf", where, "--device", "cpu")
     report = said("report", tmp_path / "out", "--format", "md")
-    assert "Trial run, 80 of 1,000 items; 80 of 80 prompts were cut" in report
+    assert "**Trial run:** 80 of 1,000 items" in report
+    assert "80 of 80 prompts were cut" in report
     policy = tmp_path / "policy.yaml"
     bound = f"bounds: [{{task: {LIKELIHOODS}, score: stereotype_gap, max: 0.99, on: evidence}}]"
     policy.write_text(f"allow: [limit, low_coverage]\n{bound}\n")

@@ -56,6 +56,12 @@ def given(url, **more):
     ]
 
 
+def test_a_query_s_value_is_masked_as_servers_quote_it():
+    with redaction.learning():
+        redaction.learn({"base_url": "http://host/v1?sig=abc/9DEF+Ghi"})
+        assert redaction.masked("abc%2F9DEF%2BGhi or abc/9DEF+Ghi") == "*** or ***"
+
+
 ADDRESSES = {
     "a query": "http://HOST?sig=KEY",
     "another query": "http://HOST?code=KEY",

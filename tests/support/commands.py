@@ -54,7 +54,7 @@ def tree(folder: Path) -> dict[str, int]:
     found = {
         str(path): path
         for path in folder.rglob("*")
-        if "cache" not in path.relative_to(folder).parts
+        if not {"cache", "__pycache__"} & {*path.relative_to(folder).parts}
     }
     return {
         name: 0 if path.is_dir() else path.lstat().st_mtime_ns
