@@ -14,7 +14,6 @@ A score that has no value raises ``custom_metrics.score.Undefined``, which becom
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import re
 import warnings
@@ -108,24 +107,12 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {', '.join(close)}?" if close else ""
 
 
-def extras() -> dict[str, list[str]]:
-    """Return what each extra of this package installs, by import name; empty if it isn't installed."""
-    from importlib import metadata
-
-    brought: dict[str, list[str]] = {}
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        for requirement in metadata.requires("lm-eval-bias") or []:
-            match = re.fullmatch(
-                r"([\w-]+)[^;\[]*; *extra == ['\"](\w+)['\"]", requirement
-            )
-            if match and match[2] not in ("test", "dev", "mutation", "docs"):
-                name = (
-                    "sklearn"
-                    if match[1] == "scikit-learn"
-                    else match[1].replace("-", "_")
-                )
-                brought.setdefault(match[2], []).append(name)
-    return brought
+# what the extras of pyproject.toml install, by import name
+EXTRAS = {
+    "gguf": ("gguf",),
+    "regard": ("sklearn", "sentence_transformers", "sentencex"),
+    "train": ("sentencex",),
+}
 
 
 def require_extra(extra: str) -> None:
@@ -136,7 +123,7 @@ def require_extra(extra: str) -> None:
     """
     from importlib.util import find_spec
 
-    for package in extras().get(extra, []):
+    for package in EXTRAS[extra]:
         if find_spec(package) is None:
             raise BiasError(f"{package} is not installed: {how_to_install(extra)}")
 

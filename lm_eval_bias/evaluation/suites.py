@@ -113,7 +113,7 @@ class Suite:
         except BiasError as error:
             raise BiasError(f"--suite {self.name}: {task}: {error}") from error
 
-    def label(self, task: str, docs: Documents) -> Data:
+    def label(self, task: str) -> Data:
         """Describe the suite for a result file: its name, the part of the items, tasks left out."""
         facts = {
             "name": self.name,
@@ -121,11 +121,10 @@ class Suite:
             "tasks_left_out": sorted(self.left_out),
         }
         sampling = self.parts[task].sampling
-        if sampling is not None and sampling.repeats:
-            facts["repeats"] = sampling.repeats
-        indices = self.choose(task, docs)
-        if sampling is not None and indices is not None:
-            facts |= {"documents": len(indices), "rule": sampling.rule}
+        if sampling is not None:
+            facts |= {"documents": len(sampling.places()), "rule": sampling.rule}
+            if sampling.repeats:
+                facts["repeats"] = sampling.repeats
         return facts
 
 
@@ -340,7 +339,7 @@ def choose_items(suite: Suite, run: Planned) -> None:
                 f"--metadata {own[0]}= with --suite {suite.name}: its items of {name} are those of the released data: "
                 "name tasks by --tasks"
             )
-        task.config.metadata["suite"] = suite.label(name, task.eval_docs)
+        task.config.metadata["suite"] = suite.label(name)
         if indices is not None:
             samples[name] = indices
     run.config.samples = samples or None

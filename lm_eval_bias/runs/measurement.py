@@ -174,11 +174,9 @@ def _departures(task: TaskRun) -> Iterator[tuple[Fact, ChangedOption]]:
         elif not fact.departs or _DEPARTS[fact.departs](task, value):
             text = _WRITTEN.get(fact.written, shown)(value)
             problem = fact.problem.format(text or shown(value))
-            yield fact, ChangedOption(fact.name, text, problem or _version(fact, task))
-
-
-def _version(fact: Fact, task: TaskRun) -> str:
-    return old_version(task) if fact.departs == "version" else ""
+            if fact.departs == "version":
+                problem = old_version(task)
+            yield fact, ChangedOption(fact.name, text, problem)
 
 
 def _other_data(task: TaskRun, digest: object) -> bool:

@@ -12,7 +12,7 @@ from lm_eval.config.evaluate_config import EvaluatorConfig
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.errors import extras
+from lm_eval_bias.core.errors import EXTRAS
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import running
 from tests.support.places import ROOT
@@ -61,8 +61,8 @@ def test_extras_bring_what_they_are_asked_for():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
-    assert {"regard", "train", "gguf"} == set(extras())
-    for extra, packages in extras().items():
+    assert {"regard", "train", "gguf"} == set(EXTRAS)
+    for extra, packages in EXTRAS.items():
         names = [
             re.match(r"[\w-]+", requirement).group() for requirement in listed[extra]
         ]

@@ -299,16 +299,7 @@ def test_the_number_of_texts_that_a_suite_draws_departs_from_nothing():
         "suite": suite,
         "repeats": 1,
     }
-    docs = [
-        {
-            "benchmark": "occugender_gen",
-            "kind": "explicit",
-            "item": "vet",
-            "group": "female",
-            "template": "t",
-        }
-    ]
-    label = definition.load("quick-chat").label("occugender_explicit_gen", docs * 1000)
+    label = definition.load("quick-chat").label("occugender_explicit_gen")
     assert label["repeats"] == 1
     task = run_data.TaskRun(
         "occugender_explicit_gen", registry.get("occugender_gen"), "en", "2.0", 320, 1000, metadata, {},

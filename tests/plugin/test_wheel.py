@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.errors import extras
+from lm_eval_bias.core.errors import EXTRAS
 from tests.support.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -171,7 +171,7 @@ def test_editable(tmp_path):
 def test_without_extras(tmp_path, wheel):
     python = bare_environment(tmp_path / "env", wheel)
     optional = sorted(
-        {package for extra in extras().values() for package in extra} - {"sklearn"}
+        {package for extra in EXTRAS.values() for package in extra} - {"sklearn"}
     )  # the harness's, too
     code = f"import importlib.util as u; print([name for name in {optional} if u.find_spec(name)])"
     assert run(python, "-c", code, cwd=tmp_path).strip() == "[]"
