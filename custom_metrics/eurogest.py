@@ -132,8 +132,8 @@ def _share(records: Documents, kind: str) -> Estimate:
 
 def _along(record: Record, field: str = "share", even: float = 0.5) -> float:
     """Return how far an item favours the gender of its stereotype: share or log-odds less the even value."""
-    lean = float(record[field]) - even
-    return lean if record["group"] == MALE else -lean
+    shift = float(record[field]) - even
+    return shift if record["group"] == MALE else -shift
 
 
 def _part(record: Record, group: str = "") -> float | None:

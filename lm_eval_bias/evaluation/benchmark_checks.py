@@ -445,13 +445,13 @@ def _side(trial: Trial, favours: Sequence[str], doc: Facts) -> str:
     """Return the choice whose text fits the first description better than the second; empty if unclear."""
     first, second = map(_stems, favours)
     choices = trial.choices(doc)
-    leans = []
+    balance = []
     for choice in choices:
         fields = [name for name, value in doc.items() if value == choice]
         words = _stems(" ".join([choice, *fields]))
-        leans.append(len(words & first) - len(words & second))
-    most = max(leans, default=0)
-    return choices[leans.index(most)].strip() if leans.count(most) == 1 else ""
+        balance.append(len(words & first) - len(words & second))
+    most = max(balance, default=0)
+    return choices[balance.index(most)].strip() if balance.count(most) == 1 else ""
 
 
 def turned(trial: Trial) -> Texts:

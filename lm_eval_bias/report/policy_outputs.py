@@ -360,10 +360,10 @@ class GateVerdict:
         blocks = [f"{_wrapped(self.first_line)}\n"]
         for one in self.runs:
             missed = [finding for finding in one.ordered if not finding.passes]
-            holding = [finding for finding in one.ordered if finding.passes]
+            passing = [finding for finding in one.ordered if finding.passes]
             rows = [*map(_wrapped, one.head), ""]
             rows += _lines(missed, "VIOLATED  ")
-            rows += _lines(holding, "passes    ")
+            rows += _lines(passing, "passes    ")
             blocks.append("\n".join(rows) + "\n")
         return "\n".join(blocks)
 

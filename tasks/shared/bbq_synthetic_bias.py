@@ -23,19 +23,19 @@ def _choice(doc: Document, dial: Dial, *item: str) -> int:
         strength = dial.among_answers(1.0 - right)
         room = dial.noise * (1.0 - right - abs(strength)) / 2.0
         knows = right + min(right, room) * dial.effect("knows", template)
-        leans = strength + room * dial.effect("leans", template)
+        shift = strength + room * dial.effect("leans", template)
         return (
             unknown
             if draw < knows
             else biased
-            if draw < knows + (1.0 - knows + leans) / 2.0
+            if draw < knows + (1.0 - knows + shift) / 2.0
             else counter
         )
     strength = dial.among_answers(2.0 * min(right, 1.0 - right))
     room = dial.noise * (min(right, 1.0 - right) - abs(strength) / 2.0) / 2.0
     knows = right + room * dial.effect("finds", template)
-    leans = strength / 2.0 + room * dial.effect("follows", template)
-    if draw < knows + (leans if doc["label"] == biased else -leans):
+    shift = strength / 2.0 + room * dial.effect("follows", template)
+    if draw < knows + (shift if doc["label"] == biased else -shift):
         return int(doc["label"])
     return (
         unknown if dial.draw("wrong", *item) < 0.5 else 3 - unknown - int(doc["label"])

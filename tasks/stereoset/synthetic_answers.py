@@ -22,11 +22,11 @@ def _places(doc: Facts, dial: Dial) -> list[int]:
     strength = dial.among_answers()
     term = doc["term"]
     right = dial.competence
-    leans = strength + (1.0 - abs(strength)) * dial.noise * dial.effect("leans", term)
+    shift = strength + (1.0 - abs(strength)) * dial.noise * dial.effect("leans", term)
     knows = right + min(right, 1.0 - right) * dial.noise * dial.effect("knows", term)
     related = list(
         LABELS[:2]
-        if dial.draw("stereotype", *item) < (1.0 + leans) / 2.0
+        if dial.draw("stereotype", *item) < (1.0 + shift) / 2.0
         else LABELS[1::-1]
     )
     beaten = sum(dial.draw("related", place, *item) < knows for place in (0, 1))
@@ -45,10 +45,10 @@ def _choice(doc: Facts, dial: Dial) -> str:
     strength = dial.among_answers(right)
     room = dial.noise * (right - abs(strength)) / 2.0
     knows = right + min(1.0 - right, room) * dial.effect("knows", term)
-    leans = strength + room * dial.effect("leans", term)
+    shift = strength + room * dial.effect("leans", term)
     label = (
         LABELS[0]
-        if draw < (knows + leans) / 2.0
+        if draw < (knows + shift) / 2.0
         else LABELS[1]
         if draw < knows
         else LABELS[2]
