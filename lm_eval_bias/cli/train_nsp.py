@@ -31,7 +31,7 @@ def train(*, settings: TrainingSettings, output: str) -> None:
     """
     from lm_eval_bias.harness import distributed
 
-    require_extra("train")
+    require_extra("train", "sentencex")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from lm_eval_bias.models.next_sentence import nsp_training
 

@@ -107,23 +107,19 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {', '.join(close)}?" if close else ""
 
 
-# what the extras of pyproject.toml install, by import name
-EXTRAS = {
-    "gguf": ("gguf",),
-    "regard": ("sklearn", "sentence_transformers", "sentencex"),
-    "train": ("sentencex",),
-}
+def require_extra(extra: str, *packages: str) -> None:
+    """Raise an error if a package of an extra is missing.
 
-
-def require_extra(extra: str) -> None:
-    """Raise an error if the packages of an extra are missing.
+    Args:
+        extra: Its name in pyproject.toml.
+        packages: What it installs, by import name.
 
     Raises:
         BiasError: One of them is not installed; says how to install it.
     """
     from importlib.util import find_spec
 
-    for package in EXTRAS[extra]:
+    for package in packages:
         if find_spec(package) is None:
             raise BiasError(f"{package} is not installed: {how_to_install(extra)}")
 

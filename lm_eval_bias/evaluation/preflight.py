@@ -123,7 +123,7 @@ def _model_type(run: Planned) -> None:
             f"no model type named {config.model!r}.{did_you_mean(config.model, known)}"
         )
     if config.model_args.get("gguf_file"):
-        require_extra("gguf")
+        require_extra("gguf", "gguf")
     pretrained = str(config.model_args.get("pretrained", ""))
     is_path = pretrained.startswith((".", "/", "~")) or pretrained.count("/") > 1
     if is_path and not os.path.exists(expanded(pretrained)):

@@ -24,8 +24,8 @@ class EncodesOnce:
         encode = super().tok_encode  # type: ignore[misc]
         if options or not isinstance(string, str):
             return encode(string, add_special_tokens, **options)
-        self._known = {} if self._known is None else self._known
+        known = self._known = self._known or {}
         key = string, add_special_tokens
-        if key not in self._known:
-            self._known[key] = encode(*key)
-        return self._known[key]
+        if key not in known:
+            known[key] = encode(*key)
+        return known[key]

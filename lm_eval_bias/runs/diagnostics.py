@@ -112,14 +112,11 @@ def trial_run(task: TaskRun) -> Iterator[Diagnostic]:
     """Yield a diagnostic if only a part of the items was run."""
     part = trial(task)
     if part:
-        yield Diagnostic(
-            TRIAL,
-            (
-                f"a limited run: {part}; "
-                "use its numbers only to try things out, and compare them only with a run limited in the same way"
-            ),
-            f"trial run, {part}",
+        text = (
+            f"a limited run: {part}; use its numbers only to try things out, and compare them only with a run limited "
+            "in the same way"
         )
+        yield Diagnostic(TRIAL, text, f"trial run, {part}")
 
 
 def ability(task: TaskRun) -> Iterator[Diagnostic]:
@@ -453,14 +450,9 @@ def of_runs(runs: Sequence[Run]) -> list[PlacedDiagnostic]:
         for record in run.records:
             tokenization_boundary = "; ".join(record.prompt.tokenization_boundary)
             if tokenization_boundary:
-                located.append(
-                    (
-                        Diagnostic("tokenization_boundary", tokenization_boundary),
-                        run.name,
-                        [],
-                    )
-                )
-    located.sort(key=lambda located_one: located_one[0].code == "score_note")
+                found = Diagnostic("tokenization_boundary", tokenization_boundary)
+                located.append((found, run.name, []))
+    located.sort(key=lambda found: found[0].code == "score_note")
     by_text: dict[str, PlacedDiagnostic] = {}
     for one, place, titles in located:
         placed = PlacedDiagnostic(one.code, one.message)

@@ -83,8 +83,8 @@ def _rules(section: str) -> Iterator[ExtractionRule]:
 MEANINGS = list(_rules("meanings"))
 SENTENCES = list(_rules("sentences"))
 FORMS = {rule.name: rule for rule in _rules("forms")}
-FINAL = [FORMS["final"]]
 FIRM = [FORMS[name] for name in ("final", "begins", "answer_is", "is_answer", "so")]
+FINAL = FIRM[:1]
 SOFT = [*FIRM, *(FORMS[name] for name in ("is_right", "it_is", "is_the_one"))]
 # behind a correction
 AGAIN = [*FIRM, *(FORMS[name] for name in ("is_right", "is_the_one", "restated"))]

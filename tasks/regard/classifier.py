@@ -20,6 +20,7 @@ from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.tasks.regard import annotators, heads, regard_corpus, released_head
 from lm_eval_bias.tasks.regard.classifier_identity import (
     LABELS,
+    PACKAGES,
     Classifier,
     Identity,
     accuracy_in_words,
@@ -83,7 +84,7 @@ def check(name: object, language: str | None = None) -> None:
         raise BiasError(
             f"--metadata classifier={name!r}: must be a text such as light or hub:<model>"
         )
-    require_extra("regard")
+    require_extra("regard", *PACKAGES)
     kind, _, model = name.partition(":")
     named = kind in ("hub", "head", "paper") and model
     if not (kind == "sbert" or name == "light" or named):
@@ -270,7 +271,7 @@ def choose(name: str | None, language: str) -> Classifier:
     Raises:
         BiasError: What was named cannot be had; or neither the default nor ``light`` can.
     """
-    require_extra("regard")
+    require_extra("regard", *PACKAGES)
     if name is not None:
         return load(name, language)
     try:

@@ -16,6 +16,8 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 
+# of the extra "regard", by import name
+PACKAGES = ("sklearn", "sentence_transformers", "sentencex")
 LABELS = (*REGARDS, OTHER)
 
 

@@ -12,9 +12,9 @@ from lm_eval.config.evaluate_config import EvaluatorConfig
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.errors import EXTRAS
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import running
+from tests.support.packages import EXTRAS
 from tests.support.places import ROOT
 
 LIGHT = [[], ["--help"], ["path"], ["ls"], ["fetch", "--help"], ["rescore", "--help"]]

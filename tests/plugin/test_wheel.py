@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from lm_eval_bias.core import catalog
-from lm_eval_bias.core.errors import EXTRAS
+from tests.support.packages import EXTRAS
 from tests.support.places import ROOT
 
 pytestmark = pytest.mark.slow

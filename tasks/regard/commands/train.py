@@ -8,6 +8,7 @@ from typing import Literal
 from lm_eval_bias.core.errors import BiasError, require_extra
 from lm_eval_bias.core.files import expanded
 from lm_eval_bias.tasks.regard import regard_corpus
+from lm_eval_bias.tasks.regard.classifier_identity import PACKAGES
 
 
 def train(
@@ -35,7 +36,7 @@ def train(
         and not expanded(output).is_dir()
     ):
         raise BiasError(f"--output {output}: is a file: name a folder")
-    require_extra("regard")
+    require_extra("regard", *PACKAGES)
     used = heads.encoder(encoder or heads.ENCODERS[language])
     head, card = heads.train(
         regard_corpus.load(language, corpus),
