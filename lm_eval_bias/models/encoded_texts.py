@@ -8,11 +8,11 @@ from lm_eval_bias.harness.internals import Ids
 class EncodesOnce:
     """A mixin for the harness's backends that remembers the token ids of texts."""
 
-    _known: dict[tuple[str, bool | None], Ids] | None = None
+    _known: dict[tuple[str, bool | None], Ids] = {}
 
     def forget(self) -> None:
         """Drop all token ids."""
-        self._known = None
+        self._known = {}
 
     def tok_encode(
         self,
