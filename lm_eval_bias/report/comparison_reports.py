@@ -259,8 +259,9 @@ class ComparisonReport(Output):
     def records(self) -> Iterator[dict[str, object]]:
         """Yield findings, then what was not compared, without numbers."""
         for finding in self.findings:
-            yield _record(finding) | {"correction": self.correction}
-        nothing = dict.fromkeys(_record(self.findings[0]))
+            record = _record(finding)
+            yield record | {"correction": self.correction}
+        nothing = dict.fromkeys(record)
         for pair in self.left_out:
             yield nothing | {
                 "family": NOT_COMPARED,
