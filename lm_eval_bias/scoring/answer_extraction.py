@@ -138,7 +138,7 @@ class ChoiceExtractor:
                 texts[plain] = texts.get(plain, "") + letter
         self._texts = []
         for text in sorted(filter(None, texts), key=len, reverse=True):
-            ending = own.traits["text" if " " in text else "word"] * bool(self.letters)
+            ending = own.traits["text" if " " in text else "word"]
             whole = rf"(?<![\w$]){re.escape(text)}({ending})(?!\w)(?![:*_]\w)"
             self._texts.append((re.compile(whole, re.I), rf" ${texts[text]}~\1 "))
         unknown = [text for text in texts if rules.says_unknown(own.tokens(text))]
@@ -188,9 +188,8 @@ class ChoiceExtractor:
         named = rules.named(whole)
         if not taken and rules.untold(parts, self._unknown):
             is_firm = refuses(text, self._name, "firm")
-            taken = {self._unknown} - {
-                self._unknown * (is_firm or len(named - {self._unknown}) == 1)
-            }
+            names_another = len(named - {self._unknown}) == 1
+            taken = set() if is_firm or names_another else {self._unknown}
         if len(taken) == 1:
             return self._options[_LETTERS.index(min(taken))].letter
         kinds = ("firm", "unable", "none") if self.letters else ()

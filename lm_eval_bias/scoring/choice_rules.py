@@ -229,30 +229,18 @@ def walks(sentences: Sequence[str]) -> dict[int, str]:
         if not match:
             continue
         shape = re.sub("[A-L]", "", match[0]).replace("%", "$")
-        if sentence == match[0] and shape[-1] in "#$":
-            shape = "\n $!" if "$" in shape else shape + "!"
-        row = rows.get(shape, {})
-        is_apart = shape == "\n $!" and number - 1 not in row.values()
-        row = rows[shape] = {
-            **({} if match[1] in row or is_apart else row),
-            match[1]: number,
-        }
-        alike = {
-            bool(FORMS["begins"]("^ " + sentences[at].strip())) for at in row.values()
-        }
-        strong = len(alike) == 1 and re.search(
-            r"^\n.*[•a-z.:)|–—-]|\$!|[:)|–—-]$", shape
-        )
-        least = 2 if strong else 3 if re.search(r"[\n.]", shape) else 99
+        if sentence == match[0] and shape.endswith("$"):
+            shape = "\n $:"
+        row = {} if match[1] in rows.get(shape, {}) else rows.get(shape, {})
+        row = rows[shape] = {**row, match[1]: number}
+        is_list = re.search(r"^\n.*[•a-z.:)|–—-]|[:)|–—-]$", shape)
+        least = 2 if is_list else 3
         if len(row) >= max(least, len(longest) + 1):
             longest = row
     found = {number: letter for letter, number in longest.items()}
-    last = max(found, default=-1)
-    for number, sentence in enumerate(sentences):
-        goes_on = number < last or (
-            sentences[last][0] == "\n" and not re.match(r"\n (?!•)", sentence)
-        )
-        if number - 1 in found and goes_on:
+    # an item's second sentence is about its option, too
+    for number in range(max(found, default=-1)):
+        if number - 1 in found:
             found.setdefault(number, found[number - 1])
     return found
 
@@ -280,20 +268,12 @@ def only_named(parts: Sequence[Clause], lettered: bool) -> set[str]:
         lettered: Whether options have letters; where they don't, it is enough that this one isn't denied.
     """
     found = named(parts)
-    for part in [part for part in parts if part.tokens[0] != "^"]:
-        denial = has("<not>|<against>|<N> <modal>", part.tokens)
-        others = options(part.tokens) - found
-        if lettered and part.denied and not (denial and others):
-            return set()
-        if denial and options(part.tokens) & found and not lettered:
+    for tokens, is_denied, *_ in parts if lettered else ():
+        denies_another = has("<not>|<against>", tokens) and options(tokens) - found
+        if is_denied and not denies_another:
             return set()
     whole = named([part for part in parts if not part.breaks_off])
-    announced = (
-        parts[-1:]
-        and parts[-1].breaks_off
-        and has("<start>", " ".join(part.tokens for part in parts))
-    )
-    return found if found == whole and len(found) == 1 and not announced else set()
+    return found if found == whole and len(found) == 1 else set()
 
 
 def says_unknown(tokens: str) -> bool:
