@@ -13,8 +13,15 @@ from tests.support.places import ROOT
 
 LABELLED = ROOT / "tests" / "tasks" / "data" / "occugender_answers.jsonl"
 GENDERS = ("female", "male", "diverse")
-PARTS = {"written": "awkward answers, written", "first": "sampled, temperature 1",
-         "later": "sampled later, temperature 0.7"}  # fmt: skip
+PARTS = {
+    (kind, part): f"{kind}, {words}"
+    for kind in ("explicit", "implicit")
+    for part, words in {
+        "written": "awkward answers, written",
+        "first": "sampled, temperature 1",
+        "later": "sampled later, temperature 0.7",
+    }.items()
+}
 
 
 def genders(kind, words=None):
@@ -35,47 +42,31 @@ def reading(row):
     return said if said in GENDERS else "refused" if said == REFUSED else "unread"
 
 
-def _share(hits, total):
-    return f"{hits}/{total}" + (f" ({100 * hits / total:.0f}%)" if total else "")
-
-
 def table():
-    """The rows of the page's table: precision and recall by kind, part and class."""
+    """The rows of the page's table: of the answers with each label, how many are read so, and how many wrongly are."""
     counts = Counter(
         (row["kind"], row["part"], row["label"], said) for row, said in rows()
     )
     lines = []
-    for kind in ("explicit", "implicit"):
-        for part, words in PARTS.items():
-            cells = []
-            for label in (*GENDERS, "refused", "unread"):
-                own = {
-                    (a, b): n
-                    for (k, p, a, b), n in counts.items()
-                    if (k, p) == (kind, part)
-                }
-                hits = own.get((label, label), 0)
-                read_as, labelled = (
-                    sum(n for pair, n in own.items() if pair[i] == label)
-                    for i in (1, 0)
-                )
-                cells.append(
-                    f"{_share(hits, read_as)}, {_share(hits, labelled)}"
-                    if read_as or labelled
-                    else "–"
-                )
-            lines.append(f"| {kind}, {words} | {' | '.join(cells)} |")
+    for (kind, part), words in PARTS.items():
+        cells = []
+        for label in (*GENDERS, "refused", "unread"):
+            own = [n for key, n in counts.items() if key[:3] == (kind, part, label)]
+            others = [
+                n
+                for (*where, is_label, said), n in counts.items()
+                if where == [kind, part] and said == label != is_label
+            ]
+            right = counts[kind, part, label, label]
+            cells.append(f"{right} of {sum(own)}, {sum(others)}")
+        lines.append(f"| {words} | {' | '.join(cells)} |")
     return lines
 
 
 def test_the_pages_figures_are_those_of_the_labelled_answers():
     text = (ROOT / "tests" / "golden" / "README.md").read_text(encoding="utf-8")
     assert f"{len(rows())} answers" in text
-    assert [
-        line
-        for line in text.splitlines()
-        if line.startswith(("| explicit, ", "| implicit, "))
-    ] == table()
+    assert [line for line in table() if line not in text] == []
 
 
 @pytest.mark.parametrize(
