@@ -71,7 +71,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     place=st.sampled_from(PLACES),
     wrong=st.sampled_from(WRONG) | st.text() | st.floats() | st.integers(),
@@ -130,7 +130,7 @@ def test_a_file_of_a_stranger_kills_no_command(folder):
 
 
 @settings(
-    max_examples=30,
+    max_examples=12,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())

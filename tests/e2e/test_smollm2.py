@@ -109,7 +109,7 @@ def test_word_probability_is_the_sum_of_products(packed, plain):
     assert sample["coverage"] == pytest.approx(100 * sum(masses.values()), abs=1e-4)
 
 
-def test_100_prompts_of_each_task_agree(packed, plain, mirror):
+def test_prompts_of_each_task_agree(packed, plain, mirror):
     draw = random.Random(20261121)
     sizes = {
         "occugender_explicit": 1000,
@@ -117,10 +117,10 @@ def test_100_prompts_of_each_task_agree(packed, plain, mirror):
         "gg_bbq_group_terms": 968,
     }
     chosen = {
-        task: sorted(draw.sample(range(size), 100)) for task, size in sizes.items()
+        task: sorted(draw.sample(range(size), 12)) for task, size in sizes.items()
     }
     samples = evaluate(packed, *sizes, samples=chosen)["samples"]
     assert packed.method is not None
-    assert assert_agree(samples["occugender_explicit"], plain) == 2600
-    assert assert_agree(samples["occugender_implicit"], plain) == 600
-    assert assert_agree(samples["gg_bbq_group_terms"], plain) == 300
+    assert assert_agree(samples["occugender_explicit"], plain) == 12 * 26
+    assert assert_agree(samples["occugender_implicit"], plain) == 12 * 6
+    assert assert_agree(samples["gg_bbq_group_terms"], plain) == 12 * 3
