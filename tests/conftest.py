@@ -24,6 +24,7 @@ import pytest
 from hypothesis import settings
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.tasks.regard import classifier
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.places import find_mirror
@@ -46,16 +47,17 @@ def _own_variables(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _harness_yamls_once():
-    """The harness's thousands of YAMLs are parsed once for all tests, not for each that asks for one of its tasks."""
+def _yamls_once():
+    """The YAMLs of the harness and of this package are parsed once for all tests, not for each run."""
     from lm_eval.tasks import _index
 
-    own, parse = Path(_index.__file__).parent, _index.load_yaml
+    own, parse = (Path(_index.__file__).parent, tasks_path()), _index.load_yaml
     parsed = functools.cache(lambda path, **how: parse(path, **how))
 
     def load(path, **how):
-        is_own = path.is_relative_to(own) and "lm_eval_bias_linked" not in path.parts
-        return dict(parsed(path, **how)) if is_own else parse(path, **how)
+        is_own = any(map(path.is_relative_to, own))
+        is_linked = "lm_eval_bias_linked" in path.parts
+        return dict(parsed(path, **how)) if is_own > is_linked else parse(path, **how)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_index, "load_yaml", load)
