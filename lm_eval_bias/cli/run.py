@@ -45,8 +45,7 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--suite",
         metavar="<name>",
-        help=f"Suite to run: {'; '.join(names)} ('lm-eval-bias ls --suites' lists their tasks; quick+NAME adds a "
-        "benchmark of another package)",
+        help=f"Suite to run: {'; '.join(names)} ('lm-eval-bias ls --suites' lists their tasks)",
     )
     group.add_argument(
         "--language",

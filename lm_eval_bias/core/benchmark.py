@@ -270,6 +270,7 @@ class Benchmark(ABC):
         title: Its name for people; ``name`` if empty.
         place: Where it stands in listings: lower first, alike ones by name.
         main: The scores that findings rest on: what runs are compared and ranked by; all headline scores if empty.
+        primary: By patterns of tasks, the scores that ``compare`` tests as the first family.
         options: The ``--metadata`` keys that its tasks understand.
         clusters: What items are independent between, in the plural, such as ``templates``. A YAML's ``n_clusters`` says
             how many a task has.
@@ -289,6 +290,7 @@ class Benchmark(ABC):
     place: int = 100
     earlier_names: Sequence[str] = ()
     main: Sequence[str] = ()
+    primary: Mapping[str, Sequence[str]] = MappingProxyType({})
     options: Options = Options()
     clusters: str = "clusters"
     facets: Mapping[str, str | Split] = MappingProxyType({})

@@ -37,7 +37,6 @@ NO_FILTER = (
 
 
 # of other packages, beside their tasks: the harness takes every *.yaml there for a task
-SUITES_FILE = "_suites_yaml"
 
 
 def suites() -> Data:
@@ -45,18 +44,10 @@ def suites() -> Data:
     return packaged_yaml("lm_eval_bias", "suites.yaml")
 
 
-def suite_definitions(benchmark: Benchmark) -> Data:
-    """Read what a benchmark of another package adds to the suites; empty if it has no such file."""
-    path = folder_of(benchmark) / SUITES_FILE
-    if not path.exists():
-        return {}
-    return parse_yaml(path.read_text(encoding="utf-8"), str(path)) or {}
-
-
 def primary(task: str, benchmark: Benchmark) -> Sequence[str]:
-    """Return a task's primary scores, as its package's suites file lists them."""
-    added: Facts = suite_definitions(benchmark.family).get("primary", {})
-    for pattern, scores in {**added, **suites()["primary"]}.items():
+    """Return a task's primary scores, as its benchmark or the suites file lists them."""
+    listed: Facts = {**benchmark.family.primary, **suites()["primary"]}
+    for pattern, scores in listed.items():
         if fnmatch.fnmatchcase(task, pattern):
             return scores
     return ()

@@ -20,7 +20,6 @@ from lm_eval_bias.core.run_data import TaskRun, values_of
 from lm_eval_bias.core.synthetic_bias import Dial
 from lm_eval_bias.core.wording import LARGE_SHARE
 from lm_eval_bias.custom_metrics.score import OUTSIDE, Score
-from lm_eval_bias.evaluation import suites
 from lm_eval_bias.evaluation.trial_answers import (
     DOCUMENTS,
     STRENGTHS,
@@ -86,7 +85,7 @@ def _findings(trial: Trial) -> Iterator[tuple[str, str, str]]:
 
 def _place(yaml: Path, word: str) -> str:
     """Return the first place of a word: in a task's YAML, in one that it includes, or in a file beside it."""
-    includes = yaml.read_text(encoding="utf-8") + catalog.SUITES_FILE
+    includes = yaml.read_text(encoding="utf-8")
     bases = [path for path in yaml.parent.glob("_*yaml") if path.name in includes]
     others = (*yaml.parent.glob("*.py"), *yaml.parent.glob("data/card.yaml"))
     for path in (yaml, *bases, *others):
@@ -134,18 +133,6 @@ def card(trial: Trial) -> Texts:
     """Find a card that can't be read."""
     read_card(trial.entry.definition)
     yield from ()
-
-
-def suite_parts(trial: Trial) -> Texts:
-    """Find unknown keys, tasks and items in the suites file."""
-    family = trial.entry.definition.family
-    yield from suites.unknown_keys(family)
-    for suite, part in catalog.suite_definitions(family).items():
-        tasks = part.get("tasks") or {}
-        yield from _unknown(f"{suite}: the task", tasks, catalog.packaged())
-        fields = tasks.get(trial.entry.name)
-        if fields:
-            suites.Sampling(**fields).choose(trial.task.eval_docs)
 
 
 def primary(trial: Trial) -> Texts:
@@ -488,12 +475,11 @@ CHECKS: dict[str, Checks] = {
     **OF_FILES,
     "n_items": (n_items,),
     "paper:": (card,),
-    "quick:": (suite_parts,),
     "def record": (no_value, numberless, seeds, kept, rescored),
     "custom_dataset": (keys, same_choices, drawn, package_data),
     "doc_to_text": (same_prompts, letters, one_gold),
     "metadata:": (version,),
-    "primary:": (primary,),
+    "primary =": (primary,),
     "main =": (main,),
     "facets =": (facets,),
     "published": (published,),

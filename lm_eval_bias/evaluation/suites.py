@@ -13,19 +13,17 @@ from lm_eval_bias.core import Data, catalog, registry
 from lm_eval_bias.core.benchmark import (
     DATA,
     REQUIRED,
-    Benchmark,
     Documents,
     Size,
     options_for,
 )
-from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean, fault
+from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean
 from lm_eval_bias.core.files import packaged_text, packaged_yaml
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.evaluation.planned import Planned, split_tasks
 
 OWN = {name: part for name, part in catalog.suites().items() if name != "primary"}
 NAMES = tuple(OWN)
-KEYS = ("purpose", "tasks", "without", "leaves_out")  # of a suite
 PURPOSES = {name: fields["purpose"] for name, fields in OWN.items()}
 # a change of the items is a new version: its scores are of others
 VERSION = 7
@@ -128,76 +126,38 @@ class Suite:
         return facts
 
 
-def unknown_keys(benchmark: Benchmark) -> Iterator[str]:
-    """Yield one line for each unknown key of another package's suites file."""
-    file = catalog.suite_definitions(benchmark)
-    places = [("", file, (*OWN, "primary"))]
-    for suite in OWN:
-        part = file.get(suite) or {}
-        places.append((f"{suite}: ", part, KEYS))
-        for task, fields in (part.get("tasks") or {}).items():
-            places.append((f"{suite}: {task}: ", fields or {}, Sampling._fields))
-    for place, keys, known in places:
-        for key in keys:
-            if key not in known:
-                hint = did_you_mean(key, known)
-                yield f"{place}the key {key!r} is unknown.{hint} Known: {', '.join(known)}"
-
-
 @cache
 def load(name: str) -> Suite:
-    """Load the suite of that name, with ``+NAME`` for every benchmark of another package that belongs to it.
+    """Load the suite of that name.
 
     Raises:
-        BiasError: There is no such suite or benchmark.
+        BiasError: There is no such suite.
     """
-    base, *more = name.split("+")
-    others = [b.name for b in registry.benchmarks() if not registry.is_own(b)]
-    for given, known in ((base, NAMES), *((other, others) for other in more)):
-        if given not in known:
-            raise BiasError(
-                f"--suite {name}: {given!r} is unknown.{did_you_mean(given, known)} Known: {', '.join(known)}"
-            )
-    for other in more:
-        for text in unknown_keys(registry.by_name()[other]):
-            raise BiasError(f"--suite {name}: {catalog.SUITES_FILE}: {text}")
-    files = [
-        OWN,
-        *(catalog.suite_definitions(registry.by_name()[other]) for other in more),
-    ]
-    own = packaged_yaml("lm_eval_bias", "suite_items.yaml").get(base, {})
-    leaves_out = []
-    without = []
-    chosen = {}
-    for file in files:
-        part = file.get(base) or {}
-        leaves_out += part.get("leaves_out", ())
-        without += part.get("without", ())
-        if base == "full":
-            part = file.get("standard") or {}
-        for task, fields in (part.get("tasks") or {}).items():
-            if task in catalog.entries():
-                chosen[task] = fields and Sampling(**{**own.get(task, {}), **fields})
-            else:
-                fault(
-                    f"{catalog.SUITES_FILE}: {base} names {task}, which is not a task: it is left out"
-                )
-    if base == "full":
-        for task in _all_tasks(more):
-            if not any(fnmatch.fnmatchcase(task, pattern) for pattern in without):
-                chosen.setdefault(task)
-    parts = {task: _part(task, sampling) for task, sampling in chosen.items()}
-    return Suite(name, "; ".join(leaves_out) or "nothing", parts)
+    if name not in NAMES:
+        raise BiasError(
+            f"--suite {name}: unknown.{did_you_mean(name, NAMES)} Known: {', '.join(NAMES)}"
+        )
+    suite = OWN[name]
+    listed = OWN["standard" if name == "full" else name].get("tasks") or {}
+    items = packaged_yaml("lm_eval_bias", "suite_items.yaml").get(name, {})
+    parts = {}
+    for task, fields in listed.items():
+        sampling = fields and Sampling(**{**items.get(task, {}), **fields})
+        parts[task] = _part(task, sampling)
+    if name == "full":
+        for task in _all_tasks():
+            left_out = any(fnmatch.fnmatchcase(task, each) for each in suite["without"])
+            if task not in parts and not left_out:
+                parts[task] = _part(task, None)
+    return Suite(name, "; ".join(suite.get("leaves_out", ())) or "nothing", parts)
 
 
-def _all_tasks(more: Sequence[str]) -> Iterator[str]:
-    """Yield all tasks of this package's benchmarks (and of ``more``) that need no file of the user's."""
+def _all_tasks() -> Iterator[str]:
+    """Yield all tasks of this package's benchmarks that need no file of the user's."""
     for entry in catalog.entries().values():
-        family = entry.definition.family
-        if not (registry.is_own(family) or family.name in more):
-            continue
-        # what needs a file of the user's is in no suite
-        if entry.kind == "task" and not options_for(entry.definition, REQUIRED):
+        is_own = registry.is_own(entry.definition.family)
+        needs_file = options_for(entry.definition, REQUIRED)
+        if is_own and entry.kind == "task" and not needs_file:
             yield entry.name
 
 
@@ -350,7 +310,7 @@ def describe(suite: Suite) -> str:
     parts = [part for task, part in suite.parts.items() if task not in suite.left_out]
     items = catalog.total(part.documents for part in parts)
     requests = catalog.total(part.requests for part in parts)
-    purpose = PURPOSES[suite.name.partition("+")[0]]
+    purpose = PURPOSES[suite.name]
     lines = [
         f"Suite {suite.name} (version {VERSION}): {purpose}.",
         f"Not in it: {suite.leaves_out}.",

@@ -178,29 +178,3 @@ def test_a_run_publishes_nothing_that_no_score_can_be(change, says, package, tmp
         (scored,) = json.loads(command("rescore", str(tmp_path), "--json").out)
         assert scored["scores"]["old_share"]["value"] is None
         assert says in scored["scores"]["old_share"].values()
-
-
-def test_a_suite_refuses_a_key_that_nothing_reads(package):
-    package("_suites_yaml", "quick:\n  tasks:", "quick:\n  taks:")
-    suite = ["--suite", "quick+age_stereotypes", "--model", "bias-chance"]
-    found = command("run", *suite)
-    assert found.status == 2
-    assert (
-        "_suites_yaml: quick: the key 'taks' is unknown. Did you mean tasks?"
-        in found.err
-    )
-
-
-def test_a_suite_says_which_of_its_tasks_is_none(package):
-    package("_suites_yaml", "    age_pairs: {", "    age_pair: {")
-    found = command(
-        "run",
-        "--suite",
-        "quick+age_stereotypes",
-        "--limit",
-        "3",
-        "--model",
-        "bias-chance",
-    )
-    assert found.status == 2
-    assert "quick names age_pair, which is not a task: it is left out" in found.err

@@ -40,6 +40,7 @@ class AgeStereotypes(Benchmark):
     name = "age_stereotypes"
     title = "Age stereotypes"
     main = ("old_share",)
+    primary = {"age_*": ["old_share"]}
     synthetic_bias = SyntheticBias(documents.synthetic, documents.expected)
     extensions = (
         HarnessTasks(
