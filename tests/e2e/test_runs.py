@@ -167,7 +167,7 @@ def test_every_task_runs(tmp_path, tiny_mirror):
         tmp_path,
         ",".join([*(entry.name for entry in known), "occugender*"]),
         "--limit",
-        "80",
+        "10",
     )
     assert set(numbers(found)) == {
         entry.name for entry in known if entry.kind == "task"

@@ -49,15 +49,13 @@ def with_plugins(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("harness", ["release", "plugins"])
-def test_plain_lm_eval_after_the_install_of_the_readme(harness, tmp_path, mirror):
+def test_plain_lm_eval_after_the_install_of_the_readme(tmp_path, mirror):
     from tests.support import tiny
 
     env = tmp_path / "env"
-    site = fresh(env, *([plugins_wheel()] if harness == "plugins" else []))
-    if harness == "release":
-        spec = importlib.util.find_spec("lm_eval")
-        shutil.copytree(Path(spec.origin).parent, site / "lm_eval")
+    site = fresh(env)
+    spec = importlib.util.find_spec("lm_eval")
+    shutil.copytree(Path(spec.origin).parent, site / "lm_eval")
     where = {
         "LM_EVAL_BIAS_DATA": str(mirror),
         "HF_HUB_OFFLINE": "1",
