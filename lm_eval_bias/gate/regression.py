@@ -181,7 +181,7 @@ def _margin(score: ScoreSpec, margin: float, margins: Mapping[str, float]) -> fl
     fitting = (m for p, m in margins.items() if fnmatch.fnmatchcase(score.name, p))
     allowed = in_unit(next(fitting, Percent(margin)), score)
     room = score.high - score.low
-    if score.higher_is_better is None and score.neutral is not None:
+    if score.neutral is not None:  # of an ability it is one of the ends
         room = max(score.high - score.neutral, score.neutral - score.low)
     if not 0 <= allowed < room:
         raise BiasError(

@@ -101,6 +101,12 @@ def test_a_stratum_of_one_cluster_makes_all_one():
     )
 
 
+def test_an_error_names_its_methods():
+    hits, sizes = [2, 4, 9, 5], [10, 20, 10, 30]
+    assert "satterthwaite" in shares(hits, sizes, "aabb").estimate().statistics
+    assert "satterthwaite" not in shares(hits, sizes).estimate().statistics
+
+
 @pytest.mark.parametrize("strata", ["aabb", "abab", "aaab", "aaaa"])
 def test_clusters_of_size_0_do_not_count(strata):
     plain = shares([2, 4, 9, 8], [10, 20, 10, 10], strata)

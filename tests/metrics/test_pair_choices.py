@@ -58,6 +58,12 @@ def test_a_model_that_never_deviates_has_an_interval():
     assert (low, high) == pytest.approx((-0.155, 0.155), abs=0.001)
 
 
+def test_an_interval_stays_within_the_range():
+    records = [answer((BIASED, COUNTER)[n == 0], f"s{n}") for n in range(21)]
+    low, high = scores_of(records)["choice_bias"].ends()
+    assert 0.5 < low < 20 / 21 - 1 / 21 < high <= 1
+
+
 TWO = ["biased", "counter"]
 
 
