@@ -195,7 +195,7 @@ def test_refusals(arguments, named, checkpoints, tiny_mirror, tmp_path):
         "The gardener " * 60 + "BLANK.",
         ["patient", "impatient", "lamp"],
     )
-    custom_sets.write(tmp_path / "long.json", custom_sets.DataSet("en", [long], {}))
+    custom_sets.write(tmp_path / "long.json", custom_sets.DataSet("en", [long]))
     task, model, where, *more = arguments.replace(
         "LONG", f'{{"dataset":"{tmp_path}/long.json"}}'
     ).split(" ")
