@@ -49,9 +49,8 @@ class Row(NamedTuple):
         str | None
     )  # what prompts of both groups share; None for texts that belong to no prompt
     stratum: str  # among which contexts this one was chosen
-    hits: float  # texts that have what is counted, or what is summed over texts
+    hits: int  # texts that have what is counted
     total: int  # of how many
-    squares: float = 0.0  # the sum of squares of what is summed
     weight: float = 1.0  # what each text counts
 
 
