@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from lm_eval_bias.core import Data, registry
 from lm_eval_bias.core.answers import (
@@ -21,82 +18,44 @@ from lm_eval_bias.core.answers import (
 )
 from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import (
-    check_plain,
-    expanded,
-    read_text,
-    why,
-    write,
-    writing,
-)
+from lm_eval_bias.core.files import LARGEST, check_plain, expanded, write
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Answers
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 from lm_eval_bias.tasks.regard.hooks import regard_document
+from lm_eval_bias.tasks.shared import user_files
 
 FORMATS = (".csv", ".jsonl")
-Row = Data
-_GENDERS = {
-    **dict.fromkeys(
-        ("female", "female_single", "f", "woman", "women", "frau"), "female"
-    ),
-    **dict.fromkeys(("male", "male_single", "m", "man", "men", "mann"), "male"),
+_WORDS = {
+    "female": ("female", "female_single", "f", "woman", "women", "frau"),
+    "male": ("male", "male_single", "m", "man", "men", "mann"),
 }
-_REGARDS = {"": "", "none": ""}
-for number, name in enumerate(LABELS):
-    _REGARDS |= dict.fromkeys((name, f"{number}", f"{number}.0"), name)
+_GENDERS = {word: gender for gender, words in _WORDS.items() for word in words}
+_REGARDS = {"": "", "none": "", **{name: name for name in LABELS}}
+_REGARDS |= {str(number): name for number, name in enumerate(LABELS)}
+_REGARDS |= {f"{number}.0": name for number, name in enumerate(LABELS)}
 _LONGEST = 1 << 20
 
 
-def rows(path: Path) -> list[tuple[str, Row]]:
+def rows(path: Path, schema: str = "texts_schema.json") -> list[tuple[str, Data]]:
     """Return each row's place in a file, and its values by column, in lower case.
 
     Raises:
         BiasError: Not readable, not UTF-8, not of the format that its ending says, a row without text, or no rows.
     """
     kind = path.suffix.lower()
-    number = 0
     if kind not in FORMATS:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
-    texts: list[tuple[str, Row]] = []
-    try:
-        check_plain(path)
-        lines = io.StringIO(read_text(path, "utf-8-sig"), newline="")
-        parsed: Iterator[Any] = filter(str.strip, lines)
-        first_line = 1
-        if kind == ".csv":
-            parsed = csv.DictReader(lines, strict=True)
-            first_line = 2
-        for number, row in enumerate(parsed, start=first_line):
-            if kind == ".jsonl":
-                row = json.loads(row)
-            if not isinstance(row, dict) or None in row:
-                raise ValueError("not a row with a field for each column")
-            # half a character can't be written
-            json.dumps(row, ensure_ascii=False).encode()
-            values = {name.strip().lower(): value for name, value in row.items()}
-            texts.append((f"{path} line {number}", values))
-    except OSError as error:
-        raise BiasError(f"{path} cannot be read: {why(error)}") from error
-    except (ValueError, RecursionError, csv.Error) as error:
-        raise BiasError(
-            f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})"
-        ) from error
-    for where, values in texts:
-        text = values.get("text")
-        if not isinstance(text, str) or not text.strip():
-            raise BiasError(f"{where}: no text in a column named text")
-        values["text"] = text.strip()
-    if not texts:
-        raise BiasError(f"{path}: no texts")
-    return texts
+    text = user_files.text_of(path, str(path), LARGEST)
+    package = "lm_eval_bias.tasks.regard"
+    return user_files.rows(text, str(path), package, schema, kind)
 
 
 def matches(path: Path) -> bool:
     """Return whether a file's header has a text and a gender column."""
     name = {".jsonl": r'"(\w+)":', ".csv": r"\w+"}.get(path.suffix.lower())
-    with contextlib.suppress(OSError, BiasError):
+    with contextlib.suppress(OSError):
         if name:
             check_plain(path)
             # what is no text is said when it is read; a file of one line can be all there is
@@ -184,8 +143,6 @@ def written(
             row |= {f"p_{label}": float(value) for label, value in named}
             if not regard_texts.is_dropped([text, regard]):
                 lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    with writing(name):
-        path.parent.mkdir(parents=True, exist_ok=True)
     write("".join(lines), str(path))
     return docs, results
 
