@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 
 import pytest
 from lm_eval.api.registry import get_filter
@@ -25,7 +25,7 @@ DATA = [
     ("group_terms", "paper"),
     ("names", "paper"),
 ]
-diff_bias = engine.diff_bias
+diff_bias = partial(engine.design, kind="diff_bias")
 
 
 @cache
