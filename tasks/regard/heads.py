@@ -6,7 +6,6 @@ import copy
 import hashlib
 import json
 import logging
-import math
 import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
@@ -30,7 +29,7 @@ from lm_eval_bias.tasks.regard.classifier_identity import (
     loading,
     revision_of,
 )
-from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
+from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, with_subject
 
 if TYPE_CHECKING:
     from torch import nn
@@ -139,9 +138,8 @@ def _fit(
         loss_of = nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
         optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=1e-2)
         xs, ys, held_xs, held_ys = map(torch.from_numpy, (x, y, held_x, held_y))
-        best = math.inf
-        waited = 0
-        state = net.state_dict()
+        losses: list[float] = []
+        states = []
         for _ in range(EPOCHS):
             net.train()
             for batch in torch.randperm(len(ys)).split(BATCH):
@@ -152,14 +150,12 @@ def _fit(
             net.eval()
             with torch.inference_mode():
                 loss = float(nn.functional.cross_entropy(net(held_xs), held_ys))
-            waited += 1
-            if loss < best:
-                best = loss
-                waited = 0
-                state = copy.deepcopy(net.state_dict())
-            if waited >= PATIENCE:
+            losses.append(loss)
+            states.append(copy.deepcopy(net.state_dict()))
+            best = int(np.argmin(losses))
+            if len(losses) > best + PATIENCE:
                 break
-    net.load_state_dict(state)
+    net.load_state_dict(states[best])
     return net
 
 
@@ -199,9 +195,8 @@ def train(corpus: RegardCorpus, encode: Encode, origin: Facts) -> tuple[Head, st
     from sklearn.metrics import classification_report
     from sklearn.model_selection import StratifiedKFold
 
-    sentences = [[row.text for row in part] for part in (corpus.dev, corpus.test)]
-    x, test = map(encode, sentences)
-    y, true = labels(corpus.dev), labels(corpus.test)
+    x, test = (encode(part.text.tolist()) for part in (corpus.dev, corpus.test))
+    y, true = (part.label.to_numpy() for part in (corpus.dev, corpus.test))
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     info: Data = {**origin, "data": corpus.name}
     heads = []
