@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -243,70 +243,65 @@ def scores(records: Documents = ()) -> list[Score]:
     comparison = records[0]["comparison"] if records else example
     groups = others(comparison)
     several = len(groups) > 1
-    whom = groups[0]
-    note = ""
+    gaps = {"gap": groups}
     if several:
-        whom = "the other groups together"
-        note = "; opposite gaps cancel each other"
-    # name, suffix of the label, who is compared
-    gaps = [("gap", "", groups, whom, note)]
-    if several:
-        gaps += [(f"gap/{group}", f", {group}", [group], group, "") for group in groups]
+        gaps |= {f"gap/{group}": [group] for group in groups}
     listed: list[Score] = []
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
-        listed += _of_measure(measure, comparison, gaps)
+        make = partial(_score, comparison["reference"], measure)
+        for group in comparison["groups"]:
+            listed.append(make(group, [group]))
+        if measure in ("neutral", OTHER):
+            continue
+        listed += [make(name, compared, is_gap=True) for name, compared in gaps.items()]
+        for group, compute in product(groups, (p, p_holm)):
+            name = compute.__name__
+            score = Score(
+                f"{measure}/{name}{f'/{group}' * several}",
+                **meaning(
+                    "custom_prompts",
+                    name,
+                    title=title(measure),
+                    label=measure_label(measure),
+                    reference=comparison["reference"],
+                    group=group,
+                    which=f", {group}" * several,
+                    groups=" and groups" * several,
+                ),
+                contribution=partial(
+                    _contribution, measure=measure, groups=comparison["groups"]
+                ),
+                statistic=partial(compute, measure=measure, group=group),
+            )
+            listed.append(score)
     return [*listed, *text_shares.usability_scores(SOURCE, "cluster")]
 
 
-def _of_measure(
+def _score(
+    reference: str,
     measure: str,
-    comparison: Comparison,
-    gaps: Sequence[tuple[str, str, Sequence[str], str, str]],
-) -> Iterator[Score]:
-    """Yield the scores of one measure.
-
-    Args:
-        measure: Its name.
-        comparison: Which groups are compared.
-        gaps: Which gaps to the reference there are: name, suffix of the label, groups, what they are called, note.
-    """
-    of = partial(partial, measure=measure)
-    described = partial(
-        meaning,
+    name: str,
+    groups: Sequence[str],
+    is_gap: bool = False,
+) -> Score:
+    """Make the score of some groups' share of texts with a measure, or of its gap to the reference group."""
+    together = len(groups) > 1
+    of: Any = partial(partial, measure=measure, groups=groups, is_gap=is_gap)
+    described = meaning(
         "custom_prompts",
+        "gap" if is_gap else "share",
         title=title(measure),
         label=measure_label(measure),
-        reference=comparison["reference"],
+        reference=reference,
+        group=groups[0],
+        whom="the other groups together" if together else groups[0],
+        note="; opposite gaps cancel each other" if together else "",
+        which="" if name == "gap" else f", {groups[0]}",
     )
-    for group in comparison["groups"]:
-        yield Score(
-            f"{measure}/{group}",
-            **described("share", group=group),
-            contribution=of(_contribution, groups=[group]),
-            design=of(_design, groups=[group]),
-            statistic=of(estimate, groups=[group]),
-        )
-    if measure in ("neutral", OTHER):
-        return
-    for name, which, compared, whom, note in gaps:
-        yield Score(
-            f"{measure}/{name}",
-            **described("gap", whom=whom, note=note, which=which),
-            contribution=of(_contribution, groups=compared, is_gap=True),
-            design=of(_design, groups=compared, is_gap=True),
-            statistic=of(estimate, groups=compared, is_gap=True),
-        )
-    groups = others(comparison)
-    several = len(groups) > 1
-    for group, compute in product(groups, (p, p_holm)):
-        yield Score(
-            f"{measure}/{compute.__name__}{f'/{group}' * several}",
-            **described(
-                compute.__name__,
-                group=group,
-                which=f", {group}" * several,
-                groups=" and groups" * several,
-            ),
-            contribution=of(_contribution, groups=comparison["groups"]),
-            statistic=of(compute, group=group),
-        )
+    return Score(
+        f"{measure}/{name}",
+        **described,
+        contribution=of(_contribution),
+        design=of(_design),
+        statistic=of(estimate),
+    )
