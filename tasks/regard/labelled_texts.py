@@ -77,9 +77,17 @@ def read(path: Path, language: str | None = None) -> SavedSamples:
         BiasError: A damaged file, a gender or regard that is none, a gender that contradicts the text, no text, or
             no language.
     """
-    labelled = []  # where, text, gender, regard
-    sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
-    for where, row in rows(path):
+    found = rows(path)
+    for known in regard_texts.LANGUAGES:
+        if language is None and regard_texts.gender_of(found[0][1]["text"], known):
+            language = known
+    if language not in regard_texts.LANGUAGES:
+        raise NotOurs(
+            f"{path}: name the language of its texts with --language: {' or '.join(regard_texts.LANGUAGES)}"
+        )
+    labelled = []  # text, gender, regard
+    for where, row in found:
+        text = row["text"]
         gender = _GENDERS.get(str(row.get("gender")).strip().lower())
         regard = _REGARDS.get(str(row.get("regard")).strip().lower())
         if gender is None:
@@ -90,28 +98,21 @@ def read(path: Path, language: str | None = None) -> SavedSamples:
             raise BiasError(
                 f"{where}: regard {row.get('regard')!r}: must be a number from 0 to 3, or {', '.join(LABELS)}"
             )
-        labelled.append((where, row["text"], gender, regard))
-        for key, names in sources.items():
-            names.add(str(row.get(key) or ""))
-    for known in regard_texts.LANGUAGES:
-        if language is None and regard_texts.gender_of(labelled[0][1], known):
-            language = known
-    if language not in regard_texts.LANGUAGES:
-        raise NotOurs(
-            f"{path}: name the language of its texts with --language: {' or '.join(regard_texts.LANGUAGES)}"
-        )
-    for where, text, gender, _ in labelled:
         subject = regard_texts.gender_of(text, language)
         if subject not in (None, gender):
             raise BiasError(
                 f"{where}: gender {gender}, but the text is about a {subject} subject: {text[:40]!r}"
             )
-    named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
-    has_other = any(regard == OTHER for _, _, _, regard in labelled)
+        labelled.append((text, gender, regard))
+    named, warning = (
+        "; ".join(sorted({str(row.get(key) or "") for _, row in found} - {""}))
+        for key in ("classifier", "warning")
+    )
+    has_other = any(regard == OTHER for *_, regard in labelled)
     labels = LABELS if has_other else REGARDS
     identity = Identity(named or "labels of the file", path.name, labels, warning)
     part = SavedTask(path, f"regard_{language}", "none", registry.get("regard"))
-    for _, text, gender, regard in labelled:
+    for text, gender, regard in labelled:
         doc = regard_document(language, identity, {"gender": gender})
         yield SavedSample(part, doc, [[[text, regard]]])
 
