@@ -6,7 +6,7 @@
 - ``name (PLACE): text`` under ``Args:`` is the help of a parameter, and what stands for its value; without, it is
   hidden.
 - The fields of a dataclass are flags that several commands have. What its attribute ``NAMEs`` lists may be chosen for
-  its field ``NAME``; ``separator`` stands between the words of its flags.
+  its field ``NAME``; ``separator`` stands between the words of its flags; those of ``once`` can't be given twice.
 - ``**name`` are the flags that benchmarks add, listed by the function whose address stands in ``Annotated``.
 """
 
@@ -33,6 +33,24 @@ _PARAMETER = re.compile(r"^    (\w+)(?: \((.+?)\))?: (.*(?:\n     .*)*)", re.MUL
 _WRONG_TYPE = re.compile(
     r"invalid (?!choice)(\S+|functools\..*|<.*>) value: (?='.*'$|\".*\"$)", re.DOTALL
 )
+
+
+class _Once(argparse.Action):
+    """An argparse action that refuses a flag given twice."""
+
+    is_given = False
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: object,
+        value: object,
+        flag: str | None = None,
+    ) -> None:
+        if self.is_given:
+            parser.error(f"{flag} is given twice: name one")
+        self.is_given = True
+        setattr(namespace, self.dest, value)
 
 
 class Parser(argparse.ArgumentParser):
@@ -141,6 +159,8 @@ def _words(
         words["nargs"] = ("?", None, "*", "+")[2 * several + required]
         return [name], words
     words |= {"required": required, "action": "append" if several else "store"}
+    if name in getattr(function, "once", ()):
+        words["action"] = _Once
     if bool in parts:
         words = {"action": "store_const", "const": True, "default": False}
     separator = getattr(function, "separator", "-")

@@ -33,7 +33,8 @@ class TrainingSettings:
     ``.jsonl``, ``.csv`` or ``.parquet`` file (an article a row), or the name of a data set for
     :func:`datasets.load_dataset`, whose split ``train`` is read.
 
-    The words of its flags are joined by ``separator``, as in those of the harness.
+    The words of its flags are joined by ``separator``, as in those of the harness; what holds for all corpora is given
+    ``once``.
 
     Attributes:
         model (NAME): causal or T5 model: a folder or a name on the Hub
@@ -75,6 +76,7 @@ class TrainingSettings:
     seed: int = 0
     trainer: Annotated[Data, _pairs] = field(default_factory=dict)
     separator = "_"
+    once = ("column", "corpus_revision")
 
     def __post_init__(self) -> None:
         """Refuse a bad language code, a path where nothing is, and numbers that aren't greater than 0."""
