@@ -137,11 +137,11 @@ def difference(rows: Sequence[Row], warning: str = "") -> Estimate:
     stderr, dof, reason = contexts.error(value, without)
     stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
     reason = joined("" if stderr else reason, warning)
-    ends = contexts.of_difference(value, stderr, dof)
-    by = ("jackknife", "tango")
-    return replace(
-        estimate, stderr=stderr, dof=dof, reason=reason, interval=ends, statistics=by
-    )
+    varied = replace(estimate, stderr=stderr, dof=dof, reason=reason)
+    if math.isnan(varied.stderr):  # which an error of 0 becomes
+        return varied
+    ends = contexts.of_difference(value, varied.stderr, varied.dof)
+    return replace(varied, interval=ends, statistics=("jackknife", "tango"))
 
 
 def warnings(records: Documents) -> str:
