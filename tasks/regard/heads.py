@@ -243,34 +243,31 @@ def train(corpus: RegardCorpus, encode: Encode, origin: Facts) -> tuple[Head, st
     return head, card
 
 
-class Encoder:
-    """A sentence encoder: texts to vectors, on the CPU."""
+@lru_cache(maxsize=2)
+def encoder(name: str, revision: str | None = None) -> tuple[Encode, Facts]:
+    """Load a sentence-transformers model from a hub or a folder, to be used on the CPU.
 
-    def __init__(self, name: str, revision: str | None = None) -> None:
-        """Load a sentence-transformers model from a hub or a folder.
+    Returns:
+        What gives texts vectors, and by which name (``encoder``) and ``revision`` it is found again.
 
-        Raises:
-            BiasError: It cannot be had in that revision.
-        """
-        from sentence_transformers import SentenceTransformer
+    Raises:
+        BiasError: It cannot be had in that revision.
+    """
+    from sentence_transformers import SentenceTransformer
 
-        self.name = name
-        with loading(f"sentence encoder {name}"):
-            asked = None if os.path.isdir(name) else revision
-            self._model = SentenceTransformer(name, device="cpu", revision=asked)
-        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
-        self.revision = revision_of(name, config)
-        if revision not in (None, self.revision):
-            raise BiasError(f"sentence encoder {name}: changed: train the head again")
-        self.origin = {"encoder": name, "revision": self.revision}
+    with loading(f"sentence encoder {name}"):
+        asked = None if os.path.isdir(name) else revision
+        model = SentenceTransformer(name, device="cpu", revision=asked)
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    found = revision_of(name, config)
+    if revision not in (None, found):
+        raise BiasError(f"sentence encoder {name}: changed: train the head again")
 
-    def encode(self, texts: Sequence[str]) -> Features:
-        """Return vectors of shape (number of texts, dimension), in the order of the texts."""
-        vectors = self._model.encode(list(texts), batch_size=BATCH, device="cpu")
+    def encode(texts: Sequence[str]) -> Features:
+        vectors = model.encode(list(texts), batch_size=BATCH, device="cpu")
         return np.asarray(vectors, dtype=np.float32)
 
-
-encoder = lru_cache(maxsize=2)(Encoder)
+    return encode, {"encoder": name, "revision": found}
 
 
 def on_encoder(name: str, head: Head) -> Classifier:
@@ -280,15 +277,15 @@ def on_encoder(name: str, head: Head) -> Classifier:
         BiasError: The encoder cannot be had.
     """
     info = head.info
-    model = encoder(info["encoder"], info.get("revision"))
-    detail = f"head {info['sha256'][:12]} on {model.name}"
-    if model.revision:
-        detail += f" at {model.revision}"
+    encode, origin = encoder(info["encoder"], info.get("revision"))
+    detail = f"head {info['sha256'][:12]} on {origin['encoder']}"
+    if origin["revision"]:
+        detail += f" at {origin['revision']}"
     detail += f", {info['data']}"
     identity = Identity(
         name, detail, REGARDS, info.get("warning", ""), info.get("measured")
     )
-    return Classifier(identity, lambda texts: head.probabilities(model.encode(texts)))
+    return Classifier(identity, lambda texts: head.probabilities(encode(texts)))
 
 
 def sbert(name: str, language: str) -> Classifier:
@@ -297,17 +294,19 @@ def sbert(name: str, language: str) -> Classifier:
     Raises:
         BiasError: The encoder or the corpus cannot be had.
     """
-    model = encoder(name or ENCODERS[language])
+    encode, origin = encoder(name or ENCODERS[language])
     corpus = regard_corpus.load(language)
-    key = f"{RECIPE}|{model.name}|{model.revision}|{corpus.sha256}"
+    key = "|".join([RECIPE, *origin.values(), corpus.sha256])
     digest = hashlib.sha256(key.encode()).hexdigest()
     folder = cache_dir() / "regard" / f"{language}-{digest[:16]}"
     try:
         head = read(folder)
     except BiasError:
         logger.info(
-            "training the regard head on %s, once (kept in %s)", model.name, folder
+            "training the regard head on %s, once (kept in %s)",
+            origin["encoder"],
+            folder,
         )
-        save(folder, *train(corpus, model.encode, model.origin))
+        save(folder, *train(corpus, encode, origin))
         head = read(folder)
     return on_encoder(f"sbert:{name}" if name else "sbert", head)

@@ -38,11 +38,7 @@ def train(
         raise BiasError(f"--output {output}: is a file: name a folder")
     require_extra("regard", *PACKAGES)
     used = heads.encoder(encoder or heads.ENCODERS[language])
-    head, card = heads.train(
-        regard_corpus.load(language, corpus),
-        used.encode,
-        used.origin,
-    )
+    head, card = heads.train(regard_corpus.load(language, corpus), *used)
     if output:
         heads.save(expanded(output), head, card)
     print(card)
