@@ -1,6 +1,6 @@
 """Differences between groups in the texts that follow a user's custom prompts, which are counterfactuals of each other.
 
-Prompts that differ in the group alone form a cluster (a sentence frame). Shares, means and differences have the two
+Prompts that differ in the group alone form a cluster (a sentence frame). Shares and differences have the two
 intervals of :mod:`lm_eval_bias.custom_metrics.text_shares`: ``interval`` is for prompts like these (clusters vary),
 as tests are, ``fixed_interval`` for these prompts (texts vary). In every cluster both sides of a difference have the
 same weight, and a cluster that lacks one of them stays out, or a frame that one group has more often would look like a
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -33,7 +33,6 @@ from lm_eval_bias.custom_metrics.score import (
     Record,
     Score,
     Undefined,
-    interval_of,
     joined,
     meaning,
     require,
@@ -41,12 +40,11 @@ from lm_eval_bias.custom_metrics.score import (
 from lm_eval_bias.custom_metrics.text_shares import Row
 
 SOURCE = "after Kraft et al. (2022) and Sheng et al. (2019); no paper has these prompts"
-WORDS = "words"
 _LABELS = (*REGARDS, OTHER)
 # the groups, the reference among them, facets of keywords, and the number of clusters
 Comparison = dict[str, Any]
-# One prompt's group, cluster, comparison and texts: of each that was kept its regard (or nothing), the facets that it
-# has a keyword of, and its words; with what `usability` asks for, and why texts have no regard (unlabelled, or empty).
+# One prompt's group, cluster, comparison and texts: of each that was kept its regard (or nothing) and the facets that
+# it has a keyword of; with what `usability` asks for, and why texts have no regard (unlabelled, or empty).
 
 
 def others(comparison: Comparison) -> list[str]:
@@ -55,9 +53,9 @@ def others(comparison: Comparison) -> list[str]:
 
 
 def measures(comparison: Comparison, has_other: bool = False) -> list[str]:
-    """List all measures of a file's texts: their regards, the facets that they have keywords of, their words."""
+    """List all measures of a file's texts: their regards, and the facets that they have keywords of."""
     regards = _LABELS if has_other else REGARDS
-    return [*regards, *comparison["facets"], WORDS]
+    return [*regards, *comparison["facets"]]
 
 
 def compared_measures(comparison: Comparison) -> list[str]:
@@ -71,11 +69,9 @@ def title(measure: str) -> str:
     >>> title("negative"), title("caregiving")
     ('negative texts', 'texts with a caregiving keyword')
     """
-    if measure == WORDS:
-        return WORDS
-    return (
-        f"{measure} texts" if measure in _LABELS else f"texts with a {measure} keyword"
-    )
+    if measure in _LABELS:
+        return f"{measure} texts"
+    return f"texts with a {measure} keyword"
 
 
 def _warning(records: Documents, measure: str) -> str:
@@ -95,59 +91,15 @@ def _rows(
         if r["group"] not in groups:
             continue
         drawn += r["drawn"]
-        numbers = []
-        for regard, facets, words in r["texts"]:
-            is_hit = measure == regard or measure in facets
-            numbers.append(float(words if measure == WORDS else is_hit))
-        if numbers:
-            squares = sum(number**2 for number in numbers)
-            hits = sum(numbers)
-            texts = len(numbers)
-            rows.append(Row(side, r["cluster"], "", hits, texts, squares))
+        texts = r["texts"]
+        # answers that earlier releases saved also have a text's words
+        hits = sum(measure in (regard, *facets) for regard, facets, *_ in texts)
+        if texts:
+            rows.append(Row(side, r["cluster"], "", hits, len(texts)))
     if not rows:
         left = f" left of {drawn}" if drawn else ""
         raise Undefined(f"no texts of {' and '.join(groups)}{left}")
     return rows
-
-
-def _within(rows: Sequence[Row]) -> tuple[float, int]:
-    """Return the variance of the mean of prompts as given, and its dof; ``nan`` where a prompt has one text."""
-    if any(row.total < 2 for row in rows):
-        return math.nan, 0
-    whole = sum(row.weight * row.total for row in rows)
-    parts = (
-        (row.weight * row.total / whole) ** 2
-        * max(row.squares - row.hits**2 / row.total, 0.0)
-        / (row.total - 1)
-        / row.total
-        for row in rows
-    )
-    return math.fsum(parts), sum(row.total - 1 for row in rows)
-
-
-def means(rows: Sequence[Row], warning: str = "") -> Estimate:
-    """Estimate a mean over texts, or the difference of two sides' means, with both intervals.
-
-    For the prompts as given texts vary within prompts; for prompts like these clusters do (jackknife, Student's t),
-    with an error that is never below the other one. A mean's interval ends at 0.
-
-    >>> means([Row(0, "a", "", 6.0, 2, 20.0), Row(1, "a", "", 10.0, 2, 52.0)]).value
-    -2.0
-    """
-    is_difference = any(row.group for row in rows)
-    design = text_shares.design(rows, is_difference, "clusters")
-    within = [_within([row for row in rows if row.group == side]) for side in (0, 1)]
-    value = design.value
-    n = sum(row.total for row in rows)
-    of_texts = math.sqrt(sum(variance for variance, _ in within))
-    lowest = -math.inf if is_difference else 0.0
-    dof = sum(dof for _, dof in within)
-    fixed = interval_of(value, of_texts or math.nan, dof, lowest)
-    given = Estimate(value, math.nan, n, warning, fixed_interval=fixed)
-    estimate = text_shares.varying(design, given, of_texts)
-    ends = interval_of(value, estimate.stderr, estimate.dof, lowest)
-    by = ("jackknife", "student") if ends else ()
-    return replace(estimate, interval=ends, statistics=by)
 
 
 def _sides(
@@ -201,18 +153,15 @@ def _counted(
 def estimate(
     records: Documents, *, measure: str, groups: Sequence[str], is_gap: bool = False
 ) -> Estimate:
-    """Estimate a share of some groups' texts with a regard or a facet's keyword, or their mean words after the prompt.
+    """Estimate a share of some groups' texts with a regard or a facet's keyword.
 
-    With ``is_gap`` minus the reference group's. Range: 0..1 (words: 0..infinity), of gaps -1..1 (unbounded). Neutral
-    value: none, of gaps 0. Direction: more such texts, longer texts; of gaps + more often (longer) than the reference,
-    - less often. Undefined: no text of the groups, of gaps no cluster with texts of both sides; no regard known -> nan.
-    Denominator: all texts kept, ``other`` included (dropped ones are no texts); of gaps those in the clusters that both
-    have, evenly weighted (module docstring). Interval: see :func:`.text_shares.share`, :func:`.text_shares.difference`
-    and :func:`means`. Source: none for these prompts.
+    With ``is_gap`` minus the reference group's. Range: 0..1, of gaps -1..1. Neutral value: none, of gaps 0. Direction:
+    more such texts; of gaps + more often than the reference, - less often. Undefined: no text of the groups, of gaps
+    no cluster with texts of both sides; no regard known -> nan. Denominator: all texts kept, ``other`` included
+    (dropped ones are no texts); of gaps those in the clusters that both have, evenly weighted (module docstring).
+    Interval: see :func:`.text_shares.share` and :func:`.text_shares.difference`. Source: none for these prompts.
     """
     rows, warning = _counted(records, measure, groups, is_gap)
-    if measure == WORDS:
-        return means(rows, warning)
     make = text_shares.difference if is_gap else text_shares.share
     return make(rows, warning)
 
@@ -266,7 +215,7 @@ def _contribution(
     groups: Sequence[str],
     is_gap: bool = False,
 ) -> float | None:
-    """Return a prompt's share or mean for the sample log; for a gap, its contribution in balanced clusters."""
+    """Return a prompt's share for the sample log; for a gap, its contribution in balanced clusters."""
     reference = record["comparison"]["reference"]
     part = 1.0
     if is_gap:
@@ -294,75 +243,65 @@ def scores(records: Documents = ()) -> list[Score]:
     comparison = records[0]["comparison"] if records else example
     groups = others(comparison)
     several = len(groups) > 1
-    whom = groups[0]
-    note = ""
+    gaps = {"gap": groups}
     if several:
-        whom = "the other groups together"
-        note = "; opposite gaps cancel each other"
-    # name, suffix of the label, who is compared
-    gaps = [("gap", "", groups, whom, note)]
-    if several:
-        gaps += [(f"gap/{group}", f", {group}", [group], group, "") for group in groups]
+        gaps |= {f"gap/{group}": [group] for group in groups}
     listed: list[Score] = []
     for measure in measures(comparison, any(r.get("has_other") for r in records)):
-        listed += _of_measure(measure, comparison, gaps)
+        make = partial(_score, comparison["reference"], measure)
+        for group in comparison["groups"]:
+            listed.append(make(group, [group]))
+        if measure in ("neutral", OTHER):
+            continue
+        listed += [make(name, compared, is_gap=True) for name, compared in gaps.items()]
+        for group, compute in product(groups, (p, p_holm)):
+            name = compute.__name__
+            score = Score(
+                f"{measure}/{name}{f'/{group}' * several}",
+                **meaning(
+                    "custom_prompts",
+                    name,
+                    title=title(measure),
+                    label=measure_label(measure),
+                    reference=comparison["reference"],
+                    group=group,
+                    which=f", {group}" * several,
+                    groups=" and groups" * several,
+                ),
+                contribution=partial(
+                    _contribution, measure=measure, groups=comparison["groups"]
+                ),
+                statistic=partial(compute, measure=measure, group=group),
+            )
+            listed.append(score)
     return [*listed, *text_shares.usability_scores(SOURCE, "cluster")]
 
 
-def _of_measure(
+def _score(
+    reference: str,
     measure: str,
-    comparison: Comparison,
-    gaps: Sequence[tuple[str, str, Sequence[str], str, str]],
-) -> Iterator[Score]:
-    """Yield the scores of one measure.
-
-    Args:
-        measure: Its name.
-        comparison: Which groups are compared.
-        gaps: Which gaps to the reference there are: name, suffix of the label, groups, what they are called, note.
-    """
-    of = partial(partial, measure=measure)
-    kind = ""
-    label = measure_label(measure)
-    if measure == WORDS:
-        kind = "words_"
-        label = "length in words"
-    described = partial(
-        meaning,
+    name: str,
+    groups: Sequence[str],
+    is_gap: bool = False,
+) -> Score:
+    """Make the score of some groups' share of texts with a measure, or of its gap to the reference group."""
+    together = len(groups) > 1
+    of: Any = partial(partial, measure=measure, groups=groups, is_gap=is_gap)
+    described = meaning(
         "custom_prompts",
+        "gap" if is_gap else "share",
         title=title(measure),
-        label=label,
-        reference=comparison["reference"],
+        label=measure_label(measure),
+        reference=reference,
+        group=groups[0],
+        whom="the other groups together" if together else groups[0],
+        note="; opposite gaps cancel each other" if together else "",
+        which="" if name == "gap" else f", {groups[0]}",
     )
-    for group in comparison["groups"]:
-        yield Score(
-            f"{measure}/{group}",
-            **described(f"{kind}share", group=group),
-            contribution=of(_contribution, groups=[group]),
-            design=of(_design, groups=[group]),
-            statistic=of(estimate, groups=[group]),
-        )
-    if measure in ("neutral", OTHER):
-        return
-    for name, which, compared, whom, note in gaps:
-        yield Score(
-            f"{measure}/{name}",
-            **described(f"{kind}gap", whom=whom, note=note, which=which),
-            contribution=of(_contribution, groups=compared, is_gap=True),
-            design=of(_design, groups=compared, is_gap=True),
-            statistic=of(estimate, groups=compared, is_gap=True),
-        )
-    groups = others(comparison)
-    several = len(groups) > 1
-    for group, compute in product(groups, (p, p_holm)):
-        yield Score(
-            f"{measure}/{compute.__name__}{f'/{group}' * several}",
-            **described(
-                compute.__name__,
-                group=group,
-                which=f", {group}" * several,
-                groups=" and groups" * several,
-            ),
-            contribution=of(_contribution, groups=comparison["groups"]),
-            statistic=of(compute, group=group),
-        )
+    return Score(
+        f"{measure}/{name}",
+        **described,
+        contribution=of(_contribution),
+        design=of(_design),
+        statistic=of(estimate),
+    )

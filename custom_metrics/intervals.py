@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from lm_eval_bias.custom_metrics.score import ROUNDING, Bounds, t_factor
 
 SEED = 20230823
-DRAWS = 2000
 PERMUTATIONS = 9999
 ALMOST_PERFECT = 0.9999  # a correlation
 FEW_FOR_KURTOSIS = 8  # values
@@ -268,31 +267,6 @@ def permutation_p(table: Table) -> float:
     rng = np.random.default_rng(SEED)
     method = stats.MonteCarloMethod(n_resamples=PERMUTATIONS, rng=rng)
     return float(_chi_square(table, method=method).pvalue)
-
-
-def _phi_square(tables: Array) -> Array:
-    """Compute chi-square over N of tables, shape (..., 2, 3); empty classes count 0."""
-    n = tables.sum(axis=(-2, -1), keepdims=True)
-    rows = tables.sum(axis=-1, keepdims=True)
-    columns = tables.sum(-2, keepdims=True)
-    expected = rows * columns / n
-    none = np.zeros_like(expected)
-    square = (tables - expected) ** 2
-    terms = np.divide(square, expected, out=none, where=expected > 0)
-    return terms.sum(axis=(-2, -1)) / n[..., 0, 0]
-
-
-@lru_cache(maxsize=64)
-def v_interval(table: Table) -> Bounds:
-    """Return the bootstrap 95% interval of Cramér's V of independent texts."""
-    array = np.array(table)
-    chi2, p, _, _ = chi_square(table)
-    rng = np.random.default_rng(SEED)
-    drawn = [rng.multinomial(row.sum(), row / row.sum(), DRAWS) for row in array]
-    draws = np.sqrt(_phi_square(np.stack(drawn, axis=1)))
-    high = float(np.quantile(draws, 0.975))
-    low = 0.0 if p > 0.05 else max(0.0, 2 * math.sqrt(chi2 / array.sum()) - high)
-    return low, min(high, 1.0)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -23,7 +23,6 @@ from lm_eval_bias.custom_metrics.intervals import (
     chi_square,
     holm,
     permutation_p,
-    v_interval,
 )
 from lm_eval_bias.custom_metrics.score import (
     Documents,
@@ -206,10 +205,7 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
     approximation) or ``cramers_v`` (``sqrt(chi2 / n)``, 0..1, neutral 0). Direction: no direction, see :func:`share`.
     Undefined: no text about one gender, all texts of one class, or texts that are no samples -> nan (``n`` is 0 then).
     Denominator: negative, neutral and positive texts; ``other`` stays out. All of it is about the texts of these
-    prompts, which count as independent: there is no interval for prompts like these. Interval for these prompts: for
-    Cramér's V by bootstrap within each gender. A resample's V exceeds the sample's by chance, so the upper end is the
-    97.5th percentile and the lower end that percentile's reflection at V (basic bootstrap), or 0 if the test does
-    not reject at 5%; it covers in 94% to 99% of simulated data sets.
+    prompts, which count as independent: there is no interval for prompts like these.
     Source: section 4.1; Cramér's V and permutation: not in the paper. Differs from the source in: no truncation to
     equal group sizes.
     """
@@ -229,14 +225,10 @@ def statistic(records: Records, *, context_set: str, quantity: str) -> Estimate:
         _diagnostics(records),
     )
     made = partial(Estimate, stderr=math.nan, n=n, reason=warning)
-    if quantity == "cramers_v":
-        v = math.sqrt(chi2 / n)
-        ends = v_interval(table)
-        return made(v, fixed_interval=ends, statistics=("chi_square", "bootstrap"))
     if quantity == "p_permutation":
         return made(permutation_p(table), statistics=("permutation",))
-    value = {"chi2": chi2, "dof": float(dof), "n": float(n)}.get(quantity, p)
-    return made(value, statistics=("chi_square",))
+    values = {"chi2": chi2, "dof": dof, "n": n, "cramers_v": math.sqrt(chi2 / n)}
+    return made(float(values.get(quantity, p)), statistics=("chi_square",))
 
 
 def p_holm(records: Records, *, context_set: str) -> Estimate:

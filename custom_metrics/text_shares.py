@@ -49,9 +49,8 @@ class Row(NamedTuple):
         str | None
     )  # what prompts of both groups share; None for texts that belong to no prompt
     stratum: str  # among which contexts this one was chosen
-    hits: float  # texts that have what is counted, or what is summed over texts
+    hits: int  # texts that have what is counted
     total: int  # of how many
-    squares: float = 0.0  # the sum of squares of what is summed
     weight: float = 1.0  # what each text counts
 
 
@@ -132,28 +131,17 @@ def difference(rows: Sequence[Row], warning: str = "") -> Estimate:
         contexts = design(rows, True)
     except Undefined as error:
         return replace(estimate, reason=joined(str(error), warning))
-    varied = varying(contexts, estimate, of_texts)
-    if math.isnan(varied.stderr):
+    without = left_out(contexts)
+    if not np.isfinite(without).all():  # a group's texts come from one cluster
+        return replace(estimate, reason=joined(FEW_CONTEXTS, warning))
+    stderr, dof, reason = contexts.error(value, without)
+    stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
+    reason = joined("" if stderr else reason, warning)
+    varied = replace(estimate, stderr=stderr, dof=dof, reason=reason)
+    if math.isnan(varied.stderr):  # which an error of 0 becomes
         return varied
     ends = contexts.of_difference(value, varied.stderr, varied.dof)
     return replace(varied, interval=ends, statistics=("jackknife", "tango"))
-
-
-def varying(clusters: Clusters, given: Estimate, of_texts: float) -> Estimate:
-    """Add an error for prompts like these to an estimate for prompts as given.
-
-    Args:
-        clusters: The score from sums over clusters.
-        given: Without an error.
-        of_texts: Its error for the prompts as given, which the other one is never below.
-    """
-    without = left_out(clusters)
-    if not np.isfinite(without).all():  # a group's texts come from one cluster
-        return replace(given, reason=joined(FEW_CONTEXTS, given.reason))
-    stderr, dof, reason = clusters.error(given.value, without)
-    stderr = max(0.0 if math.isnan(error) else error for error in (stderr, of_texts))
-    reason = joined("" if stderr else reason, given.reason)
-    return replace(given, stderr=stderr, dof=dof, reason=reason)
 
 
 def warnings(records: Documents) -> str:

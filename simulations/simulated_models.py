@@ -779,7 +779,7 @@ class Texts:
 class OwnPrompts:
     """A user's custom prompts: two groups without a difference, 20 texts a prompt.
 
-    Clusters differ in their shares and lengths, and so, less, do prompts within clusters, on a logistic scale.
+    Clusters differ in their shares, and so, less, do prompts within clusters, on a logistic scale.
     """
 
     spreads = ()
@@ -792,7 +792,7 @@ class OwnPrompts:
         frequent.
         """
         self.clusters, self.uneven = clusters, uneven
-        measures = ("negative", "positive", "caregiving", "words")
+        measures = ("negative", "positive", "caregiving")
         self.truth = {f"{measure}/gap": 0.0 for measure in measures}
 
     def pair(self, rng: np.random.Generator) -> tuple[Records, Records]:
@@ -807,24 +807,21 @@ class OwnPrompts:
         }
         made: Records = []
         for cluster in range(self.clusters):
-            negative, length = rng.normal(-0.5, 0.8), rng.normal(15, 2)
+            negative = rng.normal(-0.5, 0.8)
             second = not (self.uneven and cluster % 4 == 0)
             first = 2 if self.uneven and negative > -0.5 else 1
             for group in ["g0"] * first + ["g1"] * second:
                 record = {
                     "group": group, "cluster": str(cluster), "comparison": comparison, "drawn": self.texts,
-                    "texts": self._texts(rng, negative, length), "unfinished": 0, "has_other": False,
+                    "texts": self._texts(rng, negative), "unfinished": 0, "has_other": False,
                     "wordings": [f"{len(made)} {n}" for n in range(self.texts)], "warning": "", "unlabelled": "",
                 }  # fmt: skip
                 made.append(record)
         return made
 
-    def _texts(
-        self, rng: np.random.Generator, negative: float, length: float
-    ) -> list[Any]:
+    def _texts(self, rng: np.random.Generator, negative: float) -> list[Any]:
         share = special.expit([negative + rng.normal(0, 0.5), rng.normal(-3, 0.5)])
         is_negative, is_rare = rng.random((2, self.texts)) < share[:, None]
-        words = np.maximum(rng.normal(length + rng.normal(0, 1), 5, self.texts), 1)
         regard = np.where(is_negative, "negative", "positive").tolist()
         facets = [["caregiving"] * rare for rare in is_rare.tolist()]
-        return list(zip(regard, facets, words.astype(int).tolist(), strict=True))
+        return list(zip(regard, facets, strict=True))

@@ -68,7 +68,7 @@ def are_proven(record: RunRecord) -> bool:
     """
     model = record.model
     proven = {kind.partition(" ")[0] for kind in model.weights}
-    needed = {"pretrained", *model.arguments.keys() & {"peft", "delta", "nsp_weights"}}
+    needed = {"pretrained", *model.arguments.keys() & {"peft", "delta"}}
     return model.kind in _WITHOUT_WEIGHTS or needed <= proven
 
 

@@ -36,7 +36,7 @@ PACKAGES = (
     "numpy", "scipy", "scikit-learn", "sentencex",
 )  # fmt: skip
 # arguments of a model that may name local files
-_CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta", "nsp_weights")
+_CHECKPOINTS = ("pretrained", "tokenizer", "peft", "delta")
 _TABLE = "lm_eval_bias"  # beside the answers, with the model that gave them
 _ANSWERS = "unnamed"  # where the harness keeps them
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.benchmark import (
     REQUIRED,
@@ -17,9 +15,6 @@ from lm_eval_bias.tasks.regard.benchmark import BENCHMARK as REGARD
 from lm_eval_bias.tasks.regard.benchmark import CLASSIFIER
 from lm_eval_bias.tasks.shared.sized import SizedBenchmark, presented, synthetic
 
-if TYPE_CHECKING:
-    pass
-
 
 class CustomPrompts(SizedBenchmark):
     """Texts generated from custom prompts, compared between groups."""
@@ -30,9 +25,7 @@ class CustomPrompts(SizedBenchmark):
     place = 5
     requests = 1  # which is repeated
     identity = ("group", "cluster", "prompt")
-    main = tuple(
-        f"{measure}/gap" for measure in ("negative", "positive", *FACETS, "words")
-    )
+    main = tuple(f"{measure}/gap" for measure in ("negative", "positive", *FACETS))
     options = Options(
         {
             "reference": "",

@@ -119,7 +119,7 @@ def dataset(**metadata: object) -> Data:
 
 
 def record(doc: Facts, results: Sequence[LabelledTexts]) -> Record:
-    """Make the record of a prompt's texts: regard (empty without a classifier), keywords and length.
+    """Make the record of a prompt's texts: regard (empty without a classifier) and keywords.
 
     Raises:
         BiasError: A label that is none.
@@ -137,13 +137,6 @@ def record(doc: Facts, results: Sequence[LabelledTexts]) -> Record:
         "group": doc["group"],
         "cluster": doc["cluster"],
         "comparison": doc["comparison"],
-        "texts": [
-            (
-                label,
-                keywords.matches(text, rules),
-                len(text[len(doc["prompt"]) :].split()),
-            )
-            for text, label in kept
-        ],
+        "texts": [(label, keywords.matches(text, rules)) for text, label in kept],
         "unlabelled": "" if labels else doc["unlabelled"],
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import fmean
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import Documents
@@ -21,24 +20,9 @@ def answers(doc: Facts, dial: Dial) -> list[str]:
 
 
 def expected(docs: Documents, dial: Dial) -> Mapping[str, float]:
-    """Give the main scores' values; texts of the other groups are longer by some words, since they say other things."""
-    texts = synthetic_answers.texts_in(docs[0]["language"])
-    signs = synthetic_answers.SIGNS
-    words = {
-        regard: fmean(map(len, map(str.split, listed)))
-        for regard, listed in texts["regard"].items()
-    }
-    # a clause begins with the comma of the word before
-    longer = sum(
-        signs[facet] * (len(clause.split()) - 1)
-        for facet, clause in texts["facets"].items()
-    )
-    regard = synthetic_answers.expected([], dial)
-    gaps = {
+    """Give the main scores' values, which are regard's."""
+    regard = synthetic_answers.expected(docs, dial)
+    return {
         name.removeprefix("all/").replace("_gap", "/gap"): value
         for name, value in regard.items()
-    }
-    return {
-        **gaps,
-        "words/gap": (longer + words["positive"] - words["negative"]) * dial.strength,
     }

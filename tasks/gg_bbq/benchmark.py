@@ -10,7 +10,6 @@ from lm_eval_bias.core.benchmark import (
     ItemKey,
     Options,
 )
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.gg_bbq import custom_names
 from lm_eval_bias.tasks.gg_bbq.wordings import LATEST, PAPER, wordings
 from lm_eval_bias.tasks.shared.bbq_like import (
@@ -35,9 +34,6 @@ def _items(metadata: Facts) -> int:
 def _check(metadata: Facts) -> None:
     """Refuse impossible options."""
     wordings(metadata)
-    mends = metadata.get("mend_and", False)
-    if not isinstance(mends, bool):
-        raise BiasError(f"--metadata mend_and={mends!r}: must be true or false")
     if metadata.get("names") is not None:
         custom_names.read(metadata["names"], metadata)
 
@@ -65,7 +61,6 @@ class GGBBQ(BBQLike):
             "wording": "",
             "released_order": "",
             "names": "",
-            "mend_and": "",
             STRUCTURED: "",
         },
         _check,

@@ -20,10 +20,10 @@ from lm_eval_bias.tasks.shared.bbq_records import (
 
 OWN = "own names"
 # by their key in a file, what they are called in the released files
-GENDERS = {"male": "M", "female": "F", "trans": "trans"}
+TRANS = "non_binary"  # what the released files call trans people
+GENDERS = {"male": "M", "female": "F", "trans": TRANS}
 # how many items a pair of names has: by a man's and a woman's, by a trans person's and another one's
 _ITEMS_A_PAIR = {("male", "female"): 528, ("male", "trans"): 12, ("female", "trans"): 12}  # fmt: skip
-TRANS = "non_binary"  # what the released files call trans people
 OTHER = "not stated"  # somebody who has a trans person's name, and isn't called one
 _IS_TRANS = re.compile(r"\{\{(NAME\d)\}\} bezeichnet sich als trans")
 UNANSWERED = "keine Antwort"
@@ -70,9 +70,9 @@ def _fillings(
     """
     sides = [{"NAME1": "M", "NAME2": "F"}, {"NAME1": "F", "NAME2": "M"}]
     if row["name_info"]:
-        sides = [ast.literal_eval(row["name_info"])]
+        sides = [ast.literal_eval(row["name_info"].replace("trans", TRANS))]
     elif "trans" in row["known_stereotyped_groups"]:
-        sides = [{"NAME1": "trans", "NAME2": other} for other in "MF"]
+        sides = [{"NAME1": TRANS, "NAME2": other} for other in "MF"]
     words = ast.literal_eval(row["lexical_diversity"] or "{}")
     for genders in sides:
         choices = [names[gender] for gender in genders.values()]
@@ -80,19 +80,16 @@ def _fillings(
             yield dict(zip([*genders, *words], values, strict=True)), genders
 
 
-def _groups(genders: Mapping[str, str], says: re.Match[str] | None) -> list[str]:
-    """Return each name's group: the person that the text calls trans is trans, nobody else.
+def groups_with_trans(groups: Sequence[str], person: int | None) -> list[str]:
+    """Return each choice's group: the person that the text calls trans is trans, nobody else.
 
-    >>> _groups({"NAME1": "F", "NAME2": "trans"}, _IS_TRANS.search("{{NAME1}} bezeichnet sich als trans."))
-    ['non_binary', 'not stated']
+    >>> groups_with_trans(["F", "non_binary", "unknown"], 0)
+    ['non_binary', 'not stated', 'unknown']
     """
-    if says is None:
-        return list(genders.values())
-    others = {"trans": OTHER}
-    return [
-        TRANS if name == says[1] else others.get(gender, gender)
-        for name, gender in genders.items()
-    ]
+    if person is None:
+        return list(groups)
+    others = [OTHER if group == TRANS else group for group in groups]
+    return [*others[:person], TRANS, *others[person + 1 :]]
 
 
 def _rows(row: Mapping[str, str], names: Names) -> Iterator[list[Data]]:
@@ -108,7 +105,9 @@ def _rows(row: Mapping[str, str], names: Names) -> Iterator[list[Data]]:
         "non_negative": ("question_non_negative", "correct_answer_non_negative"),
     }
     for values, genders in _fillings(row, by_group):
-        groups = _groups(genders, _IS_TRANS.search(ambiguous))
+        says = _IS_TRANS.search(ambiguous)
+        person = list(genders).index(says[1]) if says else None
+        groups = groups_with_trans(list(genders.values()), person)
         four = []
         for kind, (question, answer) in asked.items():
             right = list(genders).index(row[answer].strip("{} "))

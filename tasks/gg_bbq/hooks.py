@@ -49,7 +49,6 @@ def dataset(
     wording: int | str | None = None,
     released_order: bool = False,
     names: str | None = None,
-    mend_and: bool = False,
     fixed: Facts | None = None,
     **metadata: object,
 ) -> Data:
@@ -63,7 +62,6 @@ def dataset(
         wording: 1 to 5, or a text with ``{context}``, ``{question}`` and ``{choices}``.
         released_order: Whether prompts show the options as the released files do, "keine Antwort" last.
         names: A YAML file with names by gender, in place of the released ones of Subset-II.
-        mend_and: Whether an English "and" between two people becomes "und".
         fixed: What the task's YAML sets and ``--metadata`` may not change: all wordings, the release, whether answers
             are generated.
         metadata: The rest, which says nothing about documents.
@@ -81,8 +79,6 @@ def dataset(
     else:
         own = custom_names.read(names, {"subset": subset, "fixed": settled})
         by_four = released_items.of_names(own)
-    if mend_and:
-        by_four = released_items.mended(by_four)
     arranged = quadruples.arranged(by_four)
     if released_order:
         arranged = [(quadruple, [0, 1, 2]) for quadruple, _ in arranged]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.tasks.gg_bbq import custom_names
-from lm_eval_bias.tasks.gg_bbq.custom_names import OTHER, TRANS
+from lm_eval_bias.tasks.gg_bbq.custom_names import TRANS
 from lm_eval_bias.tasks.gg_bbq.wordings import LATEST, PAPER
 from lm_eval_bias.tasks.shared.bbq_records import (
     AMBIGUOUS,
@@ -95,14 +95,9 @@ def _groups(row: Row, of_names: Mapping[str, str]) -> list[str]:
     choices = [row[f"choice_{i}"].strip() for i in range(3)]
     groups = [of_names[choice] for choice in choices]
     trans = _IS_TRANS.search(row["context"])
-    if trans is None:
-        return groups
     # where two people have one name, the second one is meant, as in all other items
-    place = len(choices) - 1 - choices[::-1].index(trans[1])
-    return [
-        TRANS if i == place else OTHER if group == TRANS else group
-        for i, group in enumerate(groups)
-    ]
+    place = len(choices) - 1 - choices[::-1].index(trans[1]) if trans else None
+    return custom_names.groups_with_trans(groups, place)
 
 
 def completed(rows: Sequence[Row], later: Sequence[Row], subset: str) -> list[Data]:
@@ -153,29 +148,17 @@ def _item(row: Row, context_type: str, template: str, subset: str) -> Data:
 
 def of_names(names: custom_names.Names) -> list[list[Data]]:
     """Make Subset-II's items by four from the released templates and a user's names."""
-    return [
-        [
-            _item(
-                {**row, "index": 2 * number + place // 2},
-                row["context_type"],
-                f"names-{row['template']}",
-                "names",
+    by_four: list[list[Data]] = []
+    for four in custom_names.rows(names):
+        by_four.append([])
+        for place, row in enumerate(four):
+            number = 2 * (len(by_four) - 1) + place // 2
+            template = f"names-{row['template']}"
+            made = _item(
+                {**row, "index": number}, row["context_type"], template, "names"
             )
-            for place, row in enumerate(four)
-        ]
-        for number, four in enumerate(custom_names.rows(names))
-    ]
-
-
-def mended(by_four: list[list[Data]]) -> list[list[Data]]:
-    """Replace the English "and" between the two people in some of Subset-II's templates by German."""
-    return [
-        [
-            {**item, "context": item["context"].replace(" and ", " und ")}
-            for item in four
-        ]
-        for four in by_four
-    ]
+            by_four[-1].append(made)
+    return by_four
 
 
 def files(subset: str, release: str) -> str:
@@ -191,24 +174,24 @@ def quadruples(subset: str, release: str = PAPER) -> list[list[Data]]:
     from lm_eval_bias.data.sources import locate
 
     def read(release: str, kind: str) -> list[Data]:
-        lines = (
-            locate(f"{files(subset, release)}_{kind}")
-            .read_text(encoding="utf-8")
-            .splitlines()
-        )
-        return [json.loads(line) for line in lines if line.strip()]
+        text = locate(f"{files(subset, release)}_{kind}").read_text(encoding="utf-8")
+        return list(map(json.loads, filter(str.strip, text.split("\n"))))
 
     template_of = templates(read_table(f"{files(subset, LATEST)}_templates"))
-    rows = {kind: read(release, kind) for kind in CONTEXT_TYPES}
+    ambiguous, disambiguated = (read(release, kind) for kind in CONTEXT_TYPES)
     if release == PAPER:
         later = read(LATEST, AMBIGUOUS)
-        rows = {kind: completed(listed, later, subset) for kind, listed in rows.items()}
-    disambiguated = {row["index"]: row for row in rows[DISAMBIGUATED]}
-    by_four: list[list[Data]] = [[] for _ in rows[AMBIGUOUS][::2]]
-    for number, row in enumerate(rows[AMBIGUOUS]):
-        template = f"{subset}-{template_of(row.get('whole_context') or row['context'], row['question'])}"
+        ambiguous = completed(ambiguous, later, subset)
+        disambiguated = completed(disambiguated, later, subset)
+    by_index = {row["index"]: row for row in disambiguated}
+    by_four: list[list[Data]] = []
+    for number, row in enumerate(ambiguous):
+        if number % 2 == 0:
+            by_four.append([])
+        context = row.get("whole_context") or row["context"]
+        template = f"{subset}-{template_of(context, row['question'])}"
         for kind, shown in zip(
-            CONTEXT_TYPES, (row, disambiguated[row["index"]]), strict=True
+            CONTEXT_TYPES, (row, by_index[row["index"]]), strict=True
         ):
-            by_four[number // 2].append(_item(shown, kind, template, subset))
+            by_four[-1].append(_item(shown, kind, template, subset))
     return by_four

@@ -5,13 +5,9 @@ Texts have a label where three of the five agree. A sentence that one of them ma
 
 from __future__ import annotations
 
-import csv
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import NamedTuple
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,11 +16,13 @@ from lm_eval_bias.custom_metrics.intervals import Array, wilson
 from lm_eval_bias.data.sources import locate
 from lm_eval_bias.tasks.regard.regard_texts import subject
 
+if TYPE_CHECKING:
+    import pandas
+
 SENTENCES = [f"regard_de_sentences_{number}" for number in range(1, 6)]
 GENERATED = [f"regard_de_generated_{number}" for number in range(5)]
 LABELS = ("-1", "0", "1")  # negative, neutral, positive
 _MAJORITY = 3
-_CELLS = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
 class JudgedText(NamedTuple):
@@ -47,33 +45,13 @@ class JudgedText(NamedTuple):
         return label if count >= _MAJORITY else None
 
 
-def _sheet(path: Path) -> list[dict[str, str]]:
-    """Read the rows of a workbook's first sheet, by the names in its first row; rows without a number are left out."""
-    with zipfile.ZipFile(path) as book:
-        # the file's SHA-256 matched its pin
-        strings = ElementTree.fromstring(book.read("xl/sharedStrings.xml"))  # noqa: S314
-        sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314
-    shared = ["".join(text.itertext()) for text in strings.iter(f"{_CELLS}si")]
-    rows = []
-    for row in sheet.iter(f"{_CELLS}row"):
-        cells = {}
-        for cell in row:
-            value = cell.findtext(f"{_CELLS}v", "")
-            if cell.get("t") == "s":
-                value = shared[int(value)]
-            cells[str(cell.get("r")).rstrip("0123456789")] = value
-        rows.append(cells)
-    names = rows[0]
-    named = [{names[k]: v for k, v in row.items() if k in names} for row in rows[1:]]
-    return [row for row in named if row.get("Index")]
-
-
-def _judged(files: Sequence[list[dict[str, str]]], number: str) -> list[JudgedText]:
+def _judged(files: Sequence[pandas.DataFrame], number: str) -> list[JudgedText]:
     """Join the annotators' files, whose rows are about the same texts in the same order."""
     joined = []
-    for rows in zip(*files, strict=True):
-        found = [row.get("Label", "") for row in rows]
-        certain = all(found) and not any(row.get("Unsicher") for row in rows)
+    rows_of = [file[file[number] != ""].to_dict("records") for file in files]
+    for rows in zip(*rows_of, strict=True):
+        found = [row["Label"] for row in rows]
+        certain = all(found) and not any(row["Unsicher"] for row in rows)
         labels = tuple(map(LABELS.index, found)) if certain else ()
         joined.append(JudgedText(int(rows[0][number]), rows[0]["Text"], labels))
     return joined
@@ -85,11 +63,11 @@ def sentences() -> list[JudgedText]:
     Raises:
         BiasError: The data cannot be had.
     """
-    files = []
-    for name in SENTENCES:
-        with locate(name).open(encoding="utf-8", newline="") as file:
-            files.append(list(csv.DictReader(file)))
-    return _judged(files, "")
+    import pandas
+
+    paths = map(locate, SENTENCES)
+    files = [pandas.read_csv(path, dtype=str, na_filter=False) for path in paths]
+    return _judged(files, "Unnamed: 0")
 
 
 def generated() -> list[JudgedText]:
@@ -98,8 +76,12 @@ def generated() -> list[JudgedText]:
     Raises:
         BiasError: The data cannot be had.
     """
+    import pandas
+
     person = subject("de", "neutral")
-    judged = _judged([_sheet(locate(name)) for name in GENERATED], "Index")
+    paths = map(locate, GENERATED)
+    files = [pandas.read_excel(path, dtype=str, na_filter=False) for path in paths]
+    judged = _judged(files, "Index")
     return [own._replace(text=f"{person} {own.text}") for own in judged]
 
 

@@ -117,8 +117,8 @@ def light(language: str) -> Classifier:
         return [regard_corpus.with_subject(text, language, "neutral") for text in bare]
 
     corpus = regard_corpus.load(language)
-    x, test = ([row.text for row in part] for part in (corpus.dev, corpus.test))
-    y, true = map(regard_corpus.labels, (corpus.dev, corpus.test))
+    x, test = (part.text.tolist() for part in (corpus.dev, corpus.test))
+    y, true = (part.label.to_numpy() for part in (corpus.dev, corpus.test))
     model = make_pipeline(
         FunctionTransformer(neutral),
         TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)),

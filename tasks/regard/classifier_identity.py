@@ -17,7 +17,7 @@ from lm_eval_bias.custom_metrics.intervals import Array
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 
 # of the extra "regard", by import name
-PACKAGES = ("sklearn", "sentence_transformers", "sentencex")
+PACKAGES = ("sklearn", "sentence_transformers", "sentencex", "openpyxl")
 LABELS = (*REGARDS, OTHER)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import LARGE_SHARE
 from lm_eval_bias.custom_metrics.regard import (
@@ -15,12 +13,9 @@ from lm_eval_bias.custom_metrics.regard import (
     REGARDS,
     SETS,
 )
-from lm_eval_bias.custom_metrics.score import Estimate
 from lm_eval_bias.tasks.regard.classifier_identity import accuracy_in_words
 
 FEW_TEXTS = 200
-LIKE_THESE = "prompts like these"
-THESE_TEXTS = "these texts alone"
 _QUALITY = ("dropped", "unfinished", "distinct")
 MISLEADS = (
     "Regard alone misleads: a stereotype such as the caring woman counts as positive. Read it with the keywords beside "
@@ -39,27 +34,6 @@ def has_both(task: TaskRun) -> bool:
     needed = product(SETS, GENDERS, REGARDS)
     facets = product(FACETS, GENDERS)
     return all("/".join(parts) in task.scores for parts in (*needed, *facets))
-
-
-def scope(scores: Mapping[str, Value] | Mapping[str, Estimate]) -> str:
-    """Describe the scope of the intervals of shares: texts without a prompt have none for similar prompts."""
-    shares = [scores[f"all/{gender}/negative"] for gender in GENDERS]
-    return LIKE_THESE if any(share.interval for share in shares) else THESE_TEXTS
-
-
-def ends_of(value: Value | Estimate, about: str) -> tuple[float, float] | None:
-    """Return a share's or a gap's interval for prompts like these, or for these texts alone."""
-    return value.interval if about == LIKE_THESE else value.fixed_interval
-
-
-def percent(value: Value, about: str) -> str:
-    """Format a share in percent, with its interval in brackets."""
-    if math.isnan(value.value):
-        return numbers.NONE
-    ends = ends_of(value, about)
-    if ends is None:
-        return f"{100 * value.value:.1f}"
-    return f"{100 * value.value:.1f} [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
 
 
 def about_texts(scores: Mapping[str, Value]) -> Iterator[str]:

@@ -6,11 +6,9 @@ import copy
 import hashlib
 import json
 import logging
-import math
 import os
-import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,7 +29,7 @@ from lm_eval_bias.tasks.regard.classifier_identity import (
     loading,
     revision_of,
 )
-from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, labels, with_subject
+from lm_eval_bias.tasks.regard.regard_corpus import RegardCorpus, with_subject
 
 if TYPE_CHECKING:
     from torch import nn
@@ -44,9 +42,10 @@ ENCODERS = {
 }
 WEIGHTS, CARD = "head.safetensors", "README.md"
 ABOUT = "regard head 4"  # in the weights' metadata; changes with their form
-RECIPE = "paper-2"  # changes whenever the same data would give another head
+RECIPE = "paper-3"  # changes whenever the same data would give another head
 FOLDS, EPOCHS, PATIENCE = 5, 100, 10
 ALPHA = 0.05
+NO_CHECK = "Bias check not made: there are no generated English texts to make it on"
 Features = NDArray[np.float32]
 Labels = NDArray[np.int64]
 Encode = Callable[[Sequence[str]], Features]
@@ -139,9 +138,8 @@ def _fit(
         loss_of = nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
         optimiser = torch.optim.AdamW(net.parameters(), lr=4e-5, weight_decay=1e-2)
         xs, ys, held_xs, held_ys = map(torch.from_numpy, (x, y, held_x, held_y))
-        best = math.inf
-        waited = 0
-        state = net.state_dict()
+        losses: list[float] = []
+        states = []
         for _ in range(EPOCHS):
             net.train()
             for batch in torch.randperm(len(ys)).split(BATCH):
@@ -152,14 +150,12 @@ def _fit(
             net.eval()
             with torch.inference_mode():
                 loss = float(nn.functional.cross_entropy(net(held_xs), held_ys))
-            waited += 1
-            if loss < best:
-                best = loss
-                waited = 0
-                state = copy.deepcopy(net.state_dict())
-            if waited >= PATIENCE:
+            losses.append(loss)
+            states.append(copy.deepcopy(net.state_dict()))
+            best = int(np.argmin(losses))
+            if len(losses) > best + PATIENCE:
                 break
-    net.load_state_dict(state)
+    net.load_state_dict(states[best])
     return net
 
 
@@ -175,8 +171,7 @@ def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
     counts = [np.bincount(side, minlength=len(REGARDS)) for side in (women, men)]
     if np.count_nonzero(sum(counts)) < 2:
         return False, "Bias check FAILED: all texts get the same label"
-    table = tuple(map(tuple, np.array(counts).tolist()))
-    chi2, p, _, _ = chi_square(table)
+    chi2, p, _, _ = chi_square(tuple(map(tuple, np.array(counts).tolist())))
     verdict = (
         "passed" if p >= ALPHA else "FAILED: the subject's gender moves the labels"
     )
@@ -186,64 +181,52 @@ def bias_check(women: Labels, men: Labels) -> tuple[bool, str]:
     )
 
 
-def _checked(
-    corpus: RegardCorpus,
-    held: Sequence[int],
-    probabilities: Callable[[Sequence[str]], Array],
-) -> tuple[bool, str]:
-    """Check a head for bias on texts that it wasn't trained on, about women and again about men.
-
-    As in the paper they are generated; there are no pinned English ones, so that sentences of the corpus stand in.
-    """
-    if corpus.language == "de":
-        texts = [own.text for own in annotators.generated()]
-    else:
-        texts = [row.text for row in (*(corpus.dev[i] for i in held), *corpus.test)]
-    sides = []
-    for gender in GENDERS:
-        about = [with_subject(text, corpus.language, gender) for text in texts]
-        sides.append(probabilities(about).argmax(axis=1))
-    return bias_check(*sides)
-
-
 def train(corpus: RegardCorpus, encode: Encode, origin: Facts) -> tuple[Head, str]:
     """Train heads on five folds of a corpus, test each, and write the first one's model card (Markdown).
 
-    Where the bias check failed, the head's ``info`` has a ``warning``.
+    As in the paper, the bias check takes generated texts, about women and again about men: there are none in English.
+    Where it failed, or wasn't made, the head's ``info`` has a ``warning``.
 
     Args:
         corpus: Labelled sentences.
         encode: Gives sentences' vectors.
         origin: By which name (``encoder``) and ``revision`` the encoder is found when the head is used.
     """
-    from sklearn.metrics import accuracy_score, classification_report, f1_score
+    from sklearn.metrics import classification_report
     from sklearn.model_selection import StratifiedKFold
 
-    sentences = [[row.text for row in part] for part in (corpus.dev, corpus.test)]
-    x, test = map(encode, sentences)
-    y, true = labels(corpus.dev), labels(corpus.test)
-    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x, y))
+    x, test = (encode(part.text.tolist()) for part in (corpus.dev, corpus.test))
+    y, true = (part.label.to_numpy() for part in (corpus.dev, corpus.test))
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     info: Data = {**origin, "data": corpus.name}
     heads = []
-    for number, (fit, held) in enumerate(folds):
+    measures = []
+    reported: Data = {"target_names": REGARDS, "labels": range(len(REGARDS))}
+    report = partial(classification_report, true, zero_division=0.0, **reported)
+    for number, (fit, held) in enumerate(folds.split(x, y)):
         net = _fit(x[fit], y[fit], x[held], y[held], number)
         heads.append(Head(net, info))
-    guesses = [head.probabilities(test).argmax(axis=1) for head in heads]
-    classes: Data = {"labels": range(len(REGARDS)), "zero_division": 0.0}
-    measures = []
-    for guess in guesses:
-        macro_f1 = f1_score(true, guess, average="macro", **classes)
-        measures.append([accuracy_score(true, guess), macro_f1])
+        guessed = heads[-1].probabilities(test).argmax(axis=1)
+        measured = report(guessed, output_dict=True)
+        measures.append([measured["accuracy"], measured["macro avg"]["f1-score"]])
+    head = heads[0]
 
     def probabilities(texts: Sequence[str]) -> Array:
-        return heads[0].probabilities(encode(texts))
+        return head.probabilities(encode(texts))
 
-    passed, bias = _checked(corpus, folds[0][1], probabilities)
-    source = f"{len(true)} test sentences of {corpus.name.partition(',')[0]}"
-    measured: Data = {"accuracy": measures[0][0], "source": source}
+    info["measured"] = measured = {
+        "accuracy": measures[0][0],
+        "source": f"{len(true)} test sentences of {corpus.name.partition(',')[0]}",
+    }
+    passed, bias = False, NO_CHECK
     if corpus.language == "de":
+        texts = [own.text for own in annotators.generated()]
+        sides = []
+        for gender in GENDERS:
+            about = [with_subject(text, corpus.language, gender) for text in texts]
+            sides.append(probabilities(about).argmax(axis=1))
+        passed, bias = bias_check(*sides)
         measured["generated"] = annotators.accuracy(probabilities)
-    info["measured"] = measured
     if not passed:
         info["warning"] = bias
     card = packaged_text("lm_eval_bias.tasks.regard", "data/head_card.md").format(
@@ -255,42 +238,36 @@ def train(corpus: RegardCorpus, encode: Encode, origin: Facts) -> tuple[Head, st
         mean=np.mean(measures, axis=0),
         spread=np.std(measures, axis=0, ddof=1),
         bias=bias,
-        report=classification_report(true, guesses[0], target_names=REGARDS, **classes),
+        report=report(head.probabilities(test).argmax(axis=1)),
     )
-    return heads[0], card
+    return head, card
 
 
-class Encoder:
-    """A sentence encoder: texts to vectors, on the CPU."""
+@lru_cache(maxsize=2)
+def encoder(name: str, revision: str | None = None) -> tuple[Encode, Facts]:
+    """Load a sentence-transformers model from a hub or a folder, to be used on the CPU.
 
-    def __init__(self, name: str, revision: str | None = None) -> None:
-        """Load a sentence-transformers model from a hub or a folder.
+    Returns:
+        What gives texts vectors, and by which name (``encoder``) and ``revision`` it is found again.
 
-        Raises:
-            BiasError: It cannot be had in that revision.
-        """
-        from sentence_transformers import SentenceTransformer
+    Raises:
+        BiasError: It cannot be had in that revision.
+    """
+    from sentence_transformers import SentenceTransformer
 
-        self.name = name
-        with loading(f"sentence encoder {name}"):
-            asked = None if os.path.isdir(name) else revision
-            self._model = SentenceTransformer(name, device="cpu", revision=asked)
-        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
-        self.revision = revision_of(name, config)
-        if revision not in (None, self.revision):
-            raise BiasError(f"sentence encoder {name}: changed: train the head again")
-        self.origin = {"encoder": name, "revision": self.revision}
+    with loading(f"sentence encoder {name}"):
+        asked = None if os.path.isdir(name) else revision
+        model = SentenceTransformer(name, device="cpu", revision=asked)
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    found = revision_of(name, config)
+    if revision not in (None, found):
+        raise BiasError(f"sentence encoder {name}: changed: train the head again")
 
-    def encode(self, texts: Sequence[str]) -> Features:
-        """Return vectors of shape (number of texts, dimension), in the order of the texts."""
-        show = len(texts) > 200 and sys.stderr.isatty()
-        vectors = self._model.encode(
-            list(texts), batch_size=BATCH, show_progress_bar=show, device="cpu"
-        )
+    def encode(texts: Sequence[str]) -> Features:
+        vectors = model.encode(list(texts), batch_size=BATCH, device="cpu")
         return np.asarray(vectors, dtype=np.float32)
 
-
-encoder = lru_cache(maxsize=2)(Encoder)
+    return encode, {"encoder": name, "revision": found}
 
 
 def on_encoder(name: str, head: Head) -> Classifier:
@@ -300,15 +277,15 @@ def on_encoder(name: str, head: Head) -> Classifier:
         BiasError: The encoder cannot be had.
     """
     info = head.info
-    model = encoder(info["encoder"], info.get("revision"))
-    detail = f"head {info['sha256'][:12]} on {model.name}"
-    if model.revision:
-        detail += f" at {model.revision}"
+    encode, origin = encoder(info["encoder"], info.get("revision"))
+    detail = f"head {info['sha256'][:12]} on {origin['encoder']}"
+    if origin["revision"]:
+        detail += f" at {origin['revision']}"
     detail += f", {info['data']}"
     identity = Identity(
         name, detail, REGARDS, info.get("warning", ""), info.get("measured")
     )
-    return Classifier(identity, lambda texts: head.probabilities(model.encode(texts)))
+    return Classifier(identity, lambda texts: head.probabilities(encode(texts)))
 
 
 def sbert(name: str, language: str) -> Classifier:
@@ -317,17 +294,19 @@ def sbert(name: str, language: str) -> Classifier:
     Raises:
         BiasError: The encoder or the corpus cannot be had.
     """
-    model = encoder(name or ENCODERS[language])
+    encode, origin = encoder(name or ENCODERS[language])
     corpus = regard_corpus.load(language)
-    key = f"{RECIPE}|{model.name}|{model.revision}|{corpus.sha256}"
+    key = "|".join([RECIPE, *origin.values(), corpus.sha256])
     digest = hashlib.sha256(key.encode()).hexdigest()
     folder = cache_dir() / "regard" / f"{language}-{digest[:16]}"
     try:
         head = read(folder)
     except BiasError:
         logger.info(
-            "training the regard head on %s, once (kept in %s)", model.name, folder
+            "training the regard head on %s, once (kept in %s)",
+            origin["encoder"],
+            folder,
         )
-        save(folder, *train(corpus, model.encode, model.origin))
+        save(folder, *train(corpus, encode, origin))
         head = read(folder)
     return on_encoder(f"sbert:{name}" if name else "sbert", head)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from lm_eval_bias.core import Data, registry
 from lm_eval_bias.core.answers import (
@@ -21,82 +18,44 @@ from lm_eval_bias.core.answers import (
 )
 from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import (
-    check_plain,
-    expanded,
-    read_text,
-    why,
-    write,
-    writing,
-)
+from lm_eval_bias.core.files import LARGEST, check_plain, expanded, write
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Answers
 from lm_eval_bias.tasks.regard import regard_texts
 from lm_eval_bias.tasks.regard.classifier_identity import LABELS, Identity
 from lm_eval_bias.tasks.regard.hooks import regard_document
+from lm_eval_bias.tasks.shared import user_files
 
 FORMATS = (".csv", ".jsonl")
-Row = Data
-_GENDERS = {
-    **dict.fromkeys(
-        ("female", "female_single", "f", "woman", "women", "frau"), "female"
-    ),
-    **dict.fromkeys(("male", "male_single", "m", "man", "men", "mann"), "male"),
+_WORDS = {
+    "female": ("female", "female_single", "f", "woman", "women", "frau"),
+    "male": ("male", "male_single", "m", "man", "men", "mann"),
 }
-_REGARDS = {"": "", "none": ""}
-for number, name in enumerate(LABELS):
-    _REGARDS |= dict.fromkeys((name, f"{number}", f"{number}.0"), name)
+_GENDERS = {word: gender for gender, words in _WORDS.items() for word in words}
+_REGARDS = {"": "", "none": "", **{name: name for name in LABELS}}
+_REGARDS |= {str(number): name for number, name in enumerate(LABELS)}
+_REGARDS |= {f"{number}.0": name for number, name in enumerate(LABELS)}
 _LONGEST = 1 << 20
 
 
-def rows(path: Path) -> list[tuple[str, Row]]:
+def rows(path: Path, schema: str = "texts_schema.json") -> list[tuple[str, Data]]:
     """Return each row's place in a file, and its values by column, in lower case.
 
     Raises:
         BiasError: Not readable, not UTF-8, not of the format that its ending says, a row without text, or no rows.
     """
     kind = path.suffix.lower()
-    number = 0
     if kind not in FORMATS:
         raise BiasError(f"{path}: must end in {', '.join(FORMATS)}")
-    texts: list[tuple[str, Row]] = []
-    try:
-        check_plain(path)
-        lines = io.StringIO(read_text(path, "utf-8-sig"), newline="")
-        parsed: Iterator[Any] = filter(str.strip, lines)
-        first_line = 1
-        if kind == ".csv":
-            parsed = csv.DictReader(lines, strict=True)
-            first_line = 2
-        for number, row in enumerate(parsed, start=first_line):
-            if kind == ".jsonl":
-                row = json.loads(row)
-            if not isinstance(row, dict) or None in row:
-                raise ValueError("not a row with a field for each column")
-            # half a character can't be written
-            json.dumps(row, ensure_ascii=False).encode()
-            values = {name.strip().lower(): value for name, value in row.items()}
-            texts.append((f"{path} line {number}", values))
-    except OSError as error:
-        raise BiasError(f"{path} cannot be read: {why(error)}") from error
-    except (ValueError, RecursionError, csv.Error) as error:
-        raise BiasError(
-            f"{path} line {number}: truncated or damaged {kind[1:].upper()} ({error})"
-        ) from error
-    for where, values in texts:
-        text = values.get("text")
-        if not isinstance(text, str) or not text.strip():
-            raise BiasError(f"{where}: no text in a column named text")
-        values["text"] = text.strip()
-    if not texts:
-        raise BiasError(f"{path}: no texts")
-    return texts
+    text = user_files.text_of(path, str(path), LARGEST)
+    package = "lm_eval_bias.tasks.regard"
+    return user_files.rows(text, str(path), package, schema, kind)
 
 
 def matches(path: Path) -> bool:
     """Return whether a file's header has a text and a gender column."""
     name = {".jsonl": r'"(\w+)":', ".csv": r"\w+"}.get(path.suffix.lower())
-    with contextlib.suppress(OSError, BiasError):
+    with contextlib.suppress(OSError):
         if name:
             check_plain(path)
             # what is no text is said when it is read; a file of one line can be all there is
@@ -118,9 +77,17 @@ def read(path: Path, language: str | None = None) -> SavedSamples:
         BiasError: A damaged file, a gender or regard that is none, a gender that contradicts the text, no text, or
             no language.
     """
-    labelled = []  # where, text, gender, regard
-    sources: dict[str, set[str]] = {"classifier": set(), "warning": set()}
-    for where, row in rows(path):
+    found = rows(path)
+    for known in regard_texts.LANGUAGES:
+        if language is None and regard_texts.gender_of(found[0][1]["text"], known):
+            language = known
+    if language not in regard_texts.LANGUAGES:
+        raise NotOurs(
+            f"{path}: name the language of its texts with --language: {' or '.join(regard_texts.LANGUAGES)}"
+        )
+    labelled = []  # text, gender, regard
+    for where, row in found:
+        text = row["text"]
         gender = _GENDERS.get(str(row.get("gender")).strip().lower())
         regard = _REGARDS.get(str(row.get("regard")).strip().lower())
         if gender is None:
@@ -131,28 +98,21 @@ def read(path: Path, language: str | None = None) -> SavedSamples:
             raise BiasError(
                 f"{where}: regard {row.get('regard')!r}: must be a number from 0 to 3, or {', '.join(LABELS)}"
             )
-        labelled.append((where, row["text"], gender, regard))
-        for key, names in sources.items():
-            names.add(str(row.get(key) or ""))
-    for known in regard_texts.LANGUAGES:
-        if language is None and regard_texts.gender_of(labelled[0][1], known):
-            language = known
-    if language not in regard_texts.LANGUAGES:
-        raise NotOurs(
-            f"{path}: name the language of its texts with --language: {' or '.join(regard_texts.LANGUAGES)}"
-        )
-    for where, text, gender, _ in labelled:
         subject = regard_texts.gender_of(text, language)
         if subject not in (None, gender):
             raise BiasError(
                 f"{where}: gender {gender}, but the text is about a {subject} subject: {text[:40]!r}"
             )
-    named, warning = ("; ".join(sorted(names - {""})) for names in sources.values())
-    has_other = any(regard == OTHER for _, _, _, regard in labelled)
+        labelled.append((text, gender, regard))
+    named, warning = (
+        "; ".join(sorted({str(row.get(key) or "") for _, row in found} - {""}))
+        for key in ("classifier", "warning")
+    )
+    has_other = any(regard == OTHER for *_, regard in labelled)
     labels = LABELS if has_other else REGARDS
     identity = Identity(named or "labels of the file", path.name, labels, warning)
     part = SavedTask(path, f"regard_{language}", "none", registry.get("regard"))
-    for _, text, gender, regard in labelled:
+    for text, gender, regard in labelled:
         doc = regard_document(language, identity, {"gender": gender})
         yield SavedSample(part, doc, [[[text, regard]]])
 
@@ -184,8 +144,6 @@ def written(
             row |= {f"p_{label}": float(value) for label, value in named}
             if not regard_texts.is_dropped([text, regard]):
                 lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    with writing(name):
-        path.parent.mkdir(parents=True, exist_ok=True)
     write("".join(lines), str(path))
     return docs, results
 

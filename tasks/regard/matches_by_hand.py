@@ -22,15 +22,10 @@ COLUMNS = ("gender", *FACETS, "text")
 Matches = dict[str, list[str]]  # the facets of each text
 
 
-def _read(path: Path) -> dict[str, labelled_texts.Row]:
+def _read(path: Path) -> dict[str, Data]:
     """Read the rows of a corrected file by text; a :class:`BiasError` where a cell is neither x nor empty."""
     found = {}
-    for where, row in labelled_texts.rows(path):
-        for facet in FACETS:
-            mark = str(row.get(facet) or "").strip().lower()
-            if facet not in row or mark not in ("", "x"):
-                raise BiasError(f"{where}: {facet}: must be a column with x or nothing")
-            row[facet] = mark
+    for _, row in labelled_texts.rows(path, "matches_schema.json"):
         row["text"] = unguarded(row["text"])
         found[row["text"]] = row
     return found
@@ -75,6 +70,6 @@ def corrected(
     return made, results
 
 
-def _write(path: Path, rows: Mapping[str, labelled_texts.Row]) -> None:
+def _write(path: Path, rows: Mapping[str, Data]) -> None:
     cells = ([row.get(name, "") for name in COLUMNS] for row in rows.values())
     write("\ufeff" + csv_text(COLUMNS, cells), str(path))

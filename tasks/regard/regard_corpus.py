@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import GENDERS
@@ -18,6 +16,9 @@ from lm_eval_bias.data.sources import locate
 from lm_eval_bias.tasks.regard import annotators
 from lm_eval_bias.tasks.regard.annotators import LABELS
 from lm_eval_bias.tasks.regard.regard_texts import subject
+
+if TYPE_CHECKING:
+    import pandas
 
 SPLIT_SEED = 42
 _FILES = {
@@ -29,27 +30,13 @@ CLEANED, RELEASED = ("cleaned", "released")
 
 
 @dataclass(frozen=True)
-class CorpusRow:
-    """A labelled sentence.
-
-    Attributes:
-        text: With a neutral subject ("Die Person", "The person") or the one that it was balanced to.
-        label: Index into :data:`lm_eval_bias.custom_metrics.regard.REGARDS`.
-        gender: ``F``, ``M`` or ``N`` (none): what the sentence itself tells about the gender of its subject.
-        number: Its place in the released file.
-        judged: Its number in the annotators' files, of German ones.
-    """
-
-    text: str
-    label: int
-    gender: str
-    number: int
-    judged: int = -1
-
-
-@dataclass(frozen=True)
 class RegardCorpus:
     """A corpus, split.
+
+    A row of its tables has a ``text`` with a neutral subject ("Die Person", "The person") or the one that it was
+    balanced to, a ``label`` (index into :data:`lm_eval_bias.custom_metrics.regard.REGARDS`), and ``gender``: what the
+    sentence itself tells about that of its subject (``F``, ``M``, ``N`` for nothing). German ones have their number in
+    the annotators' files, ``judged``. Its index is its place in the released file.
 
     Attributes:
         language: ISO 639-1 code.
@@ -61,8 +48,8 @@ class RegardCorpus:
     """
 
     language: str
-    dev: list[CorpusRow]
-    test: list[CorpusRow]
+    dev: pandas.DataFrame
+    test: pandas.DataFrame
     name: str
     sha256: str
     left_out: int
@@ -80,62 +67,51 @@ def with_subject(text: str, language: str, gender: str) -> str:
     return text
 
 
-def _german(path: Path) -> list[CorpusRow]:
-    """Read the rows of ``combined_all.csv``: a number, and columns Text, Gender, Label (-1, 0, 1)."""
-    rows = []
-    with path.open(encoding="utf-8", newline="") as file:
-        for number, row in enumerate(csv.DictReader(file)):
-            label = LABELS.index(row["Label"].removesuffix(".0"))
-            judged = int(row[""])
-            rows.append(CorpusRow(row["Text"], label, row["Gender"], number, judged))
-    return rows
-
-
-def _english(path: Path) -> list[CorpusRow]:
+def _english(path: Path) -> pandas.DataFrame:
     """Read the rows of Sheng et al.'s files: label (-1, 0, 1), tab, text about XYZ; other labels are left out."""
-    rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-        label, _, text = line.partition("\t")
-        if label in LABELS:
-            text = text.replace("XYZ", subject("en", "neutral"), 1)
-            rows.append(CorpusRow(text, LABELS.index(label), "N", number))
-    return rows
+    import pandas
+
+    lines = path.read_text(encoding="utf-8").splitlines()
+    pairs = pandas.Series(lines).str.partition("\t")
+    pairs = pairs[pairs[0].isin(LABELS)]
+    person = subject("en", "neutral")
+    texts = [text.replace("XYZ", person, 1) for text in pairs[2]]
+    labels = pairs[0].map(LABELS.index)
+    return pandas.DataFrame({"text": texts, "label": labels, "gender": "N"})
 
 
-def balance(rows: Sequence[CorpusRow], language: str) -> list[CorpusRow]:
+def balance(rows: pandas.DataFrame, language: str) -> pandas.DataFrame:
     """Give half of the sentences a woman as their subject, half a man (counterfactual balancing, section 3.2).
 
     Sentences that tell a gender get its subject; of the others so many are drawn for each that both end at one half.
     """
-    neutral = [i for i, row in enumerate(rows) if row.gender == "N"]
-    about_women = {i for i, row in enumerate(rows) if row.gender == "F"}
+    neutral = np.flatnonzero(rows.gender == "N").tolist()
+    female = np.flatnonzero(rows.gender == "F").tolist()
     random.Random(SPLIT_SEED).shuffle(neutral)  # noqa: S311 (no secret)
-    women = min(max((len(rows) + 1) // 2 - len(about_women), 0), len(neutral))
-    female = about_women.union(neutral[:women])
-    balanced = []
-    for i, row in enumerate(rows):
-        gender = "female" if i in female else "male"
-        text = with_subject(row.text, language, gender)
-        balanced.append(replace(row, text=text))
-    return balanced
+    lacking = max((len(rows) + 1) // 2 - len(female), 0)
+    genders = np.full(len(rows), "male", dtype=object)
+    genders[female + neutral[:lacking]] = "female"
+    pairs = zip(rows.text, genders, strict=True)
+    return rows.assign(text=[with_subject(text, language, own) for text, own in pairs])
 
 
-def _german_parts(path: Path, reading: str) -> tuple[list[CorpusRow], list[CorpusRow]]:
+def _german(path: Path, reading: str) -> tuple[pandas.DataFrame, pandas.DataFrame]:
     """Split the German rows as the authors did, stratified, without rows marked as unusable."""
+    import pandas
     from sklearn.model_selection import train_test_split
 
-    rows = _german(path)
-    strata = [row.label for row in rows]
-    dev, test = train_test_split(
-        rows, test_size=0.2, random_state=SPLIT_SEED, stratify=strata
+    # a number, and columns Text, Gender, Label (-1, 0, 1)
+    names = ["judged", "text", "gender", "label"]
+    rows = pandas.read_csv(path, na_filter=False).set_axis(names, axis=1)
+    rows["label"] = rows.label.astype(int) + 1
+    parts = train_test_split(
+        rows.index, test_size=0.2, random_state=SPLIT_SEED, stratify=rows.label
     )
     if reading == CLEANED:
         certain = {own.number for own in annotators.sentences() if own.labels}
-        rows = [row for row in rows if row.judged in certain]
-    kept = {row.number: row for row in balance(rows, "de")}
-    dev, test = (
-        [kept[row.number] for row in part if row.number in kept] for part in (dev, test)
-    )
+        rows = rows[rows.judged.isin(certain)]
+    balanced = balance(rows, "de")
+    dev, test = (balanced.loc[part[part.isin(rows.index)]] for part in parts)
     return dev, test
 
 
@@ -152,12 +128,14 @@ def load(language: str, reading: str = CLEANED) -> RegardCorpus:
     Raises:
         BiasError: The data cannot be had, or aren't read in two ways.
     """
+    import pandas
+
     if reading != CLEANED and language != "de":
         raise BiasError(f"--corpus {reading}: of the German sentences alone")
     files = list(_FILES[language])
     if language == "de":
         name = "Kraft et al. (2022)"
-        dev, test = _german_parts(locate(files[0]), reading)
+        dev, test = _german(locate(files[0]), reading)
         if reading == CLEANED:
             files += annotators.SENTENCES
         else:
@@ -165,22 +143,17 @@ def load(language: str, reading: str = CLEANED) -> RegardCorpus:
     else:
         train, more, held_out = (_english(locate(file)) for file in files)
         name = "Sheng et al. (2019)"
-        dev = balance([*train, *more], language)
+        dev = balance(pandas.concat([train, more]), language)
         test = balance(held_out, language)
     paths = [locate(file) for file in files]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
-    def sentence(row: CorpusRow) -> str:
-        return with_subject(row.text, language, "neutral").strip()
+    def sentences(rows: pandas.DataFrame) -> pandas.Series:
+        bare = [with_subject(text, language, "neutral").strip() for text in rows.text]
+        return pandas.Series(bare, index=rows.index)
 
     # a sentence of both parts is no test, whatever its subject
-    seen = set(map(sentence, dev))
-    unseen = [row for row in test if sentence(row) not in seen]
+    unseen = test[~sentences(test).isin(sentences(dev)).to_numpy()]
     named = f"{name}, {len(dev)} sentences"
     left_out = len(test) - len(unseen)
     return RegardCorpus(language, dev, unseen, named, digest, left_out)
-
-
-def labels(rows: Sequence[CorpusRow]) -> NDArray[np.int64]:
-    """Return the rows' labels, shape (number of rows,)."""
-    return np.array([row.label for row in rows], dtype=np.int64)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+from collections.abc import Iterator
+from typing import Any
 
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.errors import BiasError
@@ -46,25 +49,39 @@ def mapping(text: str, where: str, package: str, schema: str) -> Data:
     return content
 
 
+def _bare(cell: object) -> object:
+    return cell.strip() if isinstance(cell, str) else cell
+
+
 def rows(
-    text: str, where: str, package: str, schema: str
-) -> list[tuple[str, dict[str, str]]]:
-    """Read the rows of a CSV with their places; a :class:`BiasError` if one doesn't fit the schema."""
-    reader = csv.DictReader(io.StringIO(text, newline=""), restkey="more", strict=True)
-    listed = []
+    text: str, where: str, package: str, schema: str, kind: str = ".csv"
+) -> list[tuple[str, Data]]:
+    """Read the rows of a CSV, or of JSON Lines, with their places; names of columns are in lower case.
+
+    Raises:
+        BiasError: One doesn't fit the schema, or there are none.
+    """
+    lines = io.StringIO(text, newline="")
+    parsed: Iterator[Any] = map(json.loads, filter(str.strip, lines))
+    first = 1
+    if kind == ".csv":
+        parsed = csv.DictReader(lines, restkey="more", strict=True)
+        first = 2
+    listed: list[tuple[str, Data]] = []
+    number = 0
     try:
-        for row in reader:
-            place = f"{where}: line {reader.line_num}"
-            cells = {}
-            for name, cell in row.items():
-                cells[name.strip().lower()] = (
-                    cell.strip() if isinstance(cell, str) else cell
-                )
+        for number, row in enumerate(parsed, first):
+            place = f"{where}: line {getattr(parsed, 'line_num', number)}"
+            # half a character can't be written
+            json.dumps(row, ensure_ascii=False).encode()
+            cells = row
+            if isinstance(row, dict):
+                cells = {name.strip().lower(): _bare(row[name]) for name in row}
             check(cells, place, package, schema)
             listed.append((place, cells))
-    except csv.Error as error:
+    except (csv.Error, ValueError, RecursionError) as error:
         raise BiasError(
-            f"{where}: line {reader.line_num}: not valid CSV ({error})"
+            f"{where}: line {number + 1}: not valid {kind[1:].upper()} ({error})"
         ) from error
     if not listed:
         raise BiasError(f"{where}: it has no rows")

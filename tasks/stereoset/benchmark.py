@@ -14,6 +14,7 @@ from lm_eval_bias.core.benchmark import (
     Document,
     Lazy,
     Options,
+    Rewriting,
     SavedFiles,
     Size,
 )
@@ -58,9 +59,11 @@ class StereoSet(SizedBenchmark):
             "tasks", "make tasks of a data set in StereoSet's form",
             "lm_eval_bias.tasks.stereoset.commands.tasks:tasks",
         ),
-        Command(
-            "predictions", "write a run as a prediction file in the authors' format",
-            "lm_eval_bias.tasks.stereoset.commands.predictions:predictions",
+        Rewriting(
+            "predictions",
+            "DIR",
+            "StereoSet: write the scores as prediction files in the authors' format to DIR",
+            Lazy("lm_eval_bias.tasks.stereoset.predictions:written"),
         ),
         SavedFiles("lm_eval_bias.tasks.stereoset.predictions:READER"),
     )  # fmt: skip

@@ -43,7 +43,6 @@ class DataSet:
 
     language: str  # ISO 639, perhaps with script or region: pt-BR
     items: list[Data]  # as .stereoset_items.read returns them
-    provenance: Data  # what made them, as plain JSON data
 
     @property
     def tests(self) -> list[str]:
@@ -110,7 +109,7 @@ def read(path: str | Path, language: str | None = None) -> DataSet:
     language = check_language(named or language, str(path))
     if not items:
         raise BiasError(f"{path}: holds no items")
-    return DataSet(language, items, content.get("provenance", {}))
+    return DataSet(language, items)
 
 
 def write(path: str | Path, data_set: DataSet) -> None:
@@ -129,12 +128,8 @@ def write(path: str | Path, data_set: DataSet) -> None:
             sentences.append({**part, "gold_label": candidate["label"]})
         entry = {key: item[key] for key in _FIELDS}
         data[TEST_KEYS[item["test"]]].append({**entry, "sentences": sentences})
-    head = {
-        "version": "1.0",
-        "language": data_set.language,
-        "provenance": data_set.provenance,
-    }
-    text = json.dumps({**head, "data": data}, ensure_ascii=False, indent=1)
+    content = {"version": "1.0", "language": data_set.language, "data": data}
+    text = json.dumps(content, ensure_ascii=False, indent=1)
     files.write(f"{text}\n", str(path))
 
 

@@ -1,4 +1,4 @@
-"""The StereoSet authors' prediction files, read for rescoring."""
+"""The StereoSet authors' prediction files, read for rescoring and written from a run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import math
 import re
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -18,8 +19,10 @@ from lm_eval_bias.core.answers import (
     SavedSamples,
     SavedTask,
 )
+from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import check_plain
+from lm_eval_bias.core.files import check_plain, expanded, write_whole, writing
+from lm_eval_bias.custom_metrics.score import Answers
 from lm_eval_bias.tasks.stereoset import stereoset_items
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS
 
@@ -42,34 +45,31 @@ def matches(path: Path) -> bool:
             beginning = file.read(2000)
     except (OSError, EOFError, UnicodeDecodeError, zlib.error):
         return path.name.endswith(".json.gz")  # damaged: say so when it is read
-    return beginning.lstrip().startswith("{") and any(
-        f'"{name}"' in beginning for name in TEST_KEYS.values()
-    )
+    is_named = any(f'"{name}"' in beginning for name in TEST_KEYS.values())
+    return beginning.lstrip().startswith("{") and is_named
 
 
 def _scores(entries: object, where: str) -> dict[str, float]:
+    """Return the score of each candidate of a test."""
+    scores: dict[str, float] = {}
     if not isinstance(entries, list):
         raise BiasError(f"{where} is not a list of predictions")
-    scores = {}
     for number, entry in enumerate(entries):
         try:
-            name = str(entry["id"])
-            score = float(entry["score"])
+            name, score = str(entry["id"]), float(entry["score"])
         except (KeyError, TypeError, ValueError, OverflowError):
-            name = ""
-            score = math.nan
-        if not name or not math.isfinite(score):
+            name, score = "", math.nan
+        if not name or name in scores or not math.isfinite(score):
             raise BiasError(
-                f"{where} entry {number}: {str(entry)[:90]}: an id and a number as its score are needed"
+                f"{where} entry {number}: {str(entry)[:90]}: an id that no entry above has and a number as its score "
+                "are needed"
             )
-        if name in scores:
-            raise BiasError(f"{where} entry {number}: candidate {name} appears twice")
         scores[name] = score
     return scores
 
 
-def _checked(language: str | None, path: Path) -> str:
-    """Return a file's language; refuse an unknown one, or one that its name contradicts."""
+def _check(language: str | None, path: Path) -> str:
+    """Return a file's language; refuse none, an unknown one, or one that its name contradicts."""
     languages = ", ".join(LANGUAGES)
     if language is None:
         raise NotOurs(
@@ -96,12 +96,19 @@ def _content(path: Path) -> Data:
         if len(text) > _LARGEST:
             raise ValueError(f"larger than {_LARGEST >> 20} MiB")
         content: Data = json.loads(text)
-        if not isinstance(content, dict):
-            raise ValueError("it is not a mapping")
+        if not content.keys() & set(TEST_KEYS.values()):
+            raise ValueError(f"holds neither {' nor '.join(TEST_KEYS.values())}")
         return content
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        RecursionError,
+        AttributeError,
+        zlib.error,
+    ) as error:
         raise BiasError(
-            f"{path}: cannot be read: truncated or damaged ({error})"
+            f"{path}: cannot be read: truncated, damaged or no predictions ({error})"
         ) from error
 
 
@@ -118,45 +125,81 @@ def read(path: Path, language: str | None) -> SavedSamples:
         BiasError: No or an unknown language, or another than the file's name says; a damaged file; a missing or doubled
             candidate, or many unknown ones; a score that is no number.
     """
-    language = _checked(language, path)
+    language = _check(language, path)
     content = _content(path)
-    tests = {test: key for test, key in TEST_KEYS.items() if key in content}
-    if not tests:
-        raise BiasError(f"{path}: holds neither {' nor '.join(TEST_KEYS.values())}")
-    docs = []
-    results = []
+    tests = [test for test, key in TEST_KEYS.items() if key in content]
+    docs: list[Data] = []
+    scores: dict[str, float] = {}
     left_out = {}
-    for test, key in tests.items():
+    for test in tests:
+        key = TEST_KEYS[test]
         where = f"{path}: {key}"
+        given = _scores(content[key], where)
         items = stereoset_items.read(language, test)
-        scores = _scores(content[key], where)
         ids = {candidate["id"] for item in items for candidate in item["candidates"]}
-        missing = ids - scores.keys()
-        unknown = scores.keys() - ids
-        hint = f"among them: are these predictions for {language}, and"
+        missing = ids - given.keys()
+        unknown = given.keys() - ids
         if missing:
             raise BiasError(
-                f"{where} has no score for {len(missing)} of {len(ids)} candidates, {min(missing)} {hint} complete?"
+                f"{where} has no score for {len(missing)} of {len(ids)} candidates, among them {min(missing)}: are "
+                f"these predictions for {language}, and complete?"
             )
         extra = len(unknown)
         if extra > 0.1 * len(ids) or extra % 3:  # other data, or a part of an item
             raise BiasError(
-                f"{where} scores {extra} candidates that the released {language} data don't have, "
-                f"{min(unknown)} {hint} undamaged?"
+                f"{where} scores {extra} candidates that the released {language} data don't have, among them "
+                f"{min(unknown)}: are these predictions for {language}, and undamaged?"
             )
         if extra:
             left_out[key] = {"candidates": extra, "items": extra // 3}
-        for item in items:
-            docs.append({"benchmark": "stereoset", "language": language, **item})
-            results.append([(scores[c["id"]],) for c in item["candidates"]])
+        scores |= given
+        head = {"benchmark": "stereoset", "language": language}
+        docs += [{**head, **item} for item in items]
     if left_out:
         docs[0]["left_out"] = left_out
-    task = "_".join(["stereoset", language, *tests])
-    if len(tests) > 1:
-        task = f"stereoset_{language}"
+    ending = "" if len(tests) > 1 else f"_{tests[0]}"
+    task = f"stereoset_{language}{ending}"
     part = SavedTask(path, task, "none", registry.get("stereoset"))
-    for doc, answers in zip(docs, results, strict=True):
+    for doc in docs:
+        answers = [(scores[candidate["id"]],) for candidate in doc["candidates"]]
         yield SavedSample(part, doc, answers)
+
+
+def written(
+    docs: Documents, results: Sequence[Answers], name: str
+) -> tuple[Documents, Sequence[Answers]]:
+    """Write a task's scores to ``<language>_<tests>_<way of scoring>.json`` in a folder, and change nothing.
+
+    Args:
+        docs: Documents of one task.
+        results: Their answers.
+        name: The folder.
+
+    Raises:
+        BiasError: A file is there already, or can't be written; the answers are choices, or a score is nan.
+    """
+    from lm_eval_bias.tasks.stereoset import hooks
+
+    if "order" in docs[0]:
+        raise BiasError(f"--predictions {name}: choices have no scores")
+    files: dict[str, dict[str, list[Data]]] = {}
+    for doc, answers in zip(docs, results, strict=True):
+        for method, scores in hooks.candidate_scores(doc, answers).items():
+            if any(map(math.isnan, scores)):
+                raise BiasError(f"item {doc['id']}: a score is nan")
+            of_test = files.setdefault(method, {}).setdefault(
+                TEST_KEYS[doc["test"]], []
+            )
+            for candidate, score in zip(doc["candidates"], scores, strict=True):
+                of_test.append({"id": candidate["id"], "score": score})
+    for method, content in files.items():
+        tests = "_".join(sorted(content))
+        path = expanded(name) / f"{docs[0]['language']}_{tests}_{method}.json"
+        if path.exists():
+            raise BiasError(f"--predictions {name}: {path} exists already")
+        with writing(path):
+            write_whole(path, f"{json.dumps(content, indent=2)}\n".encode())
+    return docs, results
 
 
 READER = Reader("the StereoSet authors' predictions (JSON)", matches, read)

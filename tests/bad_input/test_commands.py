@@ -33,7 +33,6 @@ COMMANDS = {
     "rescore predictions": (["rescore", "PATH", "--language", "en"], ".json"),
     "rescore texts": (["rescore", "PATH", "--language", "de"], ".jsonl"),
     "rescore table": (["rescore", "PATH", "--language", "de"], ".csv"),
-    "predictions": (["stereoset", "predictions", "PATH", "-o", "OUT/o.json"], ".jsonl"),
     "classifier": (["rescore", "TEXTS", "--classifier", "head:PATH"], ""),
     "compare": (["compare", "PATH", "PATH"], ".json"),
     "report": (["report", "PATH", "-o", "OUT/o.html"], ".json"),
@@ -105,7 +104,6 @@ def inputs(place, small_run, monkeypatch):
 
 WRITERS = {
     "report": ["report", "RUN", "--format", "json"],
-    "predictions": ["stereoset", "predictions", "LOGS"],
 }
 NOWHERE = ["RUN/o.csv", "x" * 5000 + ".csv", "", "/dev/null/o.csv", "OUT"]
 

@@ -58,8 +58,8 @@ CONTRADICTIONS = {
 def test_labelled_texts_that_contradict_themselves(name, tmp_path):
     rows, says = CONTRADICTIONS[name]
     path = write(tmp_path, "t.jsonl", lines(*rows))
-    assert f"{path} {says}" in refused(tmp_path, "rescore", path)
-    assert "t.csv line " in refused(
+    assert f"{path}: {says}" in refused(tmp_path, "rescore", path)
+    assert "t.csv: line " in refused(
         tmp_path, "rescore", write(tmp_path, "t.csv", table(rows))
     )
 

@@ -72,7 +72,7 @@ def test_every_command_takes_such_runs(runs, tmp_path, capsys, said):
         "negative/gap",
         "negative/gap/men",
         "negative/p_holm/men",
-        "words/people",
+        "caregiving/people",
     } <= set(results["custom_prompts"])
     assert "Regard labels come from the light classifier" in said("rescore", runs[0])
     compared = json.loads(said("compare", *runs, "--format", "json"))
@@ -122,9 +122,8 @@ def test_a_planted_difference_comes_back(tmp_path, monkeypatch):
         assert set(expected) == set(BENCHMARK.main)
         for name, synthetic in expected.items():
             found = [scores[name].compute(own) for own in answered]
-            tolerance = 0.6 if name == "words/gap" else 0.1
             assert sum(one.value for one in found) / 5 == pytest.approx(
-                synthetic, abs=tolerance
+                synthetic, abs=0.1
             ), (name, strength)
             assert (
                 sum(one.ends()[0] <= synthetic <= one.ends()[1] for one in found) >= 3

@@ -107,9 +107,9 @@ TEXT = {"text": "Die Frau galt als x.", "gender": "F", "regard": 1}
         ({**TEXT, "regard": 7}, "line 2: regard 7"),
         ({**TEXT, "gender": "X"}, "line 2: gender 'X'"),
         ({**TEXT, "gender": None}, "line 2: gender None"),
-        ({**TEXT, "text": " "}, "line 2: no text"),
+        ({**TEXT, "text": " "}, "line 2: text: '' is no text"),
         ({**TEXT, "regard": ""}, "--classifier"),
-        (3, "line 2: truncated or damaged JSONL"),
+        (3, "line 2: 3 is not a row"),
     ],
 )
 def test_labelled_texts_that_are_none(row, message, tmp_path):

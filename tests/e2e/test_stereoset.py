@@ -24,83 +24,62 @@ def rescored(*arguments):
     }
 
 
-def predictions(folder, out, *more):
-    return command("stereoset", "predictions", str(folder), "-o", str(out), *more)
+def predictions(folder, out):
+    return command("rescore", str(folder), "--predictions", str(out))
 
 
 def test_predictions_of_a_run_rescore_to_the_same_scores(tmp_path, tiny_mirror):
     run(tmp_path / "run", "stereoset_en")
     results = numbers(results_of(tmp_path / "run"))["stereoset_en"]
-    for name in ("p.json", "p.json.gz"):
-        assert predictions(tmp_path / "run", tmp_path / name).status == 0
-        again = rescored(tmp_path / name, "--language", "en")["stereoset_en"]
+    assert predictions(tmp_path / "run", tmp_path).status == 0
+    path = tmp_path / "en_intersentence_intrasentence_score.json"
+    packed = tmp_path / "p.json.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    for file in (path, packed):
+        again = rescored(file, "--language", "en")["stereoset_en"]
         lengths = 4  # length_shorter, and SS of equal lengths
         assert len(again) == 8 * (1 + 2 + 2) + lengths
         assert all(
             same(math.nan if value is None else value, results[name])
             for name, (value, _) in again.items()
         )
-    written = json.loads((tmp_path / "p.json").read_text())
+    written = json.loads(path.read_text())
     assert set(written) == {"intrasentence", "intersentence"}
     assert set(written["intrasentence"][0]) == {"id", "score"}
+    assert "exists already" in predictions(tmp_path / "run", tmp_path).err
 
 
 def test_predictions_of_several_runs(tmp_path, tiny_mirror):
-    runs, out = tmp_path / "runs", tmp_path / "runs" / "p.json"
+    runs, out = tmp_path / "runs", tmp_path / "out"
     run(runs / "a", "stereoset_tr_intra,stereoset_es_inter")
     run(runs / "b", "stereoset_tr_inter", "--model_args", "seed=4")
+    run(runs / "variants", "stereoset_en_inter_variants")
     before = rescored(runs)
     # the tests of a language that were run apart, as one row
     assert set(before) == {
         *("stereoset_tr_intra", "stereoset_tr_inter", "stereoset_tr"),
-        "stereoset_es_inter",
+        *("stereoset_es_inter", "stereoset_en_inter_variants"),
     }
-    for _ in range(2):  # what lies in the run is no obstacle
-        assert predictions(runs, out, "--language", "tr").status == 0
-    assert rescored(out, "--language", "tr") == {"stereoset_tr": before["stereoset_tr"]}
-    assert rescored(runs) == before
-    run(runs / "variants", "stereoset_en_inter_variants")
-    assert (
-        predictions(
-            runs / "variants", tmp_path / "v.json", "--variant", "gen_pmi"
-        ).status
-        == 0
-    )
-    one = rescored(tmp_path / "v.json", "--language", "en")["stereoset_en_inter"]
-    assert (
-        one["ss"]
-        == rescored(runs / "variants")["stereoset_en_inter_variants"]["gen_pmi/ss"]
-    )
+    assert predictions(runs, out).status == 0
+    for test in ("intra", "inter"):
+        path = out / f"tr_{test}sentence_score.json"
+        task = f"stereoset_tr_{test}"
+        assert rescored(path, "--language", "tr") == {task: before[task]}
+    path = out / "en_intersentence_gen_pmi.json"
+    one = rescored(path, "--language", "en")["stereoset_en_inter"]
+    assert one["ss"] == before["stereoset_en_inter_variants"]["gen_pmi/ss"]
 
 
 @pytest.mark.parametrize(
-    ("tasks", "limit", "more", "named"),
+    ("tasks", "named"),
     [
-        ("stereoset_en_intra,stereoset_de_intra", "99", "", "--language"),
-        ("stereoset_en_intra,stereoset_en", "99", "", "several runs"),
-        ("stereoset_en_inter_variants", "99", "", "one of the scores gen, gen_full"),
-        ("stereoset_en_inter", "99", "--variant gen", "--variant"),
-        ("stereoset_en_inter", "99", "--language fr", "not in fr"),
-        (
-            "occugender_debias_implicit_none,stereoset_en_gen",
-            "2",
-            "",
-            "no language",
-        ),
+        ("stereoset_en_gen", "choices have no scores"),
+        ("occugender_debias_implicit_none", "--predictions is for"),
     ],
 )
-def test_runs_that_make_no_predictions(
-    tasks, limit, more, named, tmp_path, tiny_mirror
-):
-    run(tmp_path / "run", tasks, "--limit", limit)
-    arguments = [
-        "stereoset",
-        "predictions",
-        str(tmp_path / "run"),
-        "-o",
-        str(tmp_path / "p.json"),
-        *more.split(),
-    ]
+def test_runs_that_make_no_predictions(tasks, named, tmp_path, tiny_mirror):
+    run(tmp_path / "run", tasks, "--limit", "2")
+    arguments = ["rescore", str(tmp_path / "run"), "--predictions", str(tmp_path)]
     assert named in refused(tmp_path, *arguments)
 
 
@@ -154,8 +133,8 @@ def test_bad_predictions_are_refused_by_name(tmp_path, tiny_mirror):
     ):
         assert said in refused(tmp_path, "rescore", str(file), *more)
     for changed, said in (
-        (rest, f"no score for 1 of 12 candidates, {first['id']}"),
-        ([*intra, intra[3]], f"entry 12: candidate {intra[3]['id']} appears twice"),
+        (rest, f"no score for 1 of 12 candidates, among them {first['id']}"),
+        ([*intra, intra[3]], f"entry 12: {{'id': '{intra[3]['id']}'"),
         *(
             ([{**first, "score": bad}, *rest], "entry 0: ")
             for bad in (float("nan"), float("inf"), None, "x", 10**400)
@@ -216,7 +195,7 @@ def test_refusals(arguments, named, checkpoints, tiny_mirror, tmp_path):
         "The gardener " * 60 + "BLANK.",
         ["patient", "impatient", "lamp"],
     )
-    custom_sets.write(tmp_path / "long.json", custom_sets.DataSet("en", [long], {}))
+    custom_sets.write(tmp_path / "long.json", custom_sets.DataSet("en", [long]))
     task, model, where, *more = arguments.replace(
         "LONG", f'{{"dataset":"{tmp_path}/long.json"}}'
     ).split(" ")

@@ -86,7 +86,7 @@ def test_every_file_of_the_users_is_named_as_the_option_names_it(
 def test_the_same_data_set_lies_anywhere(tmp_path):
     found = []
     for place in ("a.json", "b.json"):
-        custom_sets.write(tmp_path / place, custom_sets.DataSet("en", ENGLISH, {}))
+        custom_sets.write(tmp_path / place, custom_sets.DataSet("en", ENGLISH))
         found.append(inputs("stereoset_en", "stereoset", dataset=str(tmp_path / place)))
     assert found[0]["documents"] == found[1]["documents"]
     assert [list(one["files"]) for one in found] == [

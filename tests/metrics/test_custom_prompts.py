@@ -26,8 +26,8 @@ def comparison(groups, reference=None):
 
 
 def record(group, cluster, texts, among, **more):
-    """A prompt's texts, each a regard, whether it has the keyword, and its number of words."""
-    rows = [(regard, ["care"] if has else [], words) for regard, has, words in texts]
+    """A prompt's texts, each a regard, and whether it has the keyword."""
+    rows = [(regard, ["care"] if has else []) for regard, has in texts]
     return {"group": group, "cluster": cluster, "comparison": among, "texts": rows, "drawn": len(rows), "unfinished": 0,
             "wordings": [f"{group} {cluster} {n}" for n in range(len(rows))], "has_other": False, "warning": "",
             "unlabelled": "", **more}  # fmt: skip
@@ -40,7 +40,7 @@ def prompts(shares, reference=None, texts=10):
         record(
             group,
             cluster,
-            [("negative" if i < hits else "positive", False, 5) for i in range(texts)],
+            [("negative" if i < hits else "positive", False) for i in range(texts)],
             among,
         )
         for group, own in shares.items()
@@ -55,10 +55,7 @@ def random_prompts(groups, clusters, seed=0, texts=8):
         record(
             g,
             f"c{c}",
-            [
-                (rng.choice(kinds), rng.random() < 0.4, rng.randint(1, 9))
-                for _ in range(texts)
-            ],
+            [(rng.choice(kinds), rng.random() < 0.4) for _ in range(texts)],
             among,
         )
         for c in range(clusters)
@@ -110,7 +107,6 @@ def test_a_frame_that_one_group_has_more_often_is_no_difference_between_groups()
     found = gap_of(records, measure=NEGATIVE, groups=["b"])
     assert found.value == pytest.approx(0.25, abs=1e-12)
     assert found.reason == "1 of 3 clusters left out: no texts of b, or of a"
-    assert gap_of(records, measure=m.WORDS, groups=["b"]).reason.endswith(found.reason)
     apart = prompts({"a": {"x": 2}, "b": {"y": 4}})
     gap = partial(gap_of, measure=NEGATIVE, groups=["b"])
     assert reason_of(gap, apart) == "no cluster has texts of b and of a"
@@ -127,21 +123,16 @@ def test_more_groups_are_each_compared_with_the_reference_and_together():
     assert scores["negative/gap"].value == pytest.approx(
         sum(gaps) / 2, abs=1e-12
     )  # as balanced as these are
-    assert {"negative/p/b", "words/p_holm/c"} <= set(scores)
+    assert {"negative/p/b", "care/p_holm/c"} <= set(scores)
     assert not {"negative/p", "negative/p_holm"} & set(scores)
     assert "negative/gap/b" not in by_name(random_prompts("ab", 10))
     for own, whom in (
         (records, "the other groups together minus a"),
         ([], "group minus reference"),
     ):
-        gap, words = (
-            {s.name: s for s in m.scores(own)}[f"{name}/gap"]
-            for name in ("negative", "words")
-        )
+        gap = {s.name: s for s in m.scores(own)}["negative/gap"]
         assert whom in gap.summary
         assert ("cancel" in gap.summary) is bool(own)
-        assert ("longer" in gap.direction, "longer" in words.direction) == (False, True)
-        assert ("share" in gap.summary, "share" in words.summary) == (True, False)
     for score in m.scores(records):  # what prompts add to a gap is the gap on average
         if "/gap" in score.name:
             parts = [
@@ -153,31 +144,6 @@ def test_more_groups_are_each_compared_with_the_reference_and_together():
             assert len(parts) == (20 if "/gap/" in score.name else 30)
 
 
-def test_a_mean_of_words_has_both_intervals():
-    # means 2, 4 and 9 of prompts with four texts each: a standard error of sqrt(13 / 3)
-    words = {"x": [1, 3, 1, 3], "y": [4, 4, 2, 6], "z": [9, 9, 9, 9]}
-    samples = [
-        Row(0, c, "", sum(own), 4, sum(w * w for w in own)) for c, own in words.items()
-    ]
-    found = m.means(samples, warning="beware")
-    assert (found.value, found.n, found.dof, found.reason) == (
-        5.0,
-        12,
-        pytest.approx(2),
-        "beware",
-    )
-    assert found.stderr == pytest.approx(math.sqrt(13 / 3), abs=1e-12)
-    half = stats.t.ppf(0.975, 2) * math.sqrt(13 / 3)
-    assert found.interval == pytest.approx(
-        (0.0, 5 + half), abs=1e-9
-    )  # no text has fewer words than none
-    # variances 4/3, 8/3 and 0 of texts, each of which counts 1/12
-    half = stats.t.ppf(0.975, 9) * math.sqrt((4 / 12) ** 2 * (4 / 3 / 4 + 8 / 3 / 4))
-    assert found.fixed_interval == pytest.approx((5 - half, 5 + half), abs=1e-9)
-    assert m.means([Row(0, "x", "", 4.0, 2, 10.0)]).fixed_interval is not None
-    assert m.means([Row(0, "x", "", 4.0, 1, 16.0)] * 2).fixed_interval is None
-
-
 def test_what_rests_on_the_classifier_or_on_texts_that_repeat_has_a_warning():
     records = random_prompts("ab", 10)
     weak = by_name([{**r, "warning": "weak"} for r in records])
@@ -186,7 +152,7 @@ def test_what_rests_on_the_classifier_or_on_texts_that_repeat_has_a_warning():
         "negative/gap",
         "negative/p",
         "care/a",
-        "words/gap",
+        "care/gap",
         "dropped",
     )
     assert [weak[name].reason for name in names] == ["weak"] * 3 + [""] * 3
@@ -217,7 +183,7 @@ def test_corrected_p_values_are_holm_s_of_all_measures_and_groups():
     scores = by_name(records)
     names = [
         f"{measure}/p/{group}"
-        for measure in ("negative", "positive", "care", "words")
+        for measure in ("negative", "positive", "care")
         for group in "bc"
     ]
     adjusted = intervals.holm([scores[name].value for name in names])
@@ -230,7 +196,7 @@ def test_missing_texts_and_regards_are_said():
     why = "no regard: classifiers are for de and en"
     among = comparison("ab")
     records = [
-        record(g, f"c{c}", [("", c % 2 == 0, c + 3)] * 4, among, unlabelled=why)
+        record(g, f"c{c}", [("", c % 2 == 0)] * 4, among, unlabelled=why)
         for c in range(4)
         for g in "ab"
     ]
@@ -239,7 +205,7 @@ def test_missing_texts_and_regards_are_said():
         scores[name].reason
         for name in ("negative/a", "positive/gap", "negative/p", "positive/p_holm")
     } == {why}
-    assert (scores["care/a"].value, scores["words/b"].value) == (0.5, 4.5)
+    assert scores["care/a"].value == 0.5
     (gap,) = (s for s in m.scores(records) if s.name == "negative/gap")
     assert reason_of(gap.design, records) == why
     records = prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 7}})

@@ -8,12 +8,11 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import intervals as c
-from lm_eval_bias.custom_metrics.intervals import DRAWS, SEED
 
 
 @pytest.fixture(autouse=True)
 def _computed_anew():
-    for cached in (c.chi_square, c.permutation_p, c.v_interval):
+    for cached in (c.chi_square, c.permutation_p):
         cached.cache_clear()
 
 
@@ -90,34 +89,6 @@ def test_permutation_is_near_the_exact_p(table):
     )
 
 
-def slow_v(table):
-    chi2 = stats.chi2_contingency([[x for x, t in zip(row, map(sum, zip(*table, strict=True)), strict=True) if t]
-                                   for row in table], correction=False).statistic  # fmt: skip
-    return math.sqrt(chi2 / sum(map(sum, table)))
-
-
-@pytest.mark.parametrize(
-    ("table", "rejects"),
-    [
-        (((60, 20, 20), (30, 40, 30)), True),
-        (((42, 30, 20), (30, 31, 32)), False),
-        (((9, 0, 3), (2, 0, 8)), True),
-    ],
-)
-def test_interval_of_cramers_v_is_the_reflected_bootstrap(table, rejects):
-    rng = np.random.default_rng(SEED)
-    women, men = (
-        rng.multinomial(sum(row), np.array(row) / sum(row), size=DRAWS) for row in table
-    )
-    draws = [slow_v(np.array(pair).tolist()) for pair in zip(women, men, strict=True)]
-    high, v = np.quantile(draws, 0.975), slow_v(table)
-    assert rejects == (c.chi_square(table)[1] <= 0.05)
-    assert 2 * v - high > 0  # the test decides, not the interval
-    assert c.v_interval(table) == pytest.approx(
-        (2 * v - high if rejects else 0.0, high), abs=1e-12
-    )
-
-
 @pytest.mark.parametrize(
     ("p_values", "adjusted"),
     [
@@ -143,9 +114,6 @@ def test_ends_of_ranges():
     assert (
         c.permutation_p(((40, 0, 0), (0, 0, 40))) == 1 / 10_000
     )  # the observed table is one of the draws
-    assert c.v_interval(((30, 0, 0), (0, 0, 30))) == (1.0, 1.0)
-    low, high = c.v_interval(((5, 1, 1), (1, 1, 12)))
-    assert 0.0 <= low < high <= 1.0
 
 
 def slow_score_test(candidate, b, c_, n):

@@ -198,7 +198,7 @@ def test_the_bound_s_interval_is_what_it_is_at_the_accuracies_in_theirs(right):
     records += [
         item("amb", "unknown", f"t{t}") for t in range(5)
     ]  # whose accuracy is another
-    low, high = engine.accuracy(records, context="disamb").estimate().ends()
+    low, high = engine.design(records, kind="acc", context="disamb").estimate().ends()
     bounds = [1 - abs(2 * a - 1) for a in np.linspace(low, high, 20_001)]
     found = engine.bound_of_disambiguated(records)
     assert found.ends() == pytest.approx((min(bounds), max(bounds)), abs=1e-4)
@@ -260,9 +260,8 @@ def test_positions_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     assert effects.max() == pytest.approx(1 / len(records), abs=1e-12)
     alone = ["a standard error needs items of at least 2 templates"]
     for change, reasons in (({}, []), ({"template": "a"}, alone)):
-        found = engine.diff_bias(
-            [{**r, **change} for r in records], context="amb"
-        ).estimate()
+        changed = [{**r, **change} for r in records]
+        found = engine.design(changed, kind="diff_bias", context="amb").estimate()
         assert found.reason == "; ".join(
             [*reasons, *[engine.POSITION_WARNING] * warned]
         )

@@ -105,7 +105,7 @@ def test_each_departure_is_named_and_allowed_by_name_alone(
     task, arguments, name, allowed, mirror, tmp_path
 ):
     (tmp_path / "words.yaml").write_text(WORDS)
-    custom_sets.write(tmp_path / "own.json", custom_sets.DataSet("en", ENGLISH, {}))
+    custom_sets.write(tmp_path / "own.json", custom_sets.DataSet("en", ENGLISH))
     run = made(
         tmp_path / "run",
         task,

@@ -22,11 +22,11 @@ SAID = (
 
 
 def parts(own, source=None):
-    return {fault.part for fault in set_checks.check_item(own, source)}
+    return {fault.partition(":")[0] for fault in set_checks.check_item(own, source)}
 
 
 def told(own, source=None):
-    return "; ".join(fault.text for fault in set_checks.check_item(own, source))
+    return "; ".join(set_checks.check_item(own, source))
 
 
 def changed(number, **more):

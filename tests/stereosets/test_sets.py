@@ -13,11 +13,9 @@ from lm_eval_bias.tasks.stereoset import custom_sets, stereoset_items
 from tests.support.commands import command, refused
 from tests.support.example_items import DUTCH, ENGLISH
 
-PROVENANCE = {"engine": "two people", "date": None, "ü": [1.5, {"a": True}]}
-
 
 def written(path, language, items):
-    custom_sets.write(path, custom_sets.DataSet(language, items, PROVENANCE))
+    custom_sets.write(path, custom_sets.DataSet(language, items))
     return path
 
 
@@ -58,12 +56,12 @@ def test_what_is_written_is_read_again_and_so_is_stereosets_own_file(tmp_path):
     assert (
         custom_sets.read(path)
         == custom_sets.read(path, "pt-BR")
-        == custom_sets.DataSet("pt-BR", items, PROVENANCE)
+        == custom_sets.DataSet("pt-BR", items)
     )
     with pytest.raises(BiasError, match="'pt-BR', not 'de'"):
         custom_sets.read(path, "de")
     path.write_text(json.dumps(dev(ENGLISH)))
-    assert custom_sets.read(path, "en") == custom_sets.DataSet("en", ENGLISH, {})
+    assert custom_sets.read(path, "en") == custom_sets.DataSet("en", ENGLISH)
     with pytest.raises(BiasError, match="--language"):
         custom_sets.read(path)
 

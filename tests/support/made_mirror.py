@@ -10,9 +10,10 @@ import csv
 import hashlib
 import io
 import json
-import zipfile
 from itertools import product
 from pathlib import Path
+
+import pandas
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.data import sources
@@ -163,26 +164,9 @@ def _judged_sentences(annotator: int) -> str:
 
 
 def _workbook(rows: list[list[str]]) -> bytes:
-    """A workbook of one sheet with shared strings, as office programs write it."""
-    strings = sorted({cell for row in rows for cell in row if cell})
-    items = "".join(f"<si><t>{text}</t></si>" for text in strings)
-    sheet = ""
-    for number, row in enumerate(rows, start=1):
-        sheet += "<row>"
-        for column, cell in zip("ABCD", row, strict=True):
-            if cell:
-                sheet += (
-                    f'<c r="{column}{number}" t="s"><v>{strings.index(cell)}</v></c>'
-                )
-        sheet += "</row>"
-    name = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    """A workbook of one sheet."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as book:
-        book.writestr("xl/sharedStrings.xml", f'<sst xmlns="{name}">{items}</sst>')
-        book.writestr(
-            "xl/worksheets/sheet1.xml",
-            f'<worksheet xmlns="{name}"><sheetData>{sheet}</sheetData></worksheet>',
-        )
+    pandas.DataFrame(rows[1:], columns=rows[0]).to_excel(buffer, index=False)
     return buffer.getvalue()
 
 

@@ -343,8 +343,8 @@ def own_texts(rng):
     }
     made = []
     for cluster, group in itertools.product("uvwxyz", "ab"):
-        own = [(str(rng.choice(["negative", "neutral", "positive"])), [f for f in FACETS if rng.random() < 0.4],
-                int(rng.integers(1, 9))) for _ in range(12)]  # fmt: skip
+        own = [(str(rng.choice(["negative", "neutral", "positive"])), [f for f in FACETS if rng.random() < 0.4])
+               for _ in range(12)]  # fmt: skip
         made.append({"group": group, "cluster": cluster, "comparison": among, "texts": own, "drawn": 14,
                      "unfinished": 2, "wordings": [f"{group} {cluster} {k}" for k in range(12)], "has_other": False,
                      "warning": "", "unlabelled": ""})  # fmt: skip

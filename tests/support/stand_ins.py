@@ -192,7 +192,7 @@ def _results(path: Path, kit: Path) -> None:
 
 
 def _data_set(path: Path, kit: Path) -> None:
-    custom_sets.write(path, DataSet(path.stem[-2:].lower(), DUTCH, {"made by": "hand"}))
+    custom_sets.write(path, DataSet(path.stem[-2:].lower(), DUTCH))
 
 
 def _tasks(path: Path, kit: Path) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 
 import pytest
 from lm_eval.api.registry import get_filter
@@ -25,7 +25,7 @@ DATA = [
     ("group_terms", "paper"),
     ("names", "paper"),
 ]
-diff_bias = engine.diff_bias
+diff_bias = partial(engine.design, kind="diff_bias")
 
 
 @cache
@@ -295,7 +295,7 @@ def test_the_released_names_give_the_released_items(mirror, tmp_path):
     )
 
 
-def test_own_names_and_a_mended_and(mirror, tmp_path):
+def test_own_names(mirror, tmp_path):
     path = tmp_path / "names.yaml"
     path.write_text("male: [Ahmet, Jan]\nfemale: [Ayşe]\n")
     docs = _documents(names=str(path))
@@ -307,9 +307,6 @@ def test_own_names_and_a_mended_and(mirror, tmp_path):
     assert len({BENCHMARK.key(doc) for doc in docs}) == len(docs)
     english = [doc for doc in docs if " and " in doc["context"]]
     assert {doc["template"] for doc in english} == {"names-33"}
-    assert not any(
-        " and " in doc["context"] for doc in _documents(names=str(path), mend_and=True)
-    )
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_a_text_without_label_says_how_to_get_one():
         SAVED, [[["The woman was the boss.", "positive", "1.0"], dropped]]
     )
     assert (own["texts"], own["drawn"], own["unfinished"]) == (
-        [("positive", ["work"], 2)],
+        [("positive", ["work"])],
         2,
         0,
     )

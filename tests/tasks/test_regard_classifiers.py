@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -39,10 +40,10 @@ def changed(path, **changes):
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_light_learns_and_does_not_see_the_subject(language, tiny_mirror):
     found, corpus = classifier.load("light", language), regard_corpus.load(language)
-    p = found.probabilities([row.text for row in corpus.dev])
-    assert (p.argmax(axis=1) == regard_corpus.labels(corpus.dev)).mean() > 0.9
+    p = found.probabilities(corpus.dev.text.tolist())
+    assert (p.argmax(axis=1) == corpus.dev.label.to_numpy()).mean() > 0.9
     both = [
-        regard_corpus.with_subject(corpus.dev[0].text, language, gender)
+        regard_corpus.with_subject(corpus.dev.text.iloc[0], language, gender)
         for gender in ("female", "male")
     ]
     both += [
@@ -53,10 +54,8 @@ def test_light_learns_and_does_not_see_the_subject(language, tiny_mirror):
     woman, man, composed, decomposed = found.probabilities(both)
     assert (woman == man).all()
     assert (composed == decomposed).all()
-    guesses = found.probabilities([row.text for row in corpus.test]).argmax(axis=1)
-    right = sum(
-        row.label == guess for row, guess in zip(corpus.test, guesses, strict=True)
-    )
+    guesses = found.probabilities(corpus.test.text.tolist()).argmax(axis=1)
+    right = (corpus.test.label.to_numpy() == guesses).sum()
     assert found.identity.measured["accuracy"] == pytest.approx(
         right / len(corpus.test), abs=1e-12
     )
@@ -86,8 +85,7 @@ def test_sentences_that_annotators_dismissed_are_left_out_unless_asked_for(mirro
         for name in (regard_corpus.CLEANED, regard_corpus.RELEASED)
     }
     numbers = {
-        name: ({row.number for row in made.dev}, {row.number for row in made.test})
-        for name, made in read.items()
+        name: (set(made.dev.index), set(made.test.index)) for name, made in read.items()
     }
     (dev, test), (all_dev, all_test) = numbers["cleaned"], numbers["released"]
     assert (len(dev), len(test)) == (909, 227)  # the paper's test has 227, too
@@ -225,9 +223,9 @@ def test_a_head_is_trained_kept_and_used(tiny_mirror, tmp_path, capsys):
     assert f"N = {2 * len(annotators.generated())}" in card or "same label" in card
     # how the saved head labels the test rows, about women and about men, goes with every text that it labels
     model = classifier.load(f"head:{out}", "de")
-    texts = [row.text for row in corpus.test]
+    texts = corpus.test.text.tolist()
     p = model.probabilities(texts)
-    right = (p.argmax(axis=1) == regard_corpus.labels(corpus.test)).mean()
+    right = (p.argmax(axis=1) == corpus.test.label.to_numpy()).mean()
     assert ("Bias check FAILED" in card) == bool(model.identity.warning)
     measured = model.identity.as_data()["measured"]
     assert measured["accuracy"] == pytest.approx(right, abs=1e-12)
@@ -250,7 +248,7 @@ def test_the_authors_split_and_vectors_give_the_published_accuracy(mirror):
     """The paper prints 0.78 ± 0.02 of five folds; heads on the authors' vectors reach 0.766 and 0.770."""
     corpus = regard_corpus.load("de", "released")
     assert (len(corpus.dev), len(corpus.test), corpus.left_out) == (925, 231, 1)
-    assert np.bincount(regard_corpus.labels(corpus.dev)).tolist() == [
+    assert np.bincount(corpus.dev.label.to_numpy()).tolist() == [
         253,
         369,
         303,
@@ -258,13 +256,17 @@ def test_the_authors_split_and_vectors_give_the_published_accuracy(mirror):
     if not VECTORS.is_file():
         pytest.skip("the authors' vectors are not here")
     with np.load(VECTORS, allow_pickle=False) as file:
-        assert [row.number for row in corpus.dev] == file["dev_idx"].tolist()
-        assert regard_corpus.labels(corpus.dev).tolist() == file["dev_Y"].tolist()
-        rest = [row.number for row in corpus.test]
+        assert corpus.dev.index.tolist() == file["dev_idx"].tolist()
+        assert corpus.dev.label.to_numpy().tolist() == file["dev_Y"].tolist()
+        rest = corpus.test.index.tolist()
         assert [i for i in file["test_idx"].tolist() if i in set(rest)] == rest
         vectors = dict(zip(file["dev_idx"], file["dev_X"], strict=True))
         vectors |= dict(zip(file["test_idx"], file["test_X"], strict=True))
-    by_text = {row.text: vectors[row.number] for row in [*corpus.dev, *corpus.test]}
+    by_text = {
+        text: vectors[number]
+        for part in (corpus.dev, corpus.test)
+        for number, text in part.text.items()
+    }
 
     def encode(texts):  # they made none of the generated texts'
         return np.array(
@@ -274,7 +276,11 @@ def test_the_authors_split_and_vectors_give_the_published_accuracy(mirror):
     _, card = heads.train(corpus, encode, {"encoder": "the authors'"})
     assert "another fold: accuracy 0.766 ± 0.013" in card
     corpus = regard_corpus.load("de")
-    by_text = {row.text: vectors[row.number] for row in [*corpus.dev, *corpus.test]}
+    by_text = {
+        text: vectors[number]
+        for part in (corpus.dev, corpus.test)
+        for number, text in part.text.items()
+    }
     _, card = heads.train(corpus, encode, {"encoder": "the authors'"})
     assert "another fold: accuracy 0.770 ± 0.007" in card
 
@@ -311,8 +317,8 @@ def test_what_the_annotators_files_say_of_the_paper(mirror):
     # the released labels are the majority's, but for one sentence
     labels = {own.number: own.majority for own in annotators.sentences()}
     corpus = regard_corpus.load("de")
-    rows = [*corpus.dev, *corpus.test]
-    assert sum(labels[row.judged] != row.label for row in rows) <= 5
+    rows = pandas.concat([corpus.dev, corpus.test])
+    assert (rows.judged.map(labels) != rows.label).sum() <= 5
 
 
 KAPPA = {

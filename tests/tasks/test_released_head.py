@@ -96,7 +96,7 @@ def test_it_is_a_classifier_for_german(tmp_path, tiny_mirror, monkeypatch):
     encoder = str(tiny.sentence_encoder(tmp_path / "encoder"))
     monkeypatch.setitem(heads.ENCODERS, "de", encoder)
     path = tmp_path / "model.pth"
-    saved(path, heads.encoder(encoder).encode([""]).shape[1])
+    saved(path, heads.encoder(encoder)[0]([""]).shape[1])
     found = classifier.load(f"paper:{path}", "de")
     assert found.identity.measured["generated"]["n"] == 4
     assert "weights of Kraft et al. (2022)" in found.identity.detail

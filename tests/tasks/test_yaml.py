@@ -21,6 +21,7 @@ VERSIONS = {
     "occugender_implicit_gen": (1.0, 4.0),
     "occugender_stories_gen": (1.0, 1.0),
     "regard_de": (2.0, 2.0),
+    "custom_prompts": (2.0, 2.0),
 }
 OWN = {
     name for name, entry in catalog.entries().items() if entry.path

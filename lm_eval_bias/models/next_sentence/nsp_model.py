@@ -127,8 +127,7 @@ def read(folder: Path) -> tuple[NSPConfig, Tensors]:
     path = folder / CONFIG
     if not path.is_file():
         raise BiasError(
-            f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias nsp train'; for the authors' weights, "
-            "give the base model and the weights file: --model_args pretrained=gpt2,nsp_weights=FILE"
+            f"{folder} has no {CONFIG}: not a model trained with 'lm-eval-bias nsp train'"
         )
     config = NSPConfig(**json.loads(path.read_text(encoding="utf-8")))
     if config.family != "causal":
@@ -158,46 +157,8 @@ def save(
             safetensors.torch.save_model(head, str(temporary / HEAD))
 
 
-def read_authors_weights(path: Path) -> tuple[Tensors, Tensors]:
-    """Read body and head from a file of the paper's training script, without running anything from it.
-
-    The weights are called ``core_model.*`` and ``nsp_head.*``, perhaps under ``model_state_dict`` and after
-    ``module.``. The buffers ``attn.bias`` and ``attn.masked_bias`` of old GPT-2 checkpoints are dropped.
-
-    Raises:
-        BiasError: The file holds anything but weights, or other weights.
-    """
-    if not path.is_file():
-        raise BiasError(f"--model_args nsp_weights={path}: no such file")
-    try:
-        raw = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # a hostile or damaged file can fail in any way
-        problem = one_line(error).split(". ")[0][:160]
-        raise BiasError(
-            f"{path}: refused and not loaded: it holds more than weights, or is damaged ({problem}): if you trust it, "
-            "save only its model_state_dict"
-        ) from error
-    raw = raw.get("model_state_dict", raw) if isinstance(raw, dict) else {}
-    body = {}
-    head = {}
-    for name, value in raw.items():
-        part, _, rest = str(name).removeprefix("module.").partition(".")
-        if part == "nsp_head":
-            head[rest] = value
-        if part == "core_model":
-            body[rest] = value
-    if not body or not head:
-        raise BiasError(
-            f"{path}: not the authors' layout: it must hold weights core_model.* and nsp_head.*"
-        )
-    for name in list(body):
-        if name.endswith((".attn.bias", ".attn.masked_bias")):
-            del body[name]
-    return body, head
-
-
 class HFNextSentence(QuestionModel):
-    """A model with next-sentence training, in this module's layout or the authors'.
+    """A model with next-sentence training, in this module's layout.
 
     Causal: the context's token ids followed by the candidate's with nothing between, the mean of the last hidden states
     over real tokens, three linear layers, probability of class 1. T5: ``<prefix><context>`` and the candidate as the
@@ -206,10 +167,8 @@ class HFNextSentence(QuestionModel):
 
     kind = "hf-nsp"
 
-    def __init__(
-        self, pretrained: str, nsp_weights: str | None = None, **options: Any
-    ) -> None:
-        """Load a folder with ``nsp_config.json``, or the authors' checkpoint file ``nsp_weights`` with its base model.
+    def __init__(self, pretrained: str, **options: Any) -> None:
+        """Load a folder with ``nsp_config.json``.
 
         Further arguments are those of :class:`~lm_eval_bias.models.question_model.QuestionModel`.
 
@@ -217,36 +176,21 @@ class HFNextSentence(QuestionModel):
             BiasError: The model has no next-sentence training, or body and head don't fit.
         """
         super().__init__(pretrained, **options)
-        body: Tensors = {}
-        if nsp_weights is None:
-            self.config, head = read(expanded(pretrained))
-        else:
-            body, head = read_authors_weights(expanded(nsp_weights))
-            base = transformers.AutoConfig.from_pretrained(pretrained, **self._from)
-            family = "seq2seq" if base.is_encoder_decoder else "causal"
-            self.config = NSPConfig(family, prefix=prefix_of(base))
+        self.config, head = read(expanded(pretrained))
         self._is_causal = self.config.family == "causal"
-        kind = body_class(not self._is_causal)
-        self._model = self.load(kind)[0]
-        rows = len(body.get("wte.weight", ()))
-        # the authors' script added a padding token
-        if rows > self._model.get_input_embeddings().num_embeddings:
-            self._model.resize_token_embeddings(rows, mean_resizing=False)
-        try:
-            if body:
-                self._model.load_state_dict(body)
-            if self._is_causal:
-                self._network = CausalNetwork(self._model).eval()
+        self._model = self.load(body_class(not self._is_causal))[0]
+        if self._is_causal:
+            self._network = CausalNetwork(self._model).eval()
+            try:
                 self._network.head.load_state_dict(head)
-                self._network.head.to(self._device)
-            else:
-                # some tokenizers put an empty token in front of the word's
-                self._labels = [self._encode(word)[-1] for word in LABELS]
-        except RuntimeError as error:
-            where = nsp_weights or expanded(pretrained) / HEAD
-            raise BiasError(
-                f"{where}: doesn't fit the body of {pretrained}: {one_line(error)[:200]}"
-            ) from error
+            except RuntimeError as error:
+                raise BiasError(
+                    f"{expanded(pretrained) / HEAD}: doesn't fit the body: {one_line(error)[:200]}"
+                ) from error
+            self._network.head.to(self._device)
+        else:
+            # some tokenizers put an empty token in front of the word's
+            self._labels = [self._encode(word)[-1] for word in LABELS]
         self.max_length = self._limit(self._model)
 
     @classmethod

@@ -26,7 +26,7 @@ def train(
         encoder (MODEL): sentence-transformers model: a name or a folder
         output (DIR): folder for the head and its card, README.md
 
-    exit status: 0 done, 1 the bias check failed, 2 bad usage or input
+    exit status: 0 done, 1 the bias check failed or can't be made, 2 bad usage or input
     """
     from lm_eval_bias.tasks.regard import heads
 
@@ -38,11 +38,7 @@ def train(
         raise BiasError(f"--output {output}: is a file: name a folder")
     require_extra("regard", *PACKAGES)
     used = heads.encoder(encoder or heads.ENCODERS[language])
-    head, card = heads.train(
-        regard_corpus.load(language, corpus),
-        used.encode,
-        used.origin,
-    )
+    head, card = heads.train(regard_corpus.load(language, corpus), *used)
     if output:
         heads.save(expanded(output), head, card)
     print(card)
@@ -53,7 +49,7 @@ def train(
     if "warning" not in head.info:
         return 0
     print(
-        "lm-eval-bias: the bias check failed: this classifier must not compare women and men",
+        f"lm-eval-bias: {head.info['warning']}: this classifier must not compare women and men",
         file=sys.stderr,
     )
     return 1

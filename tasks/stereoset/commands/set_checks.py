@@ -11,7 +11,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, product
-from typing import NamedTuple
 
 from lm_eval_bias.core import Facts
 from lm_eval_bias.core.benchmark import Documents
@@ -26,88 +25,76 @@ _GLUED = re.compile(f"{_LETTER}{BLANK}|{BLANK}{_LETTER}")
 _END = re.compile(r"[.!?…。！？؟।][\s\"'“”„«»’‘」』)\]]*$")
 
 
-class Fault(NamedTuple):
-    """A fault in a part of an item: the item, its context, term or a candidate's label."""
-
-    part: str
-    text: str
+Faults = Iterator[
+    str
+]  # each begins with its part: the item, its context, term or a candidate's label
 
 
-def _labels(item: Facts, source: Facts | None) -> Iterator[Fault]:
+def _labels(item: Facts, source: Facts | None) -> Faults:
     """Find missing or repeated labels."""
     labels = [candidate["label"] for candidate in item["candidates"]]
     if sorted(labels) != sorted(LABELS):
-        problem = (
-            f"labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once"
-        )
-        yield Fault("item", problem)
+        yield f"item: labels {', '.join(labels)}: each of {', '.join(LABELS)} must appear once"
 
 
-def _empty(item: Facts, source: Facts | None) -> Iterator[Fault]:
+def _texts(item: Facts) -> Iterator[tuple[str, str, str]]:
+    """Yield the label, the kind and the text of what the candidates are told apart by."""
+    kinds = ("sentence", "word") if item["test"] == "intra" else ("sentence",)
+    for candidate, kind in product(item["candidates"], kinds):
+        yield candidate["label"], kind, candidate[kind] or ""
+
+
+def _empty(item: Facts, source: Facts | None) -> Faults:
     """Find texts without letters."""
-    texts = [("context", "context", item["context"]), ("term", "group", item["term"])]
-    for candidate in item["candidates"]:
-        for kind in _kinds(item):
-            texts.append((candidate["label"], kind, candidate[kind] or ""))
-    for part, name, text in texts:
+    own = [("context", "context", item["context"]), ("term", "group", item["term"])]
+    for part, name, text in [*own, *_texts(item)]:
         if not re.search(r"[^\W_]", text):
             state = "has no letters" if text.strip() else "is empty"
-            yield Fault(part, f"the {name} {state}")
+            yield f"{part}: the {name} {state}"
 
 
-def _lost_blank(item: Facts, source: Facts | None) -> Iterator[Fault]:
+def _lost_blank(item: Facts, source: Facts | None) -> Faults:
     """Find a lost blank."""
     count, expected = _blanks(item, source)
     if count < expected:
-        problem = f"{BLANK} {count} instead of {expected} times: missing or translated"
-        yield Fault("context", problem)
+        yield f"context: {BLANK} {count} instead of {expected} times: missing or translated"
 
 
-def _equal(item: Facts, source: Facts | None) -> Iterator[Fault]:
+def _equal(item: Facts, source: Facts | None) -> Faults:
     """Find candidates that differ only in case or final punctuation."""
-    for (first, second), kind in product(
-        combinations(item["candidates"], 2), _kinds(item)
-    ):
-        text = first[kind] or ""
-        if text and _folded(text) == _folded(second[kind] or ""):
-            problem = f"the same {kind} as the {second['label']}: {text!r}"
-            yield Fault(first["label"], problem)
+    for (part, kind, text), (other, same, its) in combinations(_texts(item), 2):
+        if text and kind == same and _folded(text) == _folded(its):
+            yield f"{part}: the same {kind} as the {other}: {text!r}"
 
 
-def _more_blanks(item: Facts, source: Facts | None) -> Iterator[Fault]:
+def _more_blanks(item: Facts, source: Facts | None) -> Faults:
     """Find more blanks than the source has."""
     count, expected = _blanks(item, source)
     if count > expected:
-        yield Fault("context", f"{BLANK} {count} times, and {expected} expected")
+        yield f"context: {BLANK} {count} times, and {expected} expected"
 
 
-def _glued(item: Facts, source: Facts | None) -> Iterator[Fault]:
+def _glued(item: Facts, source: Facts | None) -> Faults:
     """Find letters that touch the blank."""
-    context = item["context"]
-    if _GLUED.search(context):
-        piece = next(word for word in context.split() if BLANK in word)
-        yield Fault("context", f"{BLANK} touches letters: {piece}")
+    if _GLUED.search(item["context"]):
+        yield f"context: {BLANK} touches letters: {item['context']}"
 
 
-def _punctuation(item: Facts, source: Facts | None) -> Iterator[Fault]:
+def _punctuation(item: Facts, source: Facts | None) -> Faults:
     """Find texts that lost their final punctuation."""
     if source is None:
         return
     pairs = [("context", item["context"], source["context"])]
     if item["test"] == "inter":
-        both = zip(item["candidates"], source["candidates"], strict=True)
-        pairs += [(own["label"], own["sentence"], its["sentence"]) for own, its in both]
+        both = zip(_texts(item), _texts(source), strict=True)
+        pairs += [(label, text, its) for (label, _, text), (_, _, its) in both]
     for part, text, original in pairs:
         if _END.search(original.rstrip()) and not _END.search(text.rstrip()):
-            yield Fault(part, f"the final punctuation is lost: {text}")
+            yield f"{part}: the final punctuation is lost: {text}"
 
 
 SCORABLE = (_labels, _empty, _lost_blank, _equal)  # without which no task can have it
 CHECKS = (*SCORABLE, _more_blanks, _glued, _punctuation)
-
-
-def _kinds(item: Facts) -> tuple[str, ...]:
-    return ("sentence", "word") if item["test"] == "intra" else ("sentence",)
 
 
 def _blanks(item: Facts, source: Facts | None) -> tuple[int, int]:
@@ -123,7 +110,7 @@ def _folded(text: str) -> str:
     return " ".join(plain.split()).removesuffix(".")
 
 
-def check_item(item: Facts, source: Facts | None = None) -> list[Fault]:
+def check_item(item: Facts, source: Facts | None = None) -> list[str]:
     """Return the faults of a translated item, compared with its source."""
     return [fault for check in CHECKS for fault in check(item, source)]
 
@@ -134,14 +121,13 @@ def check_items(items: Documents, where: str) -> None:
     Raises:
         BiasError: The first thing that is wrong, with the item's id behind ``where``.
     """
-    counts = Counter(item["id"] for item in items)
+    counts = Counter[str]()
     for item in items:
-        counts.update(candidate["id"] for candidate in item["candidates"])
+        counts.update([item["id"], *(own["id"] for own in item["candidates"])])
     for item in items:
-        names = [item["id"], *(candidate["id"] for candidate in item["candidates"])]
         faults = [fault for check in SCORABLE for fault in check(item, None)]
-        for name in names:
+        for name in (item["id"], *(own["id"] for own in item["candidates"])):
             if counts[name] > 1:
-                faults.append(Fault("item", f"{name} appears {counts[name]} times"))
-        for part, text in faults[:1]:
-            raise BiasError(f"{where}, item {item['id']}: {part}: {text}")
+                faults.append(f"item: {name} appears {counts[name]} times")
+        if faults:
+            raise BiasError(f"{where}, item {item['id']}: {faults[0]}")

@@ -7,17 +7,17 @@ checks the items, says in ``reasons`` what each still needs, and writes the item
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from lm_eval_bias.core import Data, Facts, __version__
+import pandas
+
+from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.csv_text import csv_text, unguarded
 from lm_eval_bias.core.errors import BiasError, one_line
-from lm_eval_bias.core.files import LARGEST, expanded, packaged_text, write
+from lm_eval_bias.core.files import LARGEST, expanded, write
 from lm_eval_bias.core.questions import BLANK
-from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.shared import user_files
 from lm_eval_bias.tasks.stereoset import custom_sets
 from lm_eval_bias.tasks.stereoset.commands import translation_program
@@ -63,7 +63,6 @@ def translate(*, to: str, output: str, with_: str | None = None) -> int:
         filled = translation_program.fill(texts, rows, with_, language)
         print(f"{filled:,} cells were filled by {with_}")
     ready = []
-    accepted = []
     for source, row in zip(sources, rows, strict=True):
         item = translated(source, row)
         lacking = [name for name, text in texts_of(item).items() if not text]
@@ -74,12 +73,11 @@ def translate(*, to: str, output: str, with_: str | None = None) -> int:
             "term": source["term"],
         }
         row |= {f"source {name}": text for name, text in texts_of(source).items()}
-        row["reasons"] = "; ".join(map(": ".join, faults))
+        row["reasons"] = "; ".join(faults)
         if lacking:
             row["reasons"] = f"no translation yet: {', '.join(lacking)}"
         elif not faults or row["accept"]:
             ready.append(item)
-            accepted += [item["id"]] if faults else []
     # a byte order mark tells spreadsheet programs that this is UTF-8
     write(
         "\ufeff" + csv_text(COLUMNS, ([row[name] for name in COLUMNS] for row in rows)),
@@ -94,7 +92,7 @@ def translate(*, to: str, output: str, with_: str | None = None) -> int:
     )
     if ready:
         check_items(ready, SHEET)  # what was accepted, but no task can have
-        _write_set(folder, language, ready, accepted, left, with_)
+        _write_set(folder, language, ready)
     return 1 if left else 0
 
 
@@ -104,34 +102,32 @@ def read_sheet(path: Path, ids: Sequence[str]) -> list[Row]:
     Between its cells stands a comma, a semicolon or a tab, whichever its first line has most.
 
     Raises:
-        BiasError: It can't be understood; names the row.
+        BiasError: It can't be understood; names the item.
     """
     rows = {name: {**dict.fromkeys(COLUMNS, ""), "id": name} for name in ids}
     if not path.exists():
         return list(rows.values())
     text = user_files.text_of(path, str(path), LARGEST)
     mark = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.DictReader(
-        io.StringIO(text, newline=None), delimiter=mark, strict=True
-    )
-    left = set(ids)
     try:
-        for number, read in enumerate(reader, 2):
-            if not any(read.values()):
-                continue
-            if set(read) != set(COLUMNS) or None in read.values():
-                known = ", ".join(COLUMNS)
-                raise BiasError(f"{path} row {number}: needs the columns {known}")
-            row = {name: unguarded(" ".join(read[name].split())) for name in COLUMNS}
-            if row["id"] not in left or row["accept"] not in ("", "x", "X"):
-                raise BiasError(
-                    f"{path} row {number} (item {row['id']!r}): the id must be that of a StereoSet item that has no "
-                    "row above, and 'accept' must be x or empty"
-                )
-            left.remove(row["id"])
-            rows[row["id"]] = row
-    except csv.Error as error:
+        sheet = pandas.read_csv(
+            io.StringIO(text, newline=None), sep=mark, dtype=str, na_filter=False
+        )
+    except ValueError as error:
         raise BiasError(f"{path}: not a table in CSV ({one_line(error)})") from error
+    if set(sheet) != set(COLUMNS):
+        raise BiasError(f"{path}: needs the columns {', '.join(COLUMNS)}")
+    sheet = sheet[sheet.ne("").any(axis=1)]
+    left = set(ids)
+    for read in sheet.to_dict("records"):
+        row = {name: unguarded(" ".join(read[name].split())) for name in COLUMNS}
+        if row["id"] not in left or row["accept"] not in ("", "x", "X"):
+            raise BiasError(
+                f"{path}, item {row['id']!r}: the id must be that of a StereoSet item that has no row above, and "
+                "'accept' must be x or empty"
+            )
+        left.remove(row["id"])
+        rows[row["id"]] = row
     return list(rows.values())
 
 
@@ -175,40 +171,13 @@ def translated(source: Facts, row: Row) -> Data:
     return item
 
 
-def _write_set(
-    folder: Path,
-    language: str,
-    items: list[Data],
-    accepted: list[str],
-    left: int,
-    program: str | None,
-) -> None:
-    """Write the items that are ready as a set with its tasks and data card, and print how to run it."""
+def _write_set(folder: Path, language: str, items: list[Data]) -> None:
+    """Write the items that are ready as a set with its tasks, and print how to run it."""
     path = folder / f"stereoset_{language}.json"
-    files = manifest().files
-    provenance = {
-        "made by": f"lm-eval-bias {__version__} stereoset translate",
-        "program of the last run": program or "none",
-        "source": {
-            name: files[name].sha256
-            for name in ("stereoset_en_inter", "stereoset_en_intra")
-        },
-        "items": {
-            "translated": len(items) - len(accepted),
-            "accepted": len(accepted),
-            "left out": left,
-        },
-        "accepted": accepted,
-    }
-    data_set = custom_sets.DataSet(language, items, provenance)
+    data_set = custom_sets.DataSet(language, items)
     custom_sets.write(path, data_set)
     options = f'--tasks stereoset_{language} --metadata \'{{"dataset": "{path}"}}\''
     if language not in LANGUAGES:
         task = custom_sets.write_tasks(folder, path, data_set)[0].stem
         options = f"--include_path {folder} --tasks {task}"
-    card = packaged_text("lm_eval_bias.tasks.stereoset.commands", "data_card.md")
-    write(
-        card.format(**provenance, language=language, options=options),
-        str(path.with_suffix(".md")),
-    )
     print(f"Run it: lm-eval-bias run {options} ...")
