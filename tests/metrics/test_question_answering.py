@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import question_answering as engine
+from lm_eval_bias.custom_metrics.differences import paired
 from lm_eval_bias.tasks.gg_bbq.hooks import TERMS as GG_BBQ
 from tests.support.oracles import jackknife, reason_of, wilson
 
@@ -445,6 +446,18 @@ def test_a_perfect_model_s_bias_is_near_neutral_with_an_interval(wrong):
     # a bias can't be further from 0 than answers are wrong, and neither can what it might be
     highest = 1 - found["acc_amb"].ends()[0]
     assert found["diff_bias_amb"].ends()[1] <= highest + 0.02
+
+
+def test_the_largest_difference_of_two_models_has_an_interval():
+    """Of one that is always along stereotypes, and one that is always against them."""
+    (score,) = (s for s in engine.scores(terms=ALL) if s.name == "diff_bias_amb")
+    along, against = (
+        score.design([item("amb", answer, f"t{n}") for n in range(12)])
+        for answer in (B, C)
+    )
+    # as of two shares of 12 templates that are 1 and 0
+    low = 2 * (12 / (12 + stats.norm.ppf(0.975) ** 2)) - 1
+    assert paired(along, against).ends == pytest.approx((2 * low, 2.0), abs=1e-12)
 
 
 def test_texts_without_a_readable_answer_are_wrong():

@@ -305,6 +305,9 @@ def test_what_proves_weights(proofs, says):
     record = harness_results.record({"config": config, "provenance": {"model": proofs}})
     assert measurement.are_proven(record) == (not says)
     assert record.cache is None  # nothing says that none was cached
+    assert record.model.revision == "1" * 40
+    of_a_client = {**config, "model_sha": "", "model_revision": "main"}
+    assert harness_results.record({"config": of_a_client}).model.revision == "main"
     config["model_args"] = {**arguments, "peft": "adapter"}
     record = harness_results.record({"config": config, "provenance": {"model": proofs}})
     assert not measurement.are_proven(record)
