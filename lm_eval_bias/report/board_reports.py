@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from lm_eval_bias.boards.building import PUBLISHED, RUN, Board, boards
 from lm_eval_bias.boards.models import BoardModel
@@ -98,15 +97,12 @@ class BoardReport(Output):
         papers = board_pages.published_models(self.columns)
         made = board_pages.table(CAPTION, models, self.columns, RUN)
         printed = board_pages.table(PRINTED, papers, self.columns, PUBLISHED)
-        named = [
-            replace(problem, path=Path(problem.path.name)) for problem in self.problems
-        ]
         return {
             "title": TITLE,
             "no_sum": NO_SUM,
             "date": max((model.date for model in self.models), default=""),
             "reading": READING,
-            "skipped": list(dict.fromkeys(map(str, named))),
+            "skipped": list(dict.fromkeys(problem.told for problem in self.problems)),
             "origins": origins(self.runs),
             "columns": self.columns,
             "models": made,

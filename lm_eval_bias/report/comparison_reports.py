@@ -22,14 +22,14 @@ from lm_eval_bias.core.numbers import (
     target_text,
     two_digits,
 )
-from lm_eval_bias.core.page_parts import Cell, Row, Table, numeric
+from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.custom_metrics.intervals import error_factors
-from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import board_reports
-from lm_eval_bias.report.listings import diagnostic_label
 from lm_eval_bias.report.outputs import Output
+from lm_eval_bias.report.pictures import file_name
+from lm_eval_bias.runs import diagnostics
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
 MDE = (
@@ -101,54 +101,53 @@ def _available(finding: Finding) -> str:
     return f"{text}, {count(most)} in all" if most else text
 
 
-def _cells(finding: Finding, several: bool) -> list[Cell | str]:
+def _cells(finding: Finding) -> list[Cell | str]:
     moved = finding.difference
     unit = finding.score.unit
     ends = bracketed_ends(moved.interval, unit, "+")
-    sides = f"{finding.other}, against {finding.base}" if several else ""
+    least = finding.minimum_detectable
     return [
-        Cell(
-            finding.subject, note=joined(sides, "" if finding.paired else "independent")
-        ),
+        Cell(finding.subject, note="" if finding.paired else "independent"),
         score_cell(finding.score, target_text(finding.score)),
         number_cell(finding.base_value, unit),
         number_cell(finding.other_value, unit),
         Cell(difference(moved.value, unit), moved.value, ends),
         Cell(p_value(finding.adjusted), finding.adjusted),
         "no verdict" if finding.no_claim_reason else finding.verdict,
-        Cell(
-            difference(finding.minimum_detectable, unit, ""), finding.minimum_detectable
-        ),
+        Cell(difference(least, unit, ""), least),
         Cell(count(finding.items), finding.items),
         _needed(finding),
     ]
 
 
 def _table(findings: Sequence[Finding], correction: str) -> Table:
-    """Make one row per finding."""
-    sides = {(finding.base, finding.other) for finding in findings}
-    names = ("Base", "Other") if len(sides) > 1 else next(iter(sides))
+    """Make one row per finding, all of the same two sides."""
     corrected = f"p ({CORRECTIONS[correction]})"
-    columns = ["Task", "Score", *numeric(*names, "Difference", corrected), "Finding"]
+    names = (findings[0].base, findings[0].other, "Difference", corrected)
+    columns = ["Task", "Score", *numeric(*names), "Finding"]
     columns += numeric("MDE", "n", "Required")
-    rows = [_cells(finding, len(sides) > 1) for finding in findings]
-    return Table(f"Differences with {BRACKETS}", columns, rows)
+    caption = f"Differences with {BRACKETS}"
+    return Table(caption, columns, map(_cells, findings))
 
 
-_IN_PAPERS = 6  # columns: up to p
-
-
-def _paper_tables(findings: Sequence[Finding], correction: str) -> Iterator[Table]:
-    """Yield a table for a paper for each two sides: the first columns, a score by its title, and the legend below."""
-    pairs = grouped(((finding.base, finding.other), finding) for finding in findings)
-    for (base, other), pair in pairs.items():
-        made = _table(pair, correction)
-        rows: list[Row] = []
-        for task, score, *rest in made.rows:
-            rows.append([task.text, score.text, *rest[: _IN_PAPERS - 2]])
-        notes = [legend(pair, correction), *_notes(pair)]
-        caption = f"{other} against {base}: differences with {BRACKETS}"
-        yield Table(caption, made.columns[:_IN_PAPERS], rows, notes)
+def _paper_tables(
+    findings: Sequence[Finding], correction: str
+) -> Iterator[tuple[str, Table]]:
+    """Yield a paper's tables by name, one for two sides and a primary or chosen score: values, difference and p."""
+    chosen = [one for one in findings if one.primary] or findings
+    alike = grouped(
+        ((one.base, one.other, one.definition, one.score.name), one) for one in chosen
+    )
+    for (base, other, benchmark, name), members in alike.items():
+        made = _table(members, correction)
+        rows = [[task.text, *rest[:4]] for task, _, *rest in made.rows]
+        of = benchmark.family.title or benchmark.family.name
+        caption = f"{of}: {members[0].score.title}, {other} against {base}; {BRACKETS}"
+        columns = ["Task", *numeric("Base", "Other"), *made.columns[4:6]]
+        yield (
+            file_name(other, benchmark.name, name),
+            Table(caption, columns, rows, _notes(members)),
+        )
 
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
@@ -167,7 +166,7 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
         return "None of these differences could be tested: the findings say why."
     methods = sorted({finding.difference.test for finding in findings})
     text = f"Significant at {100 * LEVEL:.0f}% by p ({CORRECTIONS[correction]}): {', '.join(counts)}"
-    return f"{text}. p: {'; '.join(methods)}. {MDE}"
+    return f"{text}. p: {'; '.join(methods)}."
 
 
 def _planned(finding: Finding, target: float) -> list[Cell | str]:
@@ -226,17 +225,9 @@ def _sentences(findings: Sequence[Finding]) -> list[str]:
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:
-    """Collect the notes, each with its comparisons."""
-    several = len({(finding.base, finding.other) for finding in findings}) > 1
-    notes = []
-    for one in findings:
-        sides = f" ({one.other} and {one.base})" if several else ""
-        notes.append((one.note, f"{one.subject}{sides}"))
-    return [
-        f"{join_some(compared, 4)}: {note}"
-        for note, compared in grouped(notes).items()
-        if note
-    ]
+    """Collect the notes on two sides, each with its tasks."""
+    notes = grouped((one.note, one.subject) for one in findings if one.note)
+    return [f"{join_some(tasks, 4)}: {note}" for note, tasks in notes.items()]
 
 
 @dataclass(frozen=True)
@@ -273,6 +264,18 @@ class ComparisonReport(Output):
                 "reason": pair.reason,
             }
 
+    def _pair(self, findings: Sequence[Finding]) -> Mapping[str, object]:
+        """Return what is said of two sides: the primary scores, all others, and notes."""
+        primary = [finding for finding in findings if finding.primary]
+        others = [finding for finding in findings if not finding.primary]
+        return {
+            "title": f"{findings[0].other} against {findings[0].base}",
+            "sentences": _sentences(primary or others),
+            "first": _table(primary or others, self.correction),
+            "rest": _table(others, self.correction) if primary and others else None,
+            "notes": _notes(findings),
+        }
+
     def context(self) -> Mapping[str, object]:
         """Override."""
         places = {benchmark: i for i, benchmark in enumerate(registry.benchmarks())}
@@ -280,36 +283,18 @@ class ComparisonReport(Output):
             self.findings,
             key=lambda finding: places.get(finding.definition.family, len(places)),
         )
-        primary = [finding for finding in listed if finding.primary]
-        others = [finding for finding in listed if not finding.primary]
-        correction = self.correction
+        sides = grouped(((one.base, one.other), one) for one in listed)
         return {
-            "bases": list(dict.fromkeys(finding.base for finding in listed)),
-            "others": list(dict.fromkeys(finding.other for finding in listed)),
-            "task_diagnostics": self._task_diagnostics(),
-            "sentences": _sentences(primary or others),
-            "first": _table(primary or others, correction),
-            "rest": _table(others, correction) if primary and others else None,
-            "papers": _paper_tables(self.findings, correction),
-            "legend": legend(listed, correction),
+            "pairs": list(map(self._pair, sides.values())),
+            "diagnostics": diagnostics.of_runs(self.runs),
+            "papers": _paper_tables(listed, self.correction),
+            "legend": legend(listed, self.correction),
+            "mde": MDE,
             "required": REQUIRED,
             "not_to_claim": NOT_TO_CLAIM,
             "left_out": list(map(str, self.left_out)),
-            "notes": _notes(listed),
             "origins": board_reports.origins(self.runs),
         }
-
-    def _task_diagnostics(self) -> dict[str, str]:
-        """Return the tasks of each warning, by run."""
-        located = []
-        for run in self.runs:
-            for task in run.tasks.values():
-                for one in task.diagnostics:
-                    located.append(((diagnostic_label(one), run.name), task.task))
-        by_run = []
-        for (label, name), tasks in grouped(located).items():
-            by_run.append((label, f"{name}: {join_some(tasks, 3)}"))
-        return {label: "; ".join(places) for label, places in grouped(by_run).items()}
 
 
 @dataclass(frozen=True)

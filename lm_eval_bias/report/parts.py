@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, starmap
 
 from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.errors import BiasError
@@ -23,7 +23,7 @@ from lm_eval_bias.core.wording import score_cell, value_cell
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import breakdown_tables, pictures
 from lm_eval_bias.report.listings import diagnostic_label
-from lm_eval_bias.report.pictures import Panel
+from lm_eval_bias.report.pictures import Mark, Panel
 from lm_eval_bias.runs import breakdowns
 
 MANY = 8  # runs whose pictures, words and figures a page shows
@@ -129,56 +129,47 @@ def pictured(task: TaskRun) -> list[Value]:
 
 def panels(tasks: ReportTasks, footnotes: Footnotes) -> list[Panel]:
     """Show the primary scores of tasks, or the chosen ones: a panel a benchmark and score, a row a task."""
-    placed = []
+    marks = []
     for item in tasks:
-        for value in pictured(item.task):
+        for value in filter(pictures.in_picture, pictured(item.task)):
             cell = scored_cell(item.task, value.name, footnotes)
             beware = item.task.warning(value.name) or value.verdict.reason
             place = item.task.definition.family, value.name
-            placed.append((place, _entry(item, item.task.task, value, cell, beware)))
+            marks.append((place, _mark(item, item.task.task, value, cell, beware)))
     made = []
-    for (family, _), entries in numbers.grouped(placed).items():
-        title = f"{family.title or family.name}: {entries[0].value.title}"
-        made.append(pictures.panel(title, entries))
-    return [one for one in made if one]
+    for (family, _), of in numbers.grouped(marks).items():
+        title = f"{family.title or family.name}: {of[0].value.title}"
+        made.append(Panel(title, of))
+    return made
 
 
-def _entry(
+def _mark(
     item: ReportTask, row: str, value: Value, cell: Cell, beware: str = ""
-) -> pictures.PictureEntry:
-    return pictures.PictureEntry(row, item.run.name, item.series, value, cell, beware)
+) -> Mark:
+    return Mark(row, item.run.name, item.series, value, cell, beware)
 
 
 def facet_panels(tasks: ReportTasks) -> Iterator[tuple[str, str, list[Panel]]]:
-    """Yield pictures of the pictured scores by facet: name, title, and a panel a task, a row a value of the facet."""
-    placed = []
+    """Yield pictures of the pictured scores by facet: name, title, and a panel a task, a row a value of the facet.
+
+    The values are those that are furthest from neutral in the first run.
+    """
+    marks = []
+    shown: dict[object, list[object]] = {}
     for item, computed in _broken_down(tasks):
         wanted = [value.name for value in pictured(item.task)]
-        by_score = {one.score.name: one for one in computed}
         # a primary score can be one that compares the facet's values
-        names = [name for name in wanted if name in by_score]
-        for name in names or list(by_score)[:1]:
-            place = item.task.definition.family, name, computed[0].by[0]
-            placed.append((place, (item, by_score[name])))
-    for (family, score, facet), members in numbers.grouped(placed).items():
-        title = f"{family.title or family.name}: {members[0][1].score.title} by {facet}"
-        by_task = numbers.grouped((m[0].task.task, m) for m in members)
-        shown = [_facet_panel(task, some) for task, some in by_task.items()]
-        name = pictures.file_name(family.name, score, "by", facet)
-        yield name, title, [one for one in shown if one]
-
-
-def _facet_panel(
-    task: str, members: Sequence[tuple[ReportTask, breakdowns.Breakdown]]
-) -> Panel | None:
-    """Show a score's furthest values of a facet, the same ones of each run."""
-    first = [cell.values for cell in members[0][1].cells[:FIGURED]]
-    placed = []
-    for item, of_score in members:
-        for cell in of_score.cells:
-            if cell.values in first:
-                value = Value.of(of_score.score, cell.estimate)
-                entry = _entry(item, cell.values[0], value, value_cell(value))
-                placed.append((first.index(cell.values), entry))
-    placed.sort(key=lambda one: one[0])
-    return pictures.panel(task, (entry for _, entry in placed))
+        of_wanted = [one for one in computed if one.score.name in wanted]
+        for one in of_wanted or computed[:1]:
+            place = item.task.definition.family, one.score, one.by[0]
+            first = [cell.values for cell in one.cells[:FIGURED]]
+            first = shown.setdefault((place, item.task.task), first)
+            for cell in one.cells:
+                value = Value.of(one.score, cell.estimate)
+                if cell.values in first and pictures.in_picture(value):
+                    mark = _mark(item, cell.values[0], value, value_cell(value))
+                    marks.append((place, (item.task.task, mark)))
+    for (family, score, facet), of in numbers.grouped(marks).items():
+        title = f"{family.title or family.name}: {score.title} by {facet}"
+        name = pictures.file_name(family.name, score.name, "by", facet)
+        yield name, title, list(starmap(Panel, numbers.grouped(of).items()))

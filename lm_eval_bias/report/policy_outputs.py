@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import metadata
@@ -64,27 +63,17 @@ def says(finding: GateFinding) -> str:
     return finding.problem
 
 
-def _number(value: float, sign: str = "") -> str:
-    """Write a number with three digits."""
-    return f"{value:{sign}.3g}".replace("-", "−").replace("nan", "–")
-
-
 def _value(finding: GateFinding) -> str:
     """Write the score and its interval, "" without a value; of a compared one both values and their difference."""
     change = finding.change
-    if change:
-        both = f"{_number(change.base)} → {_number(finding.value)}"
-        ends = ""
-        if finding.interval is not None:
-            ends = f" [{', '.join(map(_number, finding.interval))}]"
-        return f"{both} ({_number(change.difference, '+')}{ends})"
-    if math.isnan(finding.value):
-        return ""
     ends = ""
     if finding.interval is not None:
-        low, high = finding.interval
-        ends = f"[{significant(low)}, {significant(high)}]"
-    return f"{significant(finding.value)} {ends}".rstrip()
+        ends = f" [{', '.join(map(significant, finding.interval))}]"
+    if change:
+        both = f"{significant(change.base)} → {significant(finding.value)}"
+        sign = "+" * (change.difference > 0)
+        return f"{both} ({sign}{significant(change.difference)}{ends})"
+    return "" if math.isnan(finding.value) else f"{significant(finding.value)}{ends}"
 
 
 _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
@@ -94,44 +83,17 @@ def _sentences(findings: Iterable[GateFinding]) -> list[str]:
     """Describe findings in sentences, merged over tasks."""
     described = []
     for one in findings:
-        if one.change:
-            about = _compared(one)
-        else:
-            about = joined(
-                f"{one.score}{(value := _value(one)) and f': {value}'}",
-                required(one),
-                (found := says(one)) and f"found: {found}",
-                one.why and f"why: {one.why}",
-            )
+        value = _value(one)
+        about = joined(
+            f"{one.score}{value and f': {value}'}",
+            "" if one.change else required(one),
+            (found := says(one)) and f"found: {found}",
+            one.why and f"why: {one.why}",
+        )
         described.append((about, one.task or "the run"))
     return [
         f"{join_some(tasks, 3)}, {about}" for about, tasks in grouped(described).items()
     ]
-
-
-def _compared(finding: GateFinding) -> str:
-    """Describe a compared score in one line: both values, difference, verdict, minimum detectable worsening."""
-    found = says(finding)
-    before = ", " if finding.change and finding.change.direction else ": "
-    return f"{finding.score} {_value(finding)}{before}{found}"
-
-
-def _lines(findings: Sequence[GateFinding], mark: str) -> list[str]:
-    """Write findings for a terminal: compared scores by task, a line each, then all others."""
-    compared = grouped((f.task, _compared(f)) for f in findings if f.change)
-    rows = []
-    for task, lines in compared.items():
-        rows.append(f"{task}, against the base:")
-        rows += [_wrapped(line, mark) for line in lines]
-    others = _sentences(finding for finding in findings if not finding.change)
-    return rows + [_wrapped(text, mark) for text in others]
-
-
-def _wrapped(text: str, first: str = "") -> str:
-    """Wrap a text for a terminal; paths stay whole."""
-    wrapper = textwrap.TextWrapper(100, first, " " * len(first))
-    wrapper.break_long_words = wrapper.break_on_hyphens = False
-    return wrapper.fill(text)
 
 
 def case(finding: GateFinding) -> str:
@@ -185,11 +147,6 @@ class RunVerdict:
     run: Run
     findings: list[GateFinding]
     base: Run | None = None
-
-    @property
-    def ordered(self) -> list[GateFinding]:
-        """The findings, those on scores before requirements for the run."""
-        return sorted(self.findings, key=lambda finding: finding.is_of_run)
 
     @cached_property
     def origin(self) -> Data:
@@ -355,22 +312,9 @@ class GateVerdict:
         of_run = f"{name}: " if len(self.runs) > 1 else ""
         return f"Violated: {len(missed)} of {len(every)}, first {of_run}{_sentences([finding])[0]}"
 
-    def as_text(self) -> str:
-        """Write the verdict and its reason, then the findings of each run, what is violated first."""
-        blocks = [f"{_wrapped(self.first_line)}\n"]
-        for one in self.runs:
-            missed = [finding for finding in one.ordered if not finding.passes]
-            passing = [finding for finding in one.ordered if finding.passes]
-            rows = [*map(_wrapped, one.head), ""]
-            rows += _lines(missed, "VIOLATED  ")
-            rows += _lines(passing, "passes    ")
-            blocks.append("\n".join(rows) + "\n")
-        return "\n".join(blocks)
-
-    def junit(self) -> str:
-        """Write a suite per run and a case per bound: a failure where it is violated, an error for a lost run."""
-        text = templates.render(
-            "gate.xml.j2",
+    def _filled(self, template: str) -> str:
+        return templates.render(
+            template,
             verdict=self,
             required=required,
             says=says,
@@ -378,15 +322,18 @@ class GateVerdict:
             case=case,
             value=_value,
         )
-        return f"{text}\n"
+
+    def as_text(self) -> str:
+        """Write the verdict and its reason, then the findings of each run, what is violated first."""
+        return self._filled("gate.txt.j2")
+
+    def junit(self) -> str:
+        """Write a suite per run and a case per bound: a failure where it is violated, an error for a lost run."""
+        return f"{self._filled('gate.xml.j2')}\n"
 
     def comment(self) -> str:
         """Write a comment for a pull request: the verdict, what is violated, and what passes behind a click."""
-        text = templates.render(
-            "gate.md.j2",
-            verdict=self,
-            sentences=_sentences,
-        )
+        text = self._filled("gate.md.j2")
         if len(text) > _LONGEST:
             kept = text[: text.rindex("\n", 0, _LONGEST)]
             return f"{kept}\n\nCut here: the rest is in the log.\n"

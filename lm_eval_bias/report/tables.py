@@ -96,7 +96,7 @@ def latex_floats(
         for rule in ("toprule", "midrule", "bottomrule"):
             body = body.replace(r"\hline", rf"\{rule}", 1)
         floats += [
-            rf"\begin{{{kind}}}[ht]",
+            rf"\begin{{{kind}}}[!htbp]",
             r"\centering\small",
             rf"\caption{{{'(continued) ' if first else ''}{latex(table.caption)}.}}",
             rf"\label{{tab:{label}}}" if label and not first else "%",

@@ -110,4 +110,4 @@ def test_a_line_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_pat
     text, said = told(content, tmp_path)
     assert f'aria-label="{bbq.format("bias in ambiguous contexts")}"' not in text
     assert said[1] == ("chance level", ": says nothing about bias (40.0%).")
-    assert picture(text, ss) == ([10.0], [], 50.0)
+    assert picture(text, ss) == ([10.0], [(10.0, 10.0)], 50.0)
