@@ -128,6 +128,18 @@ class Board:
     rows: Sequence[BoardRow]
     notes: Sequence[str]
 
+    def too_few(self, score: Value) -> str:
+        """Describe that the items can't tell any models apart by a score, and how many could; empty if they can."""
+        for row in self.rows:
+            rank = row.cells[score.name].rank
+            if row.task and rank and rank.tells_none:
+                wanted = numbers.two_digits(row.task.documents * rank.more)
+                return (
+                    f"too few items to tell {rank.of} models apart; {wanted} like them, where these are "
+                    f"{row.task.documents:,}, would tell the two that differ most"
+                )
+        return ""
+
 
 def rule(column: Value) -> str:
     """Describe the order in which a score ranks models; empty if it doesn't."""
@@ -284,20 +296,6 @@ def _rank(
             cells[name] = replace(cells[name], rank=rank, unranked="")
 
 
-def _too_few(column: Value, rows: Sequence[BoardRow]) -> list[str]:
-    """Note that the items can't distinguish any models, and how many items could."""
-    notes = []
-    for row in rows:
-        rank = row.cells[column.name].rank
-        if row.task and rank and rank.tells_none:
-            wanted = numbers.two_digits(row.task.documents * rank.more)
-            notes.append(
-                f"{column.title}: too few items to tell {rank.of} models apart. {wanted} like them, where these are "
-                f"{row.task.documents:,}, would tell the two that differ most."
-            )
-    return list(dict.fromkeys(notes))
-
-
 def _notes(
     rows: Sequence[BoardRow], columns: Sequence[Value], tasks: Sequence[TaskRun]
 ) -> list[str]:
@@ -318,8 +316,6 @@ def _notes(
     if any(rank.apart for rank in ranks):
         share = "All" if all(rank.apart == rank.of - 1 for rank in ranks) else "Some"
         notes.append(f"{share} pairs of runs {INDEPENDENT}")
-    for column in columns:
-        notes += _too_few(column, rows)
     published = [row for row in rows if row.kind == PUBLISHED]
     cells = [row.cells[column.name] for row in published for column in columns]
     if not published:

@@ -106,10 +106,9 @@ def _summarize(table: str, finished: FinishedRun) -> None:
     print(", ".join(given))
     run = None if config.predict_only else harness_results.in_memory(results)
     tasks = list(run.tasks.values()) if run else []
-    words = sentences.describe(tasks)
     if tasks:
-        print(f"\nIn words ({sentences.LEGEND}):\n{words}")
-    for block in _blocks(table, finished, tasks, words):
+        print(f"\nIn words ({sentences.LEGEND}):\n{sentences.describe(tasks)}")
+    for block in _blocks(table, finished, tasks):
         if block:
             print(f"\n{block}")
     print()
@@ -123,14 +122,13 @@ def _summarize(table: str, finished: FinishedRun) -> None:
 
 
 def _blocks(
-    table: str, finished: FinishedRun, tasks: Sequence[TaskRun], words: str
+    table: str, finished: FinishedRun, tasks: Sequence[TaskRun]
 ) -> Iterator[str]:
-    """Yield the lines that follow the scores: unanswered items, tables, notes."""
+    """Yield the lines that follow the scores: unanswered items and tables."""
     yield run_output.unanswered(tasks, finished.samples)
     yield run_output.scores(tasks, table) if tasks else ""
     if not tasks or table != "none":
         yield running.tables(finished.results, {task.task for task in tasks})
-    yield run_output.notes(tasks, table == "all", words)
 
 
 def main(argv: list[str]) -> int:

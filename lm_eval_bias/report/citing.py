@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 
 from lm_eval_bias.core import Facts, __version__
 from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark, folder_of
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text, packaged_yaml
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.report import provenance_facts
 from lm_eval_bias.report.escaping import Markup, latex
-from lm_eval_bias.runs import measurement, rescoring
+from lm_eval_bias.runs import measurement
 from lm_eval_bias.runs.harness_results import presentable
 
 _SOFTWARE = """@misc{lm-eval-harness,
@@ -65,18 +63,6 @@ def title_of(benchmark: Benchmark) -> str:
     return benchmark.title or benchmark.family.title or benchmark.name
 
 
-def _values(task: TaskRun) -> list[Value]:
-    """Return a task's shown scores, recomputed for older files without methods."""
-    shown = task.shown()
-    untold = [value for value in shown if value.interval and not value.statistics]
-    if not task.is_saved or not untold:
-        return shown
-    with suppress(BiasError):
-        computed = rescoring.recompute(task)
-        return [computed.get(value.name, value) for value in shown]
-    return shown
-
-
 def _named(benchmark: Benchmark, values: Sequence[Value], over: bool) -> str:
     """Name a benchmark's scores, perhaps with their number of clusters."""
     names = ", ".join(dict.fromkeys(value.name for value in values))
@@ -96,7 +82,7 @@ def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:
     tasks = [task for run in presentable(runs) for task in run.tasks.values()]
     used = []
     for task in tasks:
-        for value in _values(task):
+        for value in task.shown():
             names = value.statistics or [UNTOLD] * bool(value.interval)
             used += [((name, task.definition), value) for name in names]
     known = known_statistics()["statistics"]

@@ -278,10 +278,8 @@ class ComparisonReport(Output):
 
     def context(self) -> Mapping[str, object]:
         """Override."""
-        places = {benchmark: i for i, benchmark in enumerate(registry.benchmarks())}
         listed = sorted(
-            self.findings,
-            key=lambda finding: places.get(finding.definition.family, len(places)),
+            self.findings, key=lambda one: registry.place(one.definition.family)
         )
         sides = grouped(((one.base, one.other), one) for one in listed)
         return {

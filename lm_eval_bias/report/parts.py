@@ -41,8 +41,7 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     names = [item.task.task for item in tasks]
     tasks.sort(key=lambda item: names.index(item.task.task))
-    order = {name: place for place, name in enumerate(registry.by_name())}
-    tasks.sort(key=lambda item: order.get(item.task.benchmark, len(order)))
+    tasks.sort(key=lambda item: registry.place(item.task.definition.family))
     return tasks
 
 
@@ -56,14 +55,13 @@ def score_rows(
         footnotes: Get the warnings.
         every: Whether of all scores; else of the main ones.
     """
-    found: dict[tuple[str, str], tuple[str, Value, dict[str, Cell]]] = {}
+    found: dict[str, dict[str, tuple[str, Value, dict[str, Cell]]]] = {}
     for run, task in tasks:
+        of_task = found.setdefault(task.task, {})
         for value in task.scores.values() if every else task.shown():
-            row = task.task, value, dict[str, Cell]()
-            *_, cells = found.setdefault((task.task, value.name), row)
+            *_, cells = of_task.setdefault(value.name, (task.task, value, {}))
             cells[run] = scored_cell(task, value.name, footnotes)
-    by_task = numbers.grouped((row[0], row) for row in found.values())
-    return list(chain.from_iterable(by_task.values()))
+    return [row for of_task in found.values() for row in of_task.values()]
 
 
 def main_table(tasks: ReportTasks, every: bool = False) -> Table:
@@ -73,27 +71,28 @@ def main_table(tasks: ReportTasks, every: bool = False) -> Table:
     rows: list[Row] = []
     pairs = [(item.run.name, item.task) for item in tasks]
     for name, value, cells in score_rows(pairs, footnotes, every):
-        target, span = numbers.target_text(value), numbers.score_range(value)
-        goal = Cell(target, value.neutral, span)
-        beside = [cells.get(run, Cell(numbers.NONE)) for run in runs]
-        named = score_cell(value, value.note if every else "")
+        span = numbers.score_range(value)
+        goal = Cell(numbers.target_text(value), value.neutral, span)
+        beside = [cells.get(run, numbers.NONE) for run in runs]
         meaning = value.summary if every else numbers.reads_as(value)
-        rows.append([name, named, *beside, goal, meaning])
+        rows.append([name, score_cell(value), *beside, goal, meaning])
     last = "Measures" if every else "Reads as"
     columns = ["Task", "Score", *numeric(*runs), "Neutral or best", last]
-    what = "Scores" if any(task.chosen for _, task in pairs) else "Main scores"
-    what = f"All {len(rows):,} scores" if every else what
+    what = f"All {len(rows):,} scores" if every else "Main scores"
+    if not every and any(task.chosen for _, task in pairs):
+        what = "Scores"
     caption = f"{what} with 95% intervals in brackets"
     return Table(caption, columns, rows, footnotes.lines)
 
 
 def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
-    """Make the cell of a task's score, with the mark of its warning."""
+    """Make the cell of a task's score, with the mark of its warnings and of what it lacks."""
     value = task.scores.get(score)
     warning = ""
     if value is not None:
         labels = list(map(diagnostic_label, task.diagnostics_of(score)))
-        warning = joined(*labels, value.verdict.reason if not labels else "")
+        reasons = labels or [value.verdict.reason]
+        warning = joined(*dict.fromkeys((*reasons, value.note)))
     return value_cell(value, footnotes.mark(warning))
 
 
@@ -109,9 +108,9 @@ def _broken_down(
 
 
 def by_facet(tasks: ReportTasks) -> list[Table]:
-    """Break the main scores of tasks down, a table a facet, as far as they can be."""
-    found = _broken_down(tasks)
-    return [breakdown_tables.table(computed, LISTED) for _, computed in found]
+    """Break the main scores of tasks down, a table a facet and score, as far as they can be."""
+    every = chain.from_iterable(computed for _, computed in _broken_down(tasks))
+    return [breakdown_tables.table(computed, LISTED) for computed in every]
 
 
 def primary(task: TaskRun) -> Value | None:

@@ -33,7 +33,6 @@ _HIGHEST = 8.6
 _WIDTH = {False: 6.7, True: 3.3}  # of a paper's text, and of one of its two columns
 _LABEL = {False: 40, True: 26}  # characters
 _WRITTEN = 5  # percent: smaller shares have no number
-_HATCH = ("", "..", "//", "xx")
 _SETTINGS = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,  # fonts whole, and no bitmaps, as publishers want them
@@ -44,7 +43,7 @@ _SETTINGS = {
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
     "ytick.major.size": 0,
-    "hatch.linewidth": 0.4,
+    "patch.linewidth": 0.5,
     "legend.frameon": False,
 }
 # nothing that changes from day to day
@@ -288,42 +287,39 @@ def share_files(
         rows: Names of scores, by what the row is called.
         column: Whether the figure is as wide as one of two columns.
     """
-    stacked = [_kind(name) for name in max(rows.values(), key=len)]
-    hatches = dict(zip(stacked, _HATCH, strict=False))
-    first = next(iter(rows.values()))
+    first = max(rows.values(), key=len)
     known = colours()
 
     def draw(axes: Sequence[Axes]) -> None:
-        axis = axes[0]
         for row, names in rows.items():
             end = 0.0
             for name in names:
                 value = task.scores.get(name)
                 if value is None or math.isnan(value.value):
                     continue
-                kind = _kind(name)
-                colour = known.get(kind, known["series-1"])
+                kind = name.rpartition("/")[2]
                 share = 100 * value.value
-                bar = axis.barh(row, share, 0.7, end, color=colour, hatch=hatches.get(kind), edgecolor=known["ink"],
-                                linewidth=0.5, label=kind if names[0] in first else "")  # fmt: skip
-                ink = known.get(f"on-{kind}", known["ink"])
-                if kind in hatches:
-                    text = f"{share:.0f}" if share >= _WRITTEN else ""
-                    box = {"facecolor": colour, "edgecolor": "none", "pad": 0.6}
-                    axis.bar_label(bar, [text], label_type="center", bbox=box, fontsize=5.5, color=ink)  # fmt: skip
-                else:
-                    axis.bar_label(bar, [numbers.cell(value)], padding=3, fontsize=5.5, color=ink)  # fmt: skip
+                bar = axes[0].barh(
+                    row,
+                    share,
+                    left=end,
+                    color=known.get(kind, known["series-1"]),
+                    edgecolor=known["ink"],
+                    label=kind if names is first else "",
+                )
+                text = f"{share:.0f}" if share >= _WRITTEN else ""
+                ink = known.get(f"on-{kind}")
+                place = "center"
+                if len(names) == 1:
+                    text = f" {numbers.cell(value)}"
+                    place = "edge"
+                axes[0].bar_label(bar, [text], label_type=place, color=ink)
                 end += share
-        axis.set(xlim=(0, 100), xlabel="percent")
-        axis.invert_yaxis()
+        axes[0].set(xlim=(0, 100), xlabel="percent")
+        axes[0].invert_yaxis()
 
     notes = list(filter(None, [task.warning()]))
     return _drawn(draw, [_HEAD + 0.16 * len(rows)], notes, column)
-
-
-def _kind(name: str) -> str:
-    """Return the last part of a score's name."""
-    return name.rpartition("/")[2]
 
 
 def _drawn(

@@ -120,5 +120,4 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
         f"In words ({sentences.LEGEND}):\n{words}" if words else "",
     ]
     blocks.append(run_output.scores(tasks, table))
-    blocks.append(run_output.notes(tasks, table == "all", words))
     return "\n\n".join(block for block in blocks if block) + "\n"

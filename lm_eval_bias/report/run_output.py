@@ -1,4 +1,4 @@
-"""What is printed after a run, beside the scores in words: a table of the main ones, and why some are missing."""
+"""What is printed after a run, beside the scores in words: a table of them, and which answers couldn't be read."""
 
 from __future__ import annotations
 
@@ -79,39 +79,4 @@ def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]])
         lines.append(text)
     if all_read:
         lines.append(f"Every answer could be read: {numbers.join_some(all_read)}")
-    return "\n".join(lines)
-
-
-def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
-    """Explain missing scores and intervals, and list warnings, one line per reason.
-
-    Args:
-        tasks: Of one run.
-        everything: Whether about all scores; else about the main ones, and how many others there are.
-        words: What is said of them elsewhere, which isn't repeated.
-    """
-    about = []
-    others = 0
-    for task in tasks:
-        main = {value.name: value for value in task.shown()}
-        for value in {**main, **task.scores}.values():
-            lacks = ""
-            if math.isnan(value.value):
-                lacks = "not computable"
-            elif not value.interval:
-                lacks = "no interval"
-            if not everything and value.name not in main:
-                others += bool(value.note and lacks)
-            elif value.note and value.note not in words:
-                key = lacks or "beware", value.note
-                about.append((key, (value.name, task.task)))
-    lines = []
-    for (lacks, note), places in numbers.grouped(about).items():
-        which, where = map(numbers.join_some, zip(*places, strict=True))
-        lines.append(f"{lacks}: {which} of {where} ({note})")
-    if others:
-        have = "score has" if others == 1 else "scores have"
-        lines.append(
-            f"{others:,} other {have} no value or no interval (--table all says why)"
-        )
     return "\n".join(lines)

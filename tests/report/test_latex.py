@@ -1,4 +1,4 @@
-"""A paper of the two shipped quick runs, made by the commands with no edit by hand: it compiles, fits, and is understood."""
+"""A paper of the two shipped quick runs, made by the commands alone: it compiles, fits, and names what it shows."""
 
 import re
 import subprocess
