@@ -116,8 +116,10 @@ def page() -> str:
     ]
     for section in content.sections(parts.report_tasks(quick), Footnotes()):
         for line in section.leads:
-            told = line.badge + (line.sentence and f": {line.sentence}")
-            lines.append(f"- {section.title}, {line.model}: {told}.")
+            told = "; ".join(
+                f"{says} in {where}" for says, where in line.claims.items()
+            )
+            lines.append(f"- {section.title}, {line.model} ({line.about}): {told}.")
     lines += [
         "",
         LIMITS,

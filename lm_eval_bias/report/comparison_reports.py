@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
 from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
@@ -50,7 +49,7 @@ NOT_TO_CLAIM = (
 POWER = (
     "The minimum detectable difference from a similar model: found with 80% probability if the two models' errors are "
     "independent. On the same items the errors are correlated, so the paired test can detect smaller differences. In "
-    "brackets the 95% interval of this figure"
+    "brackets the 95% interval of this figure. Required: the number of templates, terms or the like for the target"
 )
 FAMILIES = {
     True: "primary scores (first family, chosen before looking)",
@@ -84,9 +83,8 @@ def _record(finding: Finding) -> dict[str, object]:
     return record | {name: of_score[name] for name in _OF_SCORE}
 
 
-def _needed(finding: Finding) -> Cell:
-    """Format the required number of clusters to two digits, beside the actual number."""
-    required = finding.required_clusters
+def _needed(finding: Finding, required: float) -> Cell:
+    """Format a required number of clusters to two digits, beside the actual number."""
     if math.isnan(required):
         return Cell(NONE, required)
     return Cell(two_digits(required), required, _available(finding))
@@ -113,10 +111,10 @@ def _cells(finding: Finding) -> list[Cell | str]:
         number_cell(finding.other_value, unit),
         Cell(difference(moved.value, unit), moved.value, ends),
         Cell(p_value(finding.adjusted), finding.adjusted),
-        "no verdict" if finding.no_claim_reason else finding.verdict,
+        _says(finding),
         Cell(difference(least, unit, ""), least),
         Cell(count(finding.items), finding.items),
-        _needed(finding),
+        _needed(finding, finding.required_clusters),
     ]
 
 
@@ -125,7 +123,7 @@ def _table(findings: Sequence[Finding], correction: str) -> Table:
     corrected = f"p ({CORRECTIONS[correction]})"
     names = (findings[0].base, findings[0].other, "Difference", corrected)
     columns = ["Task", "Score", *numeric(*names), "Finding"]
-    columns += numeric("MDE", "n", "Required")
+    columns += [*numeric("MDE", "n"), "Required"]
     caption = f"Differences with {BRACKETS}"
     return Table(caption, columns, map(_cells, findings))
 
@@ -173,55 +171,39 @@ def _planned(finding: Finding, target: float) -> list[Cell | str]:
     """Make the row of a score in a power analysis."""
     score = finding.score
     unit = score.unit
-    first: list[Cell | str] = [finding.subject, score.name, count(finding.items)]
-    if math.isnan(finding.difference.p):
-        why = finding.no_claim_reason or finding.difference.reason
-        return [*first, NONE, NONE, f"no power: {why}"]
-    alone = power.smallest_difference(finding.difference)
+    moved = finding.difference
+    alone = power.smallest_difference(moved)
     # of an error that is known with so many degrees of freedom; half of them are the other model's
-    ends = tuple(alone * factor for factor in error_factors(finding.difference.dof / 2))
-    found = [
-        Cell(difference(alone, unit, ""), alone, bracketed_ends(ends, unit)),
-        Cell(
-            difference(finding.minimum_detectable, unit, ""), finding.minimum_detectable
-        ),
-    ]
-    if math.isinf(score.high - score.low):
-        return [*first, *found, _available(finding)]
+    factors = error_factors(moved.dof / 2) if alone > 0 else ()
+    ends = bracketed_ends([alone * factor for factor in factors] or None, unit)
     wanted = target * (score.high - score.low) / 2
-    goal = difference(wanted, unit, "")
-    times = power.growth(finding.difference, finding.level, wanted)
-    text = f"{times:.2g} times the {finding.definition.clusters} for {goal}"
-    if finding.difference.clusters and math.isfinite(times):
-        text += f", {two_digits(times * finding.difference.clusters)}"
-    if times <= 1:
-        text = f"enough for {goal}"
-    elif not math.isfinite(times):
-        text = f"no number of {finding.definition.clusters} for {goal}"
-    return [*first, *found, f"{text}; {_available(finding)}"]
+    needed = math.nan
+    if math.isfinite(wanted) and moved.clusters:
+        needed = moved.clusters * power.growth(moved, finding.level, wanted)
+    least = finding.minimum_detectable
+    return [
+        finding.subject,
+        score.name,
+        count(finding.items),
+        Cell(difference(alone, unit, ""), alone, ends),
+        Cell(difference(least, unit, ""), least),
+        difference(wanted, unit, ""),
+        _needed(finding, needed),
+        finding.no_claim_reason or moved.reason,
+    ]
+
+
+def _says(finding: Finding) -> str:
+    return "no verdict" if finding.no_claim_reason else finding.verdict
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
-    """Describe the differences grouped by verdict, the clearest first, and the number of scores without one."""
-    significant = [finding for finding in findings if finding.significant]
-    significant.sort(key=attrgetter("adjusted"))
+    """Describe the differences by verdict, the clearest first, those without a test last."""
+    listed = sorted(findings, key=lambda one: (math.isnan(one.adjusted), one.adjusted))
     places = grouped(
-        (finding.verdict, f"{finding.score.title} ({finding.subject})")
-        for finding in significant
+        (_says(one), f"{one.score.title} ({one.subject})") for one in listed
     )
-    verdicts = [
-        f"{verdict}: {join_some(where, 4)}" for verdict, where in places.items()
-    ]
-    tested = [finding for finding in findings if not math.isnan(finding.adjusted)]
-    others = [finding for finding in tested if not finding.significant]
-    untested = [finding for finding in findings if math.isnan(finding.adjusted)]
-    for label, listed in (
-        (f"no significant difference in {len(others)} of {len(tested)} tests", others),
-        (f"not tested: {len(untested)} of {len(findings)} scores", untested),
-    ):
-        if listed:
-            verdicts.append(f"{label}: {join_some((f.subject for f in listed), 4)}")
-    return verdicts
+    return [f"{verdict}: {join_some(where, 4)}" for verdict, where in places.items()]
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:
@@ -313,6 +295,6 @@ class PowerReport(ComparisonReport):
         """Override."""
         rows = [_planned(finding, self.target) for finding in self.findings]
         tests = sum(not math.isnan(finding.difference.p) for finding in self.findings)
-        heads = numeric("n", "Alone", f"among {tests} (Holm)")
-        columns = ["Task", "Score", *heads, "More templates, terms or the like"]
+        heads = numeric("n", "Alone", f"among {tests} (Holm)", "Target")
+        columns = ["Task", "Score", *heads, "Required", "No power, why"]
         return {"made": Table(POWER, columns, rows)}

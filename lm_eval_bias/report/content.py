@@ -24,6 +24,7 @@ from lm_eval_bias.core.page_parts import (
 )
 from lm_eval_bias.core.run_data import Run, readable
 from lm_eval_bias.core.verdicts import NO_DIRECTION
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import (
     badges,
     citing,
@@ -89,36 +90,23 @@ def sections(tasks: ReportTasks, footnotes: Footnotes) -> list[Section]:
 
 def origin(run: Run) -> Data:
     """Collect a run's provenance: date, version, file with its hash, labelled facts, and command."""
-    known = labels("provenance")
-    values = {**dict.fromkeys(known), **provenance_facts.facts(run)}
+    values = provenance_facts.facts(run)
     facts = [
-        (known.get(key, key), readable(value))
-        for key, value in values.items()
-        if value is not None or key not in _IF_ANY
+        (label, readable(values.get(key)))
+        for key, label in labels("provenance").items()
+        if values.get(key) is not None or key not in _IF_ANY
     ]
     versions = [f"{task.task} {task.version}" for task in run.tasks.values()]
-    file = whole = run.path.name
-    if run.path.is_file():
-        digest = content_hashes.of_file(run.path)
-        file, whole = (f"{file}, SHA-256 {text}" for text in (digest[:12], digest))
-    facts += [("Task versions", "; ".join(versions)), ("File", whole)]
-    date = str(values["date"] or "no date")[:10]
-    version = readable(values["lm-eval-bias"])
+    digest = content_hashes.of_file(run.path) if run.path.is_file() else ""
+    whole = joined(run.path.name, digest and f"SHA-256 {digest}")
     return {
         "name": run.name,
-        "date": date,
-        "version": version,
-        "file": file,
-        "facts": facts,
+        "date": str(values["date"] or "no date")[:10],
+        "version": readable(values["lm-eval-bias"]),
+        "file": whole.replace(digest, digest[:12]),
+        "facts": [*facts, ("Task versions", "; ".join(versions)), ("File", whole)],
         "command": run.command,
     }
-
-
-def title(runs: Sequence[Run]) -> str:
-    """Return the heading of a report."""
-    if len(runs) == 1:
-        return f"Bias report: {runs[0].name}"
-    return f"Bias report on {len(runs)} runs"
 
 
 NOT_TO_CONCLUDE = (
@@ -140,9 +128,8 @@ def seen(section: Section) -> list[tuple[str, str]]:
         with suppress(BiasError):  # a log that can't be read says so elsewhere
             first = next(saved_items.items(item.task), None)
             if first is not None:
-                shown.append(
-                    (item.label, item_pages.as_text(item.run, item.task, first))
-                )
+                text = item_pages.as_text(item.run, item.task, first)
+                shown.append((item.label, text))
     return shown
 
 

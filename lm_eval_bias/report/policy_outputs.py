@@ -301,16 +301,16 @@ class GateVerdict:
     @property
     def first_line(self) -> str:
         """The verdict and its reason: the first score or bound that is violated, or what else is."""
-        every = [(one.run.name, f) for one in self.runs for f in one.findings]
-        missed = [(name, finding) for name, finding in every if not finding.passes]
+        every = list(chain.from_iterable(one.findings for one in self.runs))
+        missed = [finding for finding in every if not finding.passes]
         if self.problems and not missed:
             return f"Violated: {self.problems[0]}"
         if not missed:
             return f"Passes: all {len(every)}"
-        missed.sort(key=lambda one: one[1].is_of_run)
-        name, finding = missed[0]
-        of_run = f"{name}: " if len(self.runs) > 1 else ""
-        return f"Violated: {len(missed)} of {len(every)}, first {of_run}{_sentences([finding])[0]}"
+        first = min(missed, key=lambda finding: finding.is_of_run)
+        return (
+            f"Violated: {len(missed)} of {len(every)}, first {_sentences([first])[0]}"
+        )
 
     def _filled(self, template: str) -> str:
         return templates.render(

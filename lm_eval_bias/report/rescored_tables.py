@@ -105,19 +105,9 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
             headings.append(
                 f"  {said_otherwise(result.read_otherwise)}; --as-logged keeps what was read then"
             )
-    described = []
-    entries = catalog.entries()
-    for run in made:
-        # a part of a task, which isn't one of the catalog's, has no words
-        whole = []
-        for name, task in run.tasks.items():
-            if name in entries and entries[name].kind == "task":
-                whole.append(task)
-        described.append(sentences.describe(whole))
-    words = "\n".join(filter(None, described))
     blocks = [
         "\n".join(headings),
-        f"In words ({sentences.LEGEND}):\n{words}" if words else "",
+        f"In words ({sentences.LEGEND}):\n{sentences.describe(tasks)}",
     ]
     blocks.append(run_output.scores(tasks, table))
     return "\n\n".join(block for block in blocks if block) + "\n"

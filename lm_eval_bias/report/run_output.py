@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lm_eval_bias.core import Facts, answers, numbers
@@ -53,30 +52,20 @@ def _unread(samples: Iterable[Facts]) -> Iterator[str]:
 
 
 def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]]) -> str:
-    """Describe the shares of unparsed answers and refusals, and quote two of them.
+    """Describe truncated and blocked texts and the share of unparsed answers, and quote two of these.
 
     Args:
         tasks: Of one run.
         samples: What the harness logs of each task's documents.
     """
     lines = []
-    all_read = []
     for task in tasks:
-        for one in diagnostics.about_texts(task):
-            lines.append(f"{task.task}: {one.message}")
+        told = [one.message for one in diagnostics.about_texts(task)]
         share = task.scores.get("unanswered")
-        refused = task.scores.get("refused")
-        if share is None or refused is None or math.isnan(share.value):
-            continue
-        if not share.value:
-            all_read.append(task.task)
-            continue
-        unread = numbers.number(share.value, share.unit)
-        refusals = numbers.number(refused.value, refused.unit)
-        text = f"{task.task}: {unread} of the answers couldn't be read, {refusals} are refusals"
-        quoted = itertools.islice(_unread(samples.get(task.task, ())), 2)
-        text += f", such as {', '.join(quoted)}"
-        lines.append(text)
-    if all_read:
-        lines.append(f"Every answer could be read: {numbers.join_some(all_read)}")
+        quoted = list(itertools.islice(_unread(samples.get(task.task, ())), 2))
+        if share is not None and quoted:
+            unread = numbers.number(share.value, share.unit)
+            examples = ", ".join(quoted)
+            told.append(f"{unread} of the answers couldn't be read, such as {examples}")
+        lines += [f"{task.task}: {text}" for text in told]
     return "\n".join(lines)

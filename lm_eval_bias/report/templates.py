@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.util import find_spec
@@ -53,7 +54,8 @@ def _digest(text: str) -> str:
 def _script(name: str) -> str:
     """Read a page's script; that of leaderboards stands behind DataTables, which the package itables carries.
 
-    Its file is a module that exports the class by a short name of its own.
+    itables' own offline pages import it from a ``data:`` address, which this page's policy forbids: so the module that
+    it has is made part of the script. Its versions are bounded in ``pyproject.toml``.
     """
     own = packaged_text(_PACKAGE, name)
     if name == "table.js":
@@ -63,10 +65,12 @@ def _script(name: str) -> str:
     file = Path(str(tables_package.origin)).with_name("html") / "dt_bundle.js"
     bundle = file.read_text(encoding="utf-8")
     before, _, exported = bundle.rpartition("export{")
-    names, _, behind = exported.partition("}")
-    given = dict(pair.split(" as ")[::-1] for pair in names.split(","))
+    names = re.sub(r"([\w$]+) as (\w+)", r"\2: \1", exported)
     plain = packaged_text(_PACKAGE, "table.js")
-    return f"{before}{behind}\n((DataTable) => {{\n{own}}})({given['default']});\n(() => {{ {plain} }})();"
+    tables_script = (
+        f"((DataTable) => {{\n{own}}})(bundled.default);\n(() => {{ {plain} }})();"
+    )
+    return f"{before}const bundled = {{{names}\n{tables_script}"
 
 
 @lru_cache
