@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from lm_eval_bias.boards.building import RUN, BoardRow
+from lm_eval_bias.boards.building import BoardRow
 from lm_eval_bias.boards.models import models
 from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.comparability import shown
@@ -93,7 +93,7 @@ def table_of(runs: list[Run]) -> list[str]:
         about = f"{column.score.title}, {target_text(column.score)}"
         cells = [Cell(column.board.task, note=about)]
         for model in board.models:
-            row = column.rows.get((RUN, model.label))
+            row = column.rows.get(model.label)
             cells.append(Cell(_summed(row, column.score.name) if row else NONE))
         rows.append(cells)
     heads = ["Task", *numeric(*(model.label for model in board.models))]

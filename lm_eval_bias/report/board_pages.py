@@ -348,7 +348,7 @@ def tables(models: Mapping[str, str], listed: Sequence[PageColumn]) -> list[Tabl
         columns = list(_columns(family, models))
         heads = [Column("Model"), *(head for head, _ in columns)]
         rows = zip(names, *(cells for _, cells in columns), strict=True)
-        made.append(Table(columns[-1][0].label.removesuffix(": ability"), heads, rows))
+        made.append(Table(columns[0][0].label, heads, rows))
     return made
 
 
