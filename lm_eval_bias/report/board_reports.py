@@ -9,6 +9,7 @@ from functools import cached_property
 from lm_eval_bias.boards.building import Board, boards
 from lm_eval_bias.boards.models import BoardModel
 from lm_eval_bias.boards.rank_intervals import LEVEL
+from lm_eval_bias.core import __version__
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
@@ -127,8 +128,10 @@ class BoardReport(Output):
                     }
 
     def data(self) -> Mapping[str, object]:
-        """Override: what the page shows."""
+        """Override: what the page shows, by ``docs/reference/leaderboard.schema.json``."""
         return {
+            "version": 1,
+            "made_by": f"lm-eval-bias {__version__}",
             "reading": READING,
             "problems": [problem.as_data() for problem in self.problems],
             "empty": badges.EMPTY,
