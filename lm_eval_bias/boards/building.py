@@ -296,11 +296,9 @@ def _rank(
             cells[name] = replace(cells[name], rank=rank, unranked="")
 
 
-def _notes(
-    rows: Sequence[BoardRow], columns: Sequence[Value], tasks: Sequence[TaskRun]
-) -> list[str]:
+def _notes(rows: Sequence[BoardRow], tasks: Sequence[TaskRun]) -> list[str]:
     notes = []
-    groups = {row.group for row in rows if row.kind == RUN}
+    groups = {row.group for row in rows}
     if len(groups) > 1:
         notes.append(
             "The runs follow different conventions: ranks hold only among runs that follow the same."
@@ -316,14 +314,6 @@ def _notes(
     if any(rank.apart for rank in ranks):
         share = "All" if all(rank.apart == rank.of - 1 for rank in ranks) else "Some"
         notes.append(f"{share} pairs of runs {INDEPENDENT}")
-    published = [row for row in rows if row.kind == PUBLISHED]
-    cells = [row.cells[column.name] for row in published for column in columns]
-    if not published:
-        notes.append("No published scores for this task.")
-    elif all(cell.note == NOT_PUBLISHED for cell in cells):
-        notes.append(
-            "The paper prints none of the main scores; the scores it prints are among the further ones."
-        )
     return notes
 
 
@@ -353,6 +343,7 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
     ]
     for column in ranked:
         _rank(rows, results, column, designs)
+    notes = _notes(rows, results)
     for paper in sorted(published, key=lambda paper: paper.model.casefold()):
         cells = {
             column.name: _published_cell(
@@ -382,7 +373,6 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
         measures = "a task that this package doesn't know"
         if "dataset_used" in metadata:
             measures = str(metadata.get("measures") or measures)
-    notes = _notes(rows, columns, results)
     return Board(task, benchmark, language, measures, columns, others, rows, notes)
 
 

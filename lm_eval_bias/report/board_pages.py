@@ -30,6 +30,9 @@ from lm_eval_bias.core.numbers import (
     shown,
     target_text,
 )
+from lm_eval_bias.core.numbers import (
+    cell as cell_text,
+)
 from lm_eval_bias.core.page_parts import Cell, Column, Row, Table, numeric
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import joined
@@ -50,18 +53,15 @@ def part(row: BoardRow) -> str:
     return badges.part(row.task) if row.task else ""
 
 
-def text(cell: RankedScore) -> str:
-    """Write a value with the paper's digits, or as many as its unit bears."""
-    if not cell.printed or cell.unit == "proportion":
-        return shown(cell)
-    return cell.printed + "%" * (cell.unit in SHARES)
-
-
-def uncertainty(cell: RankedScore) -> str:
-    """Return a value's interval, its printed ±, or that it was derived; empty without any."""
+def printed(cell: RankedScore) -> Cell:
+    """Make a cell of a published value: the paper's digits, and its ±, or that it was derived."""
+    text = cell.printed + "%" * (cell.unit in SHARES)
+    if cell.unit == "proportion":
+        text = shown(cell)
+    note = "derived" if cell.derived else ""
     if cell.plus_minus is not None:
-        return f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
-    return bracketed(cell) or ("derived" if cell.derived else "")
+        note = f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
+    return Cell(text, cell.value, note)
 
 
 def sort_key(cell: RankedScore) -> float:
@@ -193,13 +193,8 @@ def model_data(model: BoardModel) -> Data:
 
 def about(model: BoardModel) -> str:
     """Describe a model in a few words."""
-    number = model.parameters or 0
-    size = f"{number / 1e9:.3g}B" if number >= 1e9 else f"{number / 1e6:.0f}M"
-    size = f"{size} parameters" if number else ""
-    counting = {run.path for run, _ in model.tasks.values()}
-    more = len(model.runs) - len(counting)
-    runs = f"+{more} run{'s' * (more > 1)}" if more else ""
-    return ", ".join(filter(None, (model.prompt, size, model.date, runs)))
+    size = f"{model.parameters:,} parameters" if model.parameters else ""
+    return ", ".join(filter(None, (model.prompt, size, model.date)))
 
 
 def score_data(column: PageColumn) -> Data:
@@ -254,8 +249,7 @@ def score_cell(column: PageColumn, row: BoardRow | None) -> Cell:
     label = ", ".join(filter(None, (badge(row, cell), rank(cell), part(row))))
     if math.isnan(cell.value):
         return Cell(label, math.nan)
-    shown = f"{text(cell)} {uncertainty(cell)}".rstrip()
-    return Cell(shown, sort_key(cell), label, _bar(column, cell))
+    return Cell(cell_text(cell), sort_key(cell), label, _bar(column, cell))
 
 
 def _bar(column: PageColumn, cell: Value) -> tuple[float, float, float] | None:
@@ -287,7 +281,7 @@ def _summary(family: Sequence[PageColumn], model: str) -> Cell:
     return Cell(
         f"{differing} of {telling} differ{'s' * (telling == 1)}",
         abs(away),
-        f"{column.board.task}: {shown(strongest)} {bracketed(strongest)}",
+        f"{column.board.task}: {cell_text(strongest)}",
         _bar(column, strongest),
     )
 
@@ -371,9 +365,10 @@ def published(listed: Sequence[PageColumn]) -> Table:
         for row in column.board.rows:
             cell = row.cells[column.score.name]
             if row.kind == PUBLISHED and not math.isnan(cell.value):
-                value = Cell(text(cell), cell.value, uncertainty(cell))
                 source = Cell(row.source, note=joined(row.conventions, *row.deviations))
                 title = column.score.title
-                rows.append([column.board.task, title, row.model, value, source])
+                rows.append(
+                    [column.board.task, title, row.model, printed(cell), source]
+                )
     columns = ["Task", "Score", "Model", *numeric("Value"), "Source"]
     return Table(PRINTED, columns, rows)

@@ -10,27 +10,11 @@ from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark, folder_of
 from lm_eval_bias.core.files import packaged_text, packaged_yaml
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.report import provenance_facts
-from lm_eval_bias.report.escaping import Markup, latex
+from lm_eval_bias.report import provenance_facts, templates
+from lm_eval_bias.report.escaping import Markup
 from lm_eval_bias.runs import measurement
 from lm_eval_bias.runs.harness_results import presentable
 
-_SOFTWARE = """@misc{lm-eval-harness,
-  title = {{The Language Model Evaluation Harness}},
-  author = {Gao, Leo and Tow, Jonathan and Abbasi, Baber and Biderman, Stella and others},
-  year = {2024},
-  doi = {10.5281/zenodo.12608602},
-  url = {https://github.com/EleutherAI/lm-evaluation-harness},
-  note = {Version %s},
-}
-
-%% Code: MIT
-@misc{lm-eval-bias,
-  title = {{lm-eval-bias}},
-  author = {{the lm-eval-bias authors}},
-  year = {2026},
-%s  note = {Version %s},
-}"""
 UNTOLD = ""  # in place of a statistic's name, where no file says it
 
 
@@ -129,14 +113,14 @@ def of_runs(runs: Iterable[Run]) -> dict[str, str]:
     )
     known = [one for one in families if not isinstance(one, UnknownBenchmark)]
     codes = [run.record.code for run in runs]
-    harness = ", ".join(dict.fromkeys(c.lm_eval for c in codes if c.lm_eval))
-    own = ", ".join(dict.fromkeys(c.lm_eval_bias or __version__ for c in codes))
     address, installed = provenance_facts.installed_from()
-    url = ""
-    if installed and own == __version__:
-        url = f"  url = {{{address}}},\n"
-        own += f", {installed}"
-    software = _SOFTWARE % (latex(harness or "unknown"), url, latex(own))
+    software = templates.render(
+        "software.tex.j2",
+        harness=list(dict.fromkeys(c.lm_eval for c in codes if c.lm_eval)),
+        own=list(dict.fromkeys(c.lm_eval_bias or __version__ for c in codes)),
+        address=address,
+        installed=installed,
+    )
     return {
         **of_benchmarks(known),
         **entries(software),
