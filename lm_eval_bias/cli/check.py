@@ -228,10 +228,10 @@ def _judge(paths: Sequence[str], options: CheckOptions, outcome: GateVerdict) ->
 def _report(options: CheckOptions, outcome: GateVerdict) -> None:
     """Print the verdict, and write it to the requested files."""
     if options.json:
-        print(outcome.as_json(), end="")
+        print(outcome.json(), end="")
     elif outcome.is_complete:
-        print(outcome.as_text(), end="")
+        print(outcome.text(), end="")
     if options.junit:
         files.write(outcome.junit(), options.junit)
     if options.markdown:
-        files.write(outcome.comment(), options.markdown)
+        files.write(outcome.markdown(), options.markdown)

@@ -11,7 +11,6 @@ from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.verdicts import NO_DIRECTION
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.listings import labels
-from lm_eval_bias.report.pictures import in_picture, position
 from lm_eval_bias.runs import diagnostics, measurement
 
 DIFFERS = "differs from neutral"
@@ -42,21 +41,6 @@ class LeadLine(NamedTuple):
     series: int
     claims: Mapping[str, str]
     about: str
-
-
-def summary(scores: Sequence[tuple[str, Value]]) -> tuple[int, int, Value | None]:
-    """Summarise scores with their badges.
-
-    Returns:
-        How many differ from neutral, how many could tell whether they do, and the score furthest from neutral: of those
-        that differ, else of those that could tell, else of all.
-    """
-    differing = [value for found, value in scores if found == DIFFERS]
-    telling = [value for found, value in scores if found in (DIFFERS, UNCLEAR)]
-    placed = filter(in_picture, differing or telling or [v for _, v in scores])
-    away = [(abs(position(value, value.value)), value) for value in placed]
-    strongest = max(away, key=lambda pair: pair[0])[1] if away else None
-    return len(differing), len(telling), strongest
 
 
 def lead_line(model: str, series: int, tasks: Sequence[TaskRun]) -> LeadLine:

@@ -23,7 +23,6 @@ from lm_eval_bias.core.numbers import (
     NONE,
     SHARES,
     bare,
-    bracketed,
     grouped,
     reads_as,
     score_range,
@@ -262,27 +261,24 @@ def _bar(column: PageColumn, cell: Value) -> tuple[float, float, float] | None:
 def _summary(family: Sequence[PageColumn], model: str) -> Cell:
     """Make a cell that says how many of a benchmark's tasks differ from neutral, with the strongest value."""
     found = []
-    columns = {}
     for column in family:
         row = column.rows.get(model)
-        if row is None or math.isnan(row.cells[column.score.name].value):
-            continue
-        cell = row.cells[column.score.name]
-        found.append((badge(row, cell), cell))
-        columns[id(cell)] = column
+        if row is not None and not math.isnan(row.cells[column.score.name].value):
+            cell = row.cells[column.score.name]
+            away = abs(pictures.position(cell, cell.value))
+            found.append((badge(row, cell) or "ability", away, cell, column))
     if not found:
         return Cell(NOT_RUN, math.nan)
-    differing, telling, strongest = badges.summary(found)
-    if not telling or strongest is None:
-        kinds = dict.fromkeys(label or "ability" for label, _ in found)
-        return Cell(", ".join(kinds), math.nan)
-    column = columns[id(strongest)]
-    away = pictures.position(strongest, strongest.value)
+    telling = [one for one in found if one[0] in (badges.DIFFERS, badges.UNCLEAR)]
+    differing = [one for one in telling if one[0] == badges.DIFFERS]
+    if not telling:
+        return Cell(", ".join(dict.fromkeys(one[0] for one in found)), math.nan)
+    _, away, cell, column = max(differing or telling, key=lambda one: one[1])
     return Cell(
-        f"{differing} of {telling} differ{'s' * (telling == 1)}",
-        abs(away),
-        f"{column.board.task}: {cell_text(strongest)}",
-        _bar(column, strongest),
+        f"{len(differing)} of {len(telling)} differ{'s' * (len(telling) == 1)}",
+        away,
+        f"{column.board.task}: {cell_text(cell)}",
+        _bar(column, cell),
     )
 
 
@@ -294,14 +290,10 @@ def _able(row: BoardRow | None) -> list[Value]:
 
 
 def _ability(family: Sequence[PageColumn], model: str) -> Cell:
-    """Make a cell of a model's lowest and highest ability in a benchmark's tasks."""
+    """Make a cell of a model's lowest ability in a benchmark's tasks."""
     found = chain.from_iterable(_able(column.rows.get(model)) for column in family)
-    known = sorted(found, key=lambda value: value.value)
-    if not known:
-        return Cell(NONE, math.nan)
-    texts = dict.fromkeys((shown(known[0]), shown(known[-1])))
-    ends = f" {bracketed(known[0])}" if len(known) == 1 else ""
-    return Cell(f"{' to '.join(texts)}{ends}", known[0].value)
+    least = min(found, key=lambda value: value.value, default=None)
+    return Cell(cell_text(least), least.value) if least else Cell(NONE, math.nan)
 
 
 def _columns(
@@ -323,7 +315,7 @@ def _columns(
         yield head, [score_cell(column, column.rows.get(model)) for model in models]
     every = [_able(row) for column in family for row in column.rows.values()]
     if titles := {value.title for value in chain.from_iterable(every)}:
-        note = min(titles, key=len)
+        note = f"the lowest {min(titles, key=len)}"
         head = PageHead(f"{label}: ability", True, note, name, kind="ability")
         yield head, [_ability(family, model) for model in models]
 

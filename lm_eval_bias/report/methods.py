@@ -37,7 +37,7 @@ _MODEL = {
 _PACKAGES = ("transformers", "torch", "vllm", "numpy", "python")
 
 
-def _data(tasks: Tasks) -> Iterator[tuple[str, Sequence[str], Mapping[str, list[str]]]]:
+def _data(tasks: Tasks) -> Iterator[tuple[object, ...]]:
     """Yield each benchmark with its citation keys, and what was asked of which runs."""
     families = grouped((task.definition.family, (run, task)) for run, task in tasks)
     for family, members in families.items():
@@ -60,36 +60,36 @@ def _pinned(tasks: Tasks) -> list[str]:
     return found
 
 
-def _items(task: TaskRun) -> str:
-    items = measurement.items_run(task) or f"all {task.documents:,} items"
+def _items(task: TaskRun) -> tuple[object, ...]:
+    """Return what was asked of a task: name, version, items, suite and its rule, repeats, hash of the prompts."""
     suite = task.metadata.get("suite") or {}
-    if "documents" in suite:
-        items += f", chosen in balance by the suite {suite['name']}"
-        items += f", {suite['rule']}" if "rule" in suite else ""
     repeats = task.metadata.get("repeats")
-    if repeats and samples_texts(task.definition):
-        items += f", {repeats} texts of each prompt"
-    digest = measurement.documents_hash(task)[:12]
     return (
-        f"{task.task} (version {task.version}; {items}; hash of the prompts {digest})"
+        task.task,
+        task.version,
+        measurement.items_run(task) or f"all {task.documents:,} items",
+        suite.get("name") if "documents" in suite else None,
+        suite.get("rule"),
+        repeats if samples_texts(task.definition) else None,
+        measurement.documents_hash(task)[:12],
     )
 
 
-def _prompt(task: TaskRun) -> str:
+def _prompt(task: TaskRun) -> tuple[object, ...]:
+    """Return a task's own changes, examples, template, system instruction and further choices."""
     record = measurement.of(task)
-    template = record.prompt.template
-    system = record.prompt.system_instruction
-    changed = ", ".join(record.task.changed)
-    parts = [
-        f"prompts of the run's own ({changed})" if changed else "the packaged prompts",
-        f"{record.task.shots or 'no'} examples",
-        f"the chat template with SHA-256 {template[:12]}" if template else "no chat template",
-        f"the system instruction “{system}”" if system else "no system instruction",
-    ]  # fmt: skip
-    for name, value in measurement.choices(task).items():
-        if name not in ("chat_template", "system_instruction", "num_fewshot"):
-            parts.append(f"{name} {value}".strip())
-    return ", ".join(parts)
+    choices = [
+        f"{name} {value}".strip()
+        for name, value in measurement.choices(task).items()
+        if name not in ("chat_template", "system_instruction", "num_fewshot")
+    ]
+    return (
+        ", ".join(record.task.changed),
+        record.task.shots,
+        (record.prompt.template or "")[:12],
+        record.prompt.system_instruction,
+        ", ".join(choices),
+    )
 
 
 def _model(run: Run, facts: Data) -> tuple[str, list[str]]:

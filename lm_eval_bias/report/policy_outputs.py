@@ -19,7 +19,8 @@ from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.regression import NOT_WORSE, WORSE
 from lm_eval_bias.gate.verdict import GateFinding, proof
-from lm_eval_bias.report import provenance_facts, tables, templates
+from lm_eval_bias.report import provenance_facts, templates
+from lm_eval_bias.report.outputs import Output
 
 # what a bound asks for, the words for its ends, and how it is missed
 _KINDS = {
@@ -219,7 +220,7 @@ def _introduced(word: str, origin: Data) -> str:
 
 
 @dataclass
-class GateVerdict:
+class GateVerdict(Output):
     """A verdict of ``check``, complete or not.
 
     Attributes:
@@ -235,6 +236,8 @@ class GateVerdict:
     problems: list[Problem] = field(default_factory=list)
     is_complete: bool = True
     options: Data = field(default_factory=dict)
+    formats = ("text", "md", "json")
+    template = "gate"
 
     @property
     def passes(self) -> bool:
@@ -259,7 +262,7 @@ class GateVerdict:
 
     def verify(self, evidence: Data) -> None:
         """Add a finding on whether an earlier verdict has the same runs, base, policy and findings."""
-        then, now = map(_comparable, (json.dumps(evidence), self.as_json()))
+        then, now = map(_comparable, (json.dumps(evidence), self.json()))
         lines = [
             f"{old or 'nothing'} then, {new or 'nothing'} now"
             for old, new in zip_longest(then, now)
@@ -269,7 +272,7 @@ class GateVerdict:
         for one in self.runs[:1]:
             one.findings.append(proof("", "evidence", required, lines))
 
-    def as_data(self) -> Data:
+    def data(self) -> Data:
         """Return all that was judged, how, and what was found."""
         runs = []
         for one in self.runs:
@@ -294,10 +297,6 @@ class GateVerdict:
             "unreadable": [problem.as_data() for problem in self.problems],
         }
 
-    def as_json(self) -> str:
-        """Write all findings as JSON; ``null`` for what isn't there."""
-        return tables.json_text(self.as_data(), indent=2)
-
     @property
     def first_line(self) -> str:
         """The verdict and its reason: the first score or bound that is violated, or what else is."""
@@ -312,28 +311,24 @@ class GateVerdict:
             f"Violated: {len(missed)} of {len(every)}, first {_sentences([first])[0]}"
         )
 
-    def _filled(self, template: str) -> str:
-        return templates.render(
-            template,
-            verdict=self,
-            required=required,
-            says=says,
-            sentences=_sentences,
-            case=case,
-            value=_value,
-        )
-
-    def as_text(self) -> str:
-        """Write the verdict and its reason, then the findings of each run, what is violated first."""
-        return self._filled("gate.txt.j2")
+    def context(self) -> Data:
+        """Override."""
+        return {
+            "verdict": self,
+            "required": required,
+            "says": says,
+            "sentences": _sentences,
+            "case": case,
+            "value": _value,
+        }
 
     def junit(self) -> str:
         """Write a suite per run and a case per bound: a failure where it is violated, an error for a lost run."""
-        return f"{self._filled('gate.xml.j2')}\n"
+        return templates.render("gate.xml.j2", **self.context()) + "\n"
 
-    def comment(self) -> str:
+    def markdown(self) -> str:
         """Write a comment for a pull request: the verdict, what is violated, and what passes behind a click."""
-        text = self._filled("gate.md.j2")
+        text = super().markdown()
         if len(text) > _LONGEST:
             kept = text[: text.rindex("\n", 0, _LONGEST)]
             return f"{kept}\n\nCut here: the rest is in the log.\n"

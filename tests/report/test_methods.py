@@ -95,7 +95,7 @@ def test_only_what_was_used_is_cited(out):
 
 def test_numbers_are_those_of_the_record(out):
     (run, *_) = runs = leb.load(out / "base")
-    text = runs.methods().markdown().replace("\\", "")
+    text = " ".join(runs.methods().markdown().replace("\\", "").split())
     for name, task in run.tasks.items():
         (told,) = re.findall(rf"{name} \((version .*?)\)", text)
         items = f"{task.documents:,} of {task.items:,} items"
