@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.csv_text import csv_of
-from lm_eval_bias.core.page_parts import Cell, Footnotes, Table, numeric
+from lm_eval_bias.core.page_parts import Cell, Footnotes, Row, Table, numeric
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import value_cell
 from lm_eval_bias.custom_metrics.score import joined
@@ -51,7 +51,7 @@ def table(breakdown: Breakdown, most: int | None = None) -> Table:
     """
     score = breakdown.score
     footnotes = Footnotes()
-    rows = []
+    rows: list[Row] = []
     for task, values, estimate, simultaneous, warning in breakdown.cells[:most]:
         value = Value.of(score, estimate)
         mark = footnotes.mark(joined(warning, value.note))

@@ -21,7 +21,7 @@ from lm_eval_bias.core.numbers import (
     target_text,
     two_digits,
 )
-from lm_eval_bias.core.page_parts import Cell, Table, numeric
+from lm_eval_bias.core.page_parts import Cell, Row, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.custom_metrics.intervals import error_factors
@@ -138,7 +138,7 @@ def _paper_tables(
     )
     for (base, other, benchmark, name), members in alike.items():
         made = _table(members, correction)
-        rows = [[task.text, *rest[:4]] for task, _, *rest in made.rows]
+        rows: list[Row] = [[task.text, *rest[:4]] for task, _, *rest in made.rows]
         of = benchmark.family.title or benchmark.family.name
         caption = f"{of}: {members[0].score.title}, {other} against {base}; {BRACKETS}"
         columns = ["Task", *numeric("Base", "Other"), *made.columns[4:6]]

@@ -154,7 +154,7 @@ def facet_panels(tasks: ReportTasks) -> Iterator[tuple[str, str, list[Panel]]]:
     The values are those that are furthest from neutral in the first run.
     """
     marks = []
-    shown: dict[object, list[object]] = {}
+    shown: dict[object, list[tuple[str, ...]]] = {}
     for item, computed in _broken_down(tasks):
         wanted = [value.name for value in pictured(item.task)]
         # a primary score can be one that compares the facet's values

@@ -271,10 +271,12 @@ def _draw(axis: Axes, panel: Panel, column: bool) -> None:
     axis.annotate(title, (0.01, 1), (0, 4), place, "offset points", weight="bold")
     axis.set(xlim=(0, 100), ylim=(lane - 0.4, -0.8))
     axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
-    ticks = dict(zip((0, panel.line, 100), panel.ends, strict=True))
-    if ticks.pop(None, None) is None:
+    left, middle, right = panel.ends
+    ticks = {0.0: left, 100.0: right}
+    if panel.line is not None:
+        ticks[panel.line] = middle
         axis.axvline(panel.line, color=known["ink"], linestyle="--", lw=0.7, zorder=0)
-    axis.set_xticks(list(ticks), ticks.values())
+    axis.set_xticks(list(ticks), list(ticks.values()))
 
 
 def share_files(
@@ -307,13 +309,11 @@ def share_files(
                     edgecolor=known["ink"],
                     label=kind if names is first else "",
                 )
-                text = f"{share:.0f}" if share >= _WRITTEN else ""
                 ink = known.get(f"on-{kind}")
-                place = "center"
                 if len(names) == 1:
-                    text = f" {numbers.cell(value)}"
-                    place = "edge"
-                axes[0].bar_label(bar, [text], label_type=place, color=ink)
+                    axes[0].bar_label(bar, [f" {numbers.cell(value)}"])
+                elif share >= _WRITTEN:
+                    axes[0].bar_label(bar, fmt="%.0f", label_type="center", color=ink)
                 end += share
         axes[0].set(xlim=(0, 100), xlabel="percent")
         axes[0].invert_yaxis()
