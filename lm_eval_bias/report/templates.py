@@ -112,7 +112,7 @@ def _environments() -> dict[str, jinja2.Environment]:
     )
     latex = _environment(finalize=escaping.latex, **_OF_TEXTS)
     latex.globals.update(
-        floats=tables.latex_floats,
+        tabular=tables.latex_tabular,
         comment=escaping.latex_comment,
         cited=lambda keys: escaping.Markup(rf"\cite{{{','.join(keys)}}}"),
         heading=lambda text: escaping.Markup(rf"\paragraph{{{text}.}}{{\sloppy"),
