@@ -26,8 +26,6 @@ from lm_eval_bias.core.run_record import UNKNOWN
 from lm_eval_bias.core.verdicts import Diagnostic
 from lm_eval_bias.custom_metrics.score import (
     Design,
-    Record,
-    Undefined,
     joined,
     stderr_of,
     undefined,
@@ -248,20 +246,12 @@ def _published_cell(
     return replace(cell, unranked=reason) if ranked else cell
 
 
-def _designs(task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
+def _designs(task: TaskRun, names: Sequence[str]) -> dict[str, Design]:
     """Return a task's score designs by name; none without readable answers to known items."""
-    records = list[Record]()
     if measurement.documents_hash(task) != UNKNOWN:
         with suppress(BiasError):
-            records = [saved.record for saved in answer_files.of_task(task)]
-    names = {column.name for column in columns}
-    designs: dict[str, Design] = {}
-    with suppress(BiasError), answer_files.scored(task):
-        for score in task.definition.scores(records):
-            if score.name in names and score.design is not None:
-                with suppress(Undefined):
-                    designs[score.name] = score.design(records)
-    return designs
+            return answer_files.designs(task, names)
+    return {}
 
 
 def _rank(
@@ -336,9 +326,10 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
     rows = [_run_row(model, task, [*columns, *others]) for model in models]
     ranked = [column for column in columns if rule(column)]
     pairs = zip(rows, results, strict=True)
+    names = [column.name for column in ranked]
     logged = Counter(row.group for row, result in pairs if result.is_saved)
     designs = [
-        _designs(result, ranked) if logged[row.group] > 1 else {}
+        _designs(result, names) if logged[row.group] > 1 else {}
         for row, result in zip(rows, results, strict=True)
     ]
     for column in ranked:

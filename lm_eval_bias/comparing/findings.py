@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -536,21 +535,6 @@ def corrected(
     return done
 
 
-def _designs(side: Side) -> dict[str, Design]:
-    """Return the designs of a task's primary scores, by name; none without saved answers."""
-    task = side.task
-    made: dict[str, Design] = {}
-    if not task.is_saved:
-        return made
-    names = catalog.primary(task.task, task.definition)
-    with answer_files.scored(task):
-        for score in task.definition.scores(side.known):
-            if score.name in names and score.design is not None:
-                with suppress(Undefined):
-                    made[score.name] = score.design(side.known)
-    return made
-
-
 def power_of(run: Run) -> list[Finding]:
     """Compare a run's primary scores with those of a hypothetical equal model, for power analysis.
 
@@ -563,8 +547,9 @@ def power_of(run: Run) -> list[Finding]:
     for task in run.tasks.values():
         side = Side(run.name, run, task)
         pair = Pair(task.task, side, side)
-        designs = _designs(side)
-        for name in catalog.primary(task.task, task.definition):
+        primary = catalog.primary(task.task, task.definition)
+        designs = answer_files.designs(task, primary)
+        for name in primary:
             if name in task.scores:
                 score = task.scores[name]
                 value, other, difference, items = _unpaired(pair, score)
