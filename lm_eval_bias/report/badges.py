@@ -8,15 +8,13 @@ from typing import NamedTuple
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.verdicts import NO_DIRECTION
+from lm_eval_bias.core.verdicts import NO_DIRECTION, NO_VALUE, NO_VERDICT
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.listings import labels
 from lm_eval_bias.runs import diagnostics, measurement
 
 DIFFERS = "differs from neutral"
 UNCLEAR = "unclear"
-NO_VERDICT = "no verdict"
-NO_VALUE = "no value"
 WITHHELD = "withheld"
 TRIAL = "trial"
 _SHORTER = {"chance_level": "chance level"}

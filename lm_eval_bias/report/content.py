@@ -66,6 +66,9 @@ _IF_ANY = (
     "unproven",
     "weight_files",
     "vllm",
+    "placement",
+    "template_arguments",
+    "torch_build",
 )  # left out where a run has none
 
 

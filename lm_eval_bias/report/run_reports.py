@@ -59,10 +59,11 @@ def choose(runs: Sequence[Run], scores: Sequence[str]) -> list[Run]:
     check_scores(scores, {name for task in tasks for name in task.scores})
     chosen = []
     for run in runs:
-        kept = {}
-        for name, task in run.tasks.items():
-            if not task.scores.keys().isdisjoint(scores):
-                kept[name] = replace(task, chosen=scores)
+        kept = {
+            name: replace(task, chosen=scores)
+            for name, task in run.tasks.items()
+            if not task.scores.keys().isdisjoint(scores)
+        }
         if kept:
             chosen.append(replace(run, tasks=kept))
     return chosen
