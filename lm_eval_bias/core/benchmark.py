@@ -300,6 +300,11 @@ class Benchmark(ABC):
         for variant in variants:
             variant.family = self
 
+    @property
+    def heading(self) -> str:
+        """Its title, or its family's; without one its name."""
+        return self.title or self.family.title or self.name
+
     @abstractmethod
     def record(self, doc: Document, answers: Answers) -> Record:
         """Return the record of a document and the model's answers, from which scores are computed.

@@ -117,7 +117,7 @@ class PageColumn:
         return {
             "id": self.ident,
             "task": self.board.task,
-            "benchmark": self.family.title or self.family.name,
+            "benchmark": self.family.heading,
             "language": self.board.language,
             "measures": self.board.measures,
             "paper": card.link if card else "",
@@ -301,7 +301,7 @@ def _columns(
 ) -> Iterator[tuple[PageHead, list[Cell]]]:
     """Yield a benchmark's columns: a summary of several tasks, these, and the ability in them."""
     name = family[0].family.name
-    label = family[0].family.title or name
+    label = family[0].family.heading
     inner = ""
     if len(family) > 1:
         inner = "inner"

@@ -42,11 +42,6 @@ def of_benchmarks(benchmarks: Iterable[Benchmark]) -> dict[str, str]:
     return found
 
 
-def title_of(benchmark: Benchmark) -> str:
-    """Return the title of a benchmark, or of a variant's benchmark."""
-    return benchmark.title or benchmark.family.title or benchmark.name
-
-
 def _named(benchmark: Benchmark, values: Sequence[Value], over: bool) -> str:
     """Name a benchmark's scores, perhaps with their number of clusters."""
     names = ", ".join(dict.fromkeys(value.name for value in values))
@@ -54,7 +49,7 @@ def _named(benchmark: Benchmark, values: Sequence[Value], over: bool) -> str:
     if over and counts:
         ends = dict.fromkeys((counts[0], counts[-1]))
         names += f"; {' to '.join(map(str, ends))} {benchmark.clusters}"
-    return f"{title_of(benchmark)} ({names})"
+    return f"{benchmark.heading} ({names})"
 
 
 def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:

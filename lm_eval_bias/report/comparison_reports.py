@@ -139,7 +139,7 @@ def _paper_tables(
     for (base, other, benchmark, name), members in alike.items():
         made = _table(members, correction)
         rows: list[Row] = [[task.text, *rest[:4]] for task, _, *rest in made.rows]
-        of = benchmark.family.title or benchmark.family.name
+        of = benchmark.family.heading
         caption = f"{of}: {members[0].score.title}, {other} against {base}; {BRACKETS}"
         columns = ["Task", *numeric("Base", "Other"), *made.columns[4:6]]
         yield (

@@ -9,7 +9,6 @@ from itertools import islice
 
 from lm_eval_bias.core import Data, content_hashes, numbers
 from lm_eval_bias.core.benchmark import (
-    Benchmark,
     Card,
     UnknownBenchmark,
     card_of,
@@ -72,23 +71,17 @@ _IF_ANY = (
 )  # left out where a run has none
 
 
-def _section(family: Benchmark, tasks: ReportTasks, footnotes: Footnotes) -> Section:
-    by_run = numbers.grouped(
-        ((item.run.name, item.series), item.task) for item in tasks
-    )
-    leads = [
-        badges.lead_line(model, series, of_run)
-        for (model, series), of_run in by_run.items()
-    ]
-    card = None if isinstance(family, UnknownBenchmark) else card_of(family)
-    panels = parts.panels(tasks, footnotes)
-    return Section(family.name, family.title or family.name, card, tasks, leads, panels)
-
-
-def sections(tasks: ReportTasks, footnotes: Footnotes) -> list[Section]:
-    """Make a section per family, in the order of the tasks; the footnotes get those of the pictures."""
+def sections(tasks: ReportTasks, footnotes: Footnotes) -> Iterator[Section]:
+    """Yield a section per family, in the order of the tasks; the footnotes get those of the pictures."""
     families = numbers.grouped((item.task.definition.family, item) for item in tasks)
-    return [_section(family, of, footnotes) for family, of in families.items()]
+    for family, of in families.items():
+        by_run = numbers.grouped(
+            ((item.run.name, item.series), item.task) for item in of
+        )
+        leads = [badges.lead_line(*who, run) for who, run in by_run.items()]
+        card = None if isinstance(family, UnknownBenchmark) else card_of(family)
+        panels = parts.panels(of, footnotes)
+        yield Section(family.name, family.heading, card, of, leads, panels)
 
 
 def origin(run: Run) -> Data:

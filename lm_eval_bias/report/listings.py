@@ -92,7 +92,7 @@ def card_data(benchmark: Benchmark, card: Card) -> Data:
     fields = card._asdict()
     return {
         "benchmark": benchmark.name,
-        "title": benchmark.title or benchmark.name,
+        "title": benchmark.heading,
         **{name: fields[name] or None for name in labels("card")},
         "facets": facet_names(benchmark),
     }

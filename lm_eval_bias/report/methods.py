@@ -43,7 +43,7 @@ def _data(tasks: Tasks) -> Iterator[tuple[object, ...]]:
     for family, members in families.items():
         asked = grouped((_items(task), run.name) for run, task in members)
         cites = list(citing.of_benchmarks([family]))
-        yield family.title or family.name, cites, asked
+        yield family.heading, cites, asked
 
 
 def _pinned(tasks: Tasks) -> list[str]:
@@ -125,7 +125,7 @@ def _scores(tasks: Tasks) -> Iterator[tuple[str, Mapping[Sequence[str], list[str
             score = known.get(name, value)
             place = getattr(score, "formula", ""), value.source
             alike.append((place, f"{name}, {score.summary or value.title}"))
-        yield citing.title_of(benchmark), grouped(alike)
+        yield benchmark.heading, grouped(alike)
 
 
 def _statistics(runs: Sequence[Run]) -> Iterator[tuple[Facts | None, list[str]]]:

@@ -137,7 +137,7 @@ def panels(tasks: ReportTasks, footnotes: Footnotes) -> list[Panel]:
             marks.append((place, _mark(item, item.task.task, value, cell, beware)))
     made = []
     for (family, _), of in numbers.grouped(marks).items():
-        title = f"{family.title or family.name}: {of[0].value.title}"
+        title = f"{family.heading}: {of[0].value.title}"
         made.append(Panel(title, of))
     return made
 
@@ -169,6 +169,6 @@ def facet_panels(tasks: ReportTasks) -> Iterator[tuple[str, str, list[Panel]]]:
                     mark = _mark(item, cell.values[0], value, value_cell(value))
                     marks.append((place, (item.task.task, mark)))
     for (family, score, facet), of in numbers.grouped(marks).items():
-        title = f"{family.title or family.name}: {score.title} by {facet}"
+        title = f"{family.heading}: {score.title} by {facet}"
         name = pictures.file_name(family.name, score.name, "by", facet)
         yield name, title, list(starmap(Panel, numbers.grouped(of).items()))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.csv_text import flat
 from lm_eval_bias.core.errors import check_scores
-from lm_eval_bias.core.files import FORMATS, expanded, progress, write_together, writing
+from lm_eval_bias.core.files import FORMATS, expanded, write_together, writing
 from lm_eval_bias.core.page_parts import Footnotes
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.report import (
@@ -127,7 +127,7 @@ class RunReport(Output):
         runs = presentable(self.runs)
         tasks = parts.report_tasks(runs)
         footnotes = Footnotes()
-        sections = content.sections(tasks, footnotes)
+        sections = list(content.sections(tasks, footnotes))
         return {
             "origins": list(map(content.origin, runs)),
             "trial": diagnostics.trials(item.task for item in tasks),
@@ -212,7 +212,7 @@ def write_figures(
     Raises:
         BiasError: The folder can't be written.
     """
-    made = progress(list(_figures(runs, facets, column)), "Figures")
+    made = list(_figures(runs, facets, column))
     told = templates.render("figures.tex.j2", figures=made, column=column)
     contents = {"figures.tex": told.encode()}
     for one in made:
