@@ -35,7 +35,7 @@ def scores(tasks: Sequence[TaskRun], which: str) -> str:
         has_goal = value.neutral is not None or value.higher_is_better is not None
         goal = numbers.target_text(value) if has_goal else numbers.NONE
         rows.append([name, value.name, cell, goal])
-    table = grid(["Task", "Score", *numeric("Value"), "Neutral or best"], rows)
+    table = grid(["Task", "Score", *numeric("Value"), "Neutral, best"], rows)
     return "\n".join([table, *footnotes.lines])
 
 

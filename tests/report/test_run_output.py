@@ -49,7 +49,7 @@ def test_the_log_and_the_table_say_as_much_as_is_wanted(verbosity, level, capsys
     assert main([*RUN, "--table", "none", *more]) == 0
     assert logging.getLogger("lm_eval").level == level
     out = capsys.readouterr().out
-    assert "Neutral or best" not in out  # above a table
+    assert "Neutral, best" not in out  # above a table
 
 
 def test_a_reason_is_told_once_of_all_tasks():
