@@ -20,7 +20,7 @@ from lm_eval_bias.comparing.pairing import (
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark
-from lm_eval_bias.core.errors import BadOption, BiasError, check_scores
+from lm_eval_bias.core.errors import BiasError, check_scores
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.run_data import Problem, Run, Value
@@ -579,32 +579,9 @@ def _in_one_run(pairs: Sequence[Pair], runs: Sequence[Run]) -> Iterator[NotCompa
                     yield NotCompared(task, base.name, run.name, reason)
 
 
-def _check_paired(pairs: Sequence[Pair], runs: Sequence[Run], choice: Choice) -> None:
-    """Refuse a score that no compared task has.
-
-    Raises:
-        BadOption: Such a score is named.
-    """
-    paired = {side.task.task for pair in pairs for side in (pair.base, pair.other)}
-    for name in choice.scores:
-        owners = {
-            task.task
-            for run in runs
-            for task in run.tasks.values()
-            if name in task.scores
-        }
-        if owners and not owners & paired:
-            where = join_some(sorted(owners))
-            problem = (
-                f"is a score of {where} alone: nothing to compare with by {choice.by}"
-            )
-            raise BadOption("scores", name, problem)
-
-
 def compare(runs: Sequence[Run], choice: Choice) -> Comparison:
     """Compare runs, which have names that distinguish them, as :func:`compare_pairs` compares pairs."""
     pairs = make_pairs(runs, choice.by, choice.base)
-    _check_paired(pairs, runs, choice)
     findings, left_out = compare_pairs(pairs, choice)
     if choice.by == "run":
         left_out += _in_one_run(pairs, runs)

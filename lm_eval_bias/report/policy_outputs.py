@@ -48,16 +48,15 @@ def required(finding: GateFinding) -> str:
 
 
 def says(finding: GateFinding) -> str:
-    """Describe how a bound is missed, "" if it is met; of a compared score, how it moved and what that means."""
+    """Describe how a bound is missed, "" if it is met; of a compared score, the outcome."""
     change = finding.change
     if change:
         outcome = finding.problem or change.outcome
         if change.margin and change.outcome in (WORSE, NOT_WORSE):
             outcome += f" by over {change.margin:g}"
-        before = change.direction and f"{change.direction}: "
         least = change.minimum_detectable
         found = "nothing" if math.isnan(least) else f"{least:.2g}"
-        return f"{before}{outcome}. Detects {found}."
+        return f"{outcome}. Detects {found}."
     if isinstance(finding.required, Bound) and finding.side:
         *_, missed = _KINDS[finding.required.on]
         return f"{missed} {significant(finding.excess)} {finding.side}"

@@ -197,8 +197,6 @@ def test_a_score_of_one_language_has_nothing_to_compare_with(tiny_mirror, tmp_pa
     run(tmp_path, "occugender_implicit,stereoset_en,stereoset_de", "--limit", "12")
     by = ("compare", str(tmp_path), "--by", "language", "--scores")
     refusal = refused(tmp_path, *by, "labour_pearson")
-    assert (
-        "of occugender_implicit alone: nothing to compare with by language" in refusal
-    )
+    assert "no task here has this score" in refusal
 
     # a verdict is about everything that was given
