@@ -140,7 +140,9 @@ def _paper_tables(
         made = _table(members, correction)
         rows: list[Row] = [[task.text, *rest[:4]] for task, _, *rest in made.rows]
         of = benchmark.family.heading
-        caption = f"{of}: {members[0].score.title}, {other} against {base}; {BRACKETS}"
+        caption = (
+            f"{of}: {members[0].score.title}, {other} against {base} (base); {BRACKETS}"
+        )
         columns = ["Task", *numeric("Base", "Other"), *made.columns[4:6]]
         yield (
             file_name(other, benchmark.name, name),
