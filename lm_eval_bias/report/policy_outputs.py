@@ -165,17 +165,21 @@ class RunVerdict:
         here, there = self.origin, self.origin.get("base")
         if not there:
             return [_introduced("Run", here)]
-        shared: list[str] = []
+        shared = []
         for kind, sentence in _SHARED.items():
             ours, theirs = (
                 sorted(dict(content_hashes.flat(side[kind])).values())
                 for side in (here, there)
             )
             if ours and ours == theirs:
-                shared = shared or [sentence]
-        if here["made"] < there["made"]:
-            shared.append("The base is newer than the run: are the two exchanged?")
-        return [_introduced("Run", here), _introduced("Base", there), *shared]
+                shared.append(sentence)
+        newer = "The base is newer than the run: are the two exchanged?"
+        return [
+            _introduced("Run", here),
+            _introduced("Base", there),
+            *shared[:1],
+            *[newer] * (here["made"] < there["made"]),
+        ]
 
 
 _PLACES = ("path", "policy", "says")  # may be others where all the rest is the same
