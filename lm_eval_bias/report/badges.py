@@ -32,7 +32,7 @@ class LeadLine(NamedTuple):
         model: The run's name.
         series: Its number.
         claims: In which tasks it is said, by what is said.
-        about: Which part of the items was run, and further warnings.
+        about: The score, further warnings, and which part of the items was run.
     """
 
     model: str
@@ -44,8 +44,10 @@ class LeadLine(NamedTuple):
 def lead_line(model: str, series: int, tasks: Sequence[TaskRun]) -> LeadLine:
     """Describe a model's primary scores: each claim with its tasks, those of a difference first."""
     claims = []
+    about = []
     for task in tasks:
         value = parts.primary(task)
+        about.append(value.title if value else "")
         kind = (badge(task, value) or "ability") if value else "no bias score"
         says = _SAYS.get(kind, kind)
         if value and kind == DIFFERS:
@@ -53,7 +55,7 @@ def lead_line(model: str, series: int, tasks: Sequence[TaskRun]) -> LeadLine:
         claims.append((kind != DIFFERS, says, task.task))
     claims.sort(key=lambda claim: claim[0])
     told = numbers.grouped((says, name) for _, says, name in claims)
-    about = [name(task) for name in (beware, part) for task in tasks]
+    about += [name(task) for name in (beware, part) for task in tasks]
     where = {says: numbers.join_some(names, 3) for says, names in told.items()}
     return LeadLine(model, series, where, ", ".join(filter(None, dict.fromkeys(about))))
 

@@ -272,10 +272,11 @@ def _draw(axis: Axes, panel: Panel, column: bool) -> None:
     axis.set(xlim=(0, 100), ylim=(lane - 0.4, -0.8))
     axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
     left, middle, right = panel.ends
-    ticks = {0.0: left, 100.0: right}
+    ticks = {0.0: left}
     if panel.line is not None:
         ticks[panel.line] = middle
         axis.axvline(panel.line, color=known["ink"], linestyle="--", lw=0.7, zorder=0)
+    ticks[100.0] = right
     axis.set_xticks(list(ticks), list(ticks.values()))
 
 
