@@ -7,11 +7,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from lm_eval_bias.boards.building import RUN, BoardRow
+from lm_eval_bias.boards.building import BoardRow
 from lm_eval_bias.boards.models import models
-from lm_eval_bias.core import content_hashes
+from lm_eval_bias.core import content_hashes, numbers
 from lm_eval_bias.core.comparability import shown
-from lm_eval_bias.core.numbers import NONE, bracketed, target_text
+from lm_eval_bias.core.numbers import NONE, target_text
 from lm_eval_bias.core.page_parts import Cell, Footnotes, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.report import (
@@ -80,9 +80,8 @@ def minutes(run: Run) -> str:
 def _summed(row: BoardRow, score: str) -> str:
     """Write a run's value with its interval, badge and part."""
     cell = row.cells[score]
-    said = (bracketed(cell), board_pages.badge(row, cell), board_pages.part(row))
-    value, *rest = filter(None, (board_pages.text(cell), *said))
-    return f"{value} {', '.join(rest)}"
+    said = (numbers.cell(cell), board_pages.badge(row, cell), board_pages.part(row))
+    return ", ".join(filter(None, said))
 
 
 def table_of(runs: list[Run]) -> list[str]:
@@ -93,7 +92,7 @@ def table_of(runs: list[Run]) -> list[str]:
         about = f"{column.score.title}, {target_text(column.score)}"
         cells = [Cell(column.board.task, note=about)]
         for model in board.models:
-            row = column.rows.get((RUN, model.label))
+            row = column.rows.get(model.label)
             cells.append(Cell(_summed(row, column.score.name) if row else NONE))
         rows.append(cells)
     heads = ["Task", *numeric(*(model.label for model in board.models))]
@@ -116,8 +115,10 @@ def page() -> str:
     ]
     for section in content.sections(parts.report_tasks(quick), Footnotes()):
         for line in section.leads:
-            told = line.badge + (line.sentence and f": {line.sentence}")
-            lines.append(f"- {section.title}, {line.model}: {told}.")
+            told = "; ".join(
+                f"{says} in {where}" for says, where in line.claims.items()
+            )
+            lines.append(f"- {section.title}, {line.model} ({line.about}): {told}.")
     lines += [
         "",
         LIMITS,

@@ -26,8 +26,6 @@ from lm_eval_bias.core.run_record import UNKNOWN
 from lm_eval_bias.core.verdicts import Diagnostic
 from lm_eval_bias.custom_metrics.score import (
     Design,
-    Record,
-    Undefined,
     joined,
     stderr_of,
     undefined,
@@ -127,6 +125,18 @@ class Board:
     others: Sequence[Value]
     rows: Sequence[BoardRow]
     notes: Sequence[str]
+
+    def too_few(self, score: Value) -> str:
+        """Describe that the items can't tell any models apart by a score, and how many could; empty if they can."""
+        for row in self.rows:
+            rank = row.cells[score.name].rank
+            if row.task and rank and rank.tells_none:
+                wanted = numbers.two_digits(row.task.documents * rank.more)
+                return (
+                    f"too few items to tell {rank.of} models apart; {wanted} like them, where these are "
+                    f"{row.task.documents:,}, would tell the two that differ most"
+                )
+        return ""
 
 
 def rule(column: Value) -> str:
@@ -236,20 +246,12 @@ def _published_cell(
     return replace(cell, unranked=reason) if ranked else cell
 
 
-def _designs(task: TaskRun, columns: Sequence[Value]) -> dict[str, Design]:
+def _designs(task: TaskRun, names: Sequence[str]) -> dict[str, Design]:
     """Return a task's score designs by name; none without readable answers to known items."""
-    records = list[Record]()
     if measurement.documents_hash(task) != UNKNOWN:
         with suppress(BiasError):
-            records = [saved.record for saved in answer_files.of_task(task)]
-    names = {column.name for column in columns}
-    designs: dict[str, Design] = {}
-    with suppress(BiasError), answer_files.scored(task):
-        for score in task.definition.scores(records):
-            if score.name in names and score.design is not None:
-                with suppress(Undefined):
-                    designs[score.name] = score.design(records)
-    return designs
+            return answer_files.designs(task, names)
+    return {}
 
 
 def _rank(
@@ -284,25 +286,9 @@ def _rank(
             cells[name] = replace(cells[name], rank=rank, unranked="")
 
 
-def _too_few(column: Value, rows: Sequence[BoardRow]) -> list[str]:
-    """Note that the items can't distinguish any models, and how many items could."""
+def _notes(rows: Sequence[BoardRow], tasks: Sequence[TaskRun]) -> list[str]:
     notes = []
-    for row in rows:
-        rank = row.cells[column.name].rank
-        if row.task and rank and rank.tells_none:
-            wanted = numbers.two_digits(row.task.documents * rank.more)
-            notes.append(
-                f"{column.title}: too few items to tell {rank.of} models apart. {wanted} like them, where these are "
-                f"{row.task.documents:,}, would tell the two that differ most."
-            )
-    return list(dict.fromkeys(notes))
-
-
-def _notes(
-    rows: Sequence[BoardRow], columns: Sequence[Value], tasks: Sequence[TaskRun]
-) -> list[str]:
-    notes = []
-    groups = {row.group for row in rows if row.kind == RUN}
+    groups = {row.group for row in rows}
     if len(groups) > 1:
         notes.append(
             "The runs follow different conventions: ranks hold only among runs that follow the same."
@@ -318,16 +304,6 @@ def _notes(
     if any(rank.apart for rank in ranks):
         share = "All" if all(rank.apart == rank.of - 1 for rank in ranks) else "Some"
         notes.append(f"{share} pairs of runs {INDEPENDENT}")
-    for column in columns:
-        notes += _too_few(column, rows)
-    published = [row for row in rows if row.kind == PUBLISHED]
-    cells = [row.cells[column.name] for row in published for column in columns]
-    if not published:
-        notes.append("No published scores for this task.")
-    elif all(cell.note == NOT_PUBLISHED for cell in cells):
-        notes.append(
-            "The paper prints none of the main scores; the scores it prints are among the further ones."
-        )
     return notes
 
 
@@ -350,13 +326,15 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
     rows = [_run_row(model, task, [*columns, *others]) for model in models]
     ranked = [column for column in columns if rule(column)]
     pairs = zip(rows, results, strict=True)
+    names = [column.name for column in ranked]
     logged = Counter(row.group for row, result in pairs if result.is_saved)
     designs = [
-        _designs(result, ranked) if logged[row.group] > 1 else {}
+        _designs(result, names) if logged[row.group] > 1 else {}
         for row, result in zip(rows, results, strict=True)
     ]
     for column in ranked:
         _rank(rows, results, column, designs)
+    notes = _notes(rows, results)
     for paper in sorted(published, key=lambda paper: paper.model.casefold()):
         cells = {
             column.name: _published_cell(
@@ -386,7 +364,6 @@ def _board(task: str, models: Sequence[BoardModel]) -> Board:
         measures = "a task that this package doesn't know"
         if "dataset_used" in metadata:
             measures = str(metadata.get("measures") or measures)
-    notes = _notes(rows, columns, results)
     return Board(task, benchmark, language, measures, columns, others, rows, notes)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from lm_eval_bias.cli.output import Share, Which
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError, kind_of
-from lm_eval_bias.core.files import expanded, read_text, writing
+from lm_eval_bias.core.files import expanded
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Run
@@ -57,7 +56,7 @@ class CheckOptions(Which):
             differ from it
         json: print the findings as JSON
         junit (FILE): also write the findings to FILE as JUnit XML
-        markdown (FILE): also write the findings to FILE as Markdown, such as for $GITHUB_STEP_SUMMARY
+        markdown (FILE): also write the findings to FILE as Markdown, such as for a comment
     """
 
     policy: str | None = None
@@ -229,24 +228,10 @@ def _judge(paths: Sequence[str], options: CheckOptions, outcome: GateVerdict) ->
 def _report(options: CheckOptions, outcome: GateVerdict) -> None:
     """Print the verdict, and write it to the requested files."""
     if options.json:
-        print(outcome.as_json(), end="")
+        print(outcome.json(), end="")
     elif outcome.is_complete:
-        print(outcome.as_text(), end="")
+        print(outcome.text(), end="")
     if options.junit:
-        _write(options.junit, outcome.junit())
+        files.write(outcome.junit(), options.junit)
     if options.markdown:
-        _write(options.markdown, outcome.comment())
-
-
-def _write(file: str, text: str) -> None:
-    """Write a file whole; append to the summary of a step of GitHub Actions, which earlier commands may have begun.
-
-    Raises:
-        BiasError: It can't be written.
-    """
-    path = expanded(file)
-    summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    if summary and path.exists() and path.resolve() == expanded(summary).resolve():
-        with writing(file):
-            text = f"{read_text(path)}\n{text}"
-    files.write(text, file)
+        files.write(outcome.markdown(), options.markdown)

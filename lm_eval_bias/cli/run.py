@@ -7,7 +7,6 @@ import functools
 import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lm_eval_bias.cli.signatures import Parser
@@ -20,7 +19,7 @@ from lm_eval_bias.report import run_output, sentences
 from lm_eval_bias.runs import harness_results
 
 if TYPE_CHECKING:
-    from lm_eval_bias.core.run_data import TaskRun
+    pass
 
 logger = logging.getLogger("lm_eval.bias")
 
@@ -102,34 +101,21 @@ def _summarize(table: str, finished: FinishedRun) -> None:
     arguments = redaction.arguments(config.model_args) or "no arguments"
     given = [f"{config.model} ({arguments})"]
     given += [f"{name}: {value}" for name, value in flags.items() if value]
-    print(", ".join(given))
     run = None if config.predict_only else harness_results.in_memory(results)
     tasks = list(run.tasks.values()) if run else []
-    words = sentences.describe(tasks)
+    blocks = [", ".join(given)]
     if tasks:
-        print(f"\nIn words ({sentences.LEGEND}):\n{words}")
-    for block in _blocks(table, finished, tasks, words):
-        if block:
-            print(f"\n{block}")
-    print()
+        blocks.append(f"In words ({sentences.LEGEND}):\n{sentences.describe(tasks)}")
+        blocks.append(run_output.unanswered(tasks, finished.samples))
+        blocks.append(run_output.scores(tasks, table))
+    if not tasks or table != "none":
+        blocks.append(running.tables(results, {task.task for task in tasks}))
+    print("\n\n".join(filter(None, blocks)), end="\n\n")
     if tasks and finished.saved:
         print(
-            f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}"
-        )
-        print(
+            f"To recompute the scores without the model: lm-eval-bias rescore {config.output_path}\n"
             f"For a report as a page: lm-eval-bias report {config.output_path} -o report.html"
         )
-
-
-def _blocks(
-    table: str, finished: FinishedRun, tasks: Sequence[TaskRun], words: str
-) -> Iterator[str]:
-    """Yield the lines that follow the scores: unanswered items, tables, notes."""
-    yield run_output.unanswered(tasks, finished.samples)
-    yield run_output.scores(tasks, table) if tasks else ""
-    if not tasks or table != "none":
-        yield running.tables(finished.results, {task.task for task in tasks})
-    yield run_output.notes(tasks, table == "all", words)
 
 
 def main(argv: list[str]) -> int:

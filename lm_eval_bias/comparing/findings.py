@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from lm_eval_bias.comparing.pairing import (
 from lm_eval_bias.comparing.pairing import pairs as make_pairs
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.benchmark import LANGUAGE, Benchmark
-from lm_eval_bias.core.errors import BadOption, BiasError, check_scores
+from lm_eval_bias.core.errors import BiasError, check_scores
 from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.run_data import Problem, Run, Value
@@ -536,21 +535,6 @@ def corrected(
     return done
 
 
-def _designs(side: Side) -> dict[str, Design]:
-    """Return the designs of a task's primary scores, by name; none without saved answers."""
-    task = side.task
-    made: dict[str, Design] = {}
-    if not task.is_saved:
-        return made
-    names = catalog.primary(task.task, task.definition)
-    with answer_files.scored(task):
-        for score in task.definition.scores(side.known):
-            if score.name in names and score.design is not None:
-                with suppress(Undefined):
-                    made[score.name] = score.design(side.known)
-    return made
-
-
 def power_of(run: Run) -> list[Finding]:
     """Compare a run's primary scores with those of a hypothetical equal model, for power analysis.
 
@@ -563,8 +547,9 @@ def power_of(run: Run) -> list[Finding]:
     for task in run.tasks.values():
         side = Side(run.name, run, task)
         pair = Pair(task.task, side, side)
-        designs = _designs(side)
-        for name in catalog.primary(task.task, task.definition):
+        primary = catalog.primary(task.task, task.definition)
+        designs = answer_files.designs(task, primary)
+        for name in primary:
             if name in task.scores:
                 score = task.scores[name]
                 value, other, difference, items = _unpaired(pair, score)
@@ -594,32 +579,9 @@ def _in_one_run(pairs: Sequence[Pair], runs: Sequence[Run]) -> Iterator[NotCompa
                     yield NotCompared(task, base.name, run.name, reason)
 
 
-def _check_paired(pairs: Sequence[Pair], runs: Sequence[Run], choice: Choice) -> None:
-    """Refuse a score that no compared task has.
-
-    Raises:
-        BadOption: Such a score is named.
-    """
-    paired = {side.task.task for pair in pairs for side in (pair.base, pair.other)}
-    for name in choice.scores:
-        owners = {
-            task.task
-            for run in runs
-            for task in run.tasks.values()
-            if name in task.scores
-        }
-        if owners and not owners & paired:
-            where = join_some(sorted(owners))
-            problem = (
-                f"is a score of {where} alone: nothing to compare with by {choice.by}"
-            )
-            raise BadOption("scores", name, problem)
-
-
 def compare(runs: Sequence[Run], choice: Choice) -> Comparison:
     """Compare runs, which have names that distinguish them, as :func:`compare_pairs` compares pairs."""
     pairs = make_pairs(runs, choice.by, choice.base)
-    _check_paired(pairs, runs, choice)
     findings, left_out = compare_pairs(pairs, choice)
     if choice.by == "run":
         left_out += _in_one_run(pairs, runs)

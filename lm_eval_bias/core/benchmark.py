@@ -230,7 +230,6 @@ class Presentation(NamedTuple):
         withheld: Why a task's scores must not be shown; empty if they may.
         shares: Scores that one figure shows as stacked shares: their names, by what each row is called.
         beside_main: Further scores for tables of the main ones, and for comparisons by a condition.
-        by_language: Groups of scores of which its paper has tables of models by language.
         published: The scores that papers print, by task and model.
         across_languages: The scores that its languages are compared by, the primary one first; the main ones if empty.
     """
@@ -239,7 +238,6 @@ class Presentation(NamedTuple):
     withheld: Callable[[TaskRun], str] = lambda task: ""
     shares: Callable[[], Mapping[str, Sequence[str]]] = dict
     published: Callable[[], Iterable[Published]] = lambda: ()
-    by_language: Sequence[Sequence[str]] = ()
     beside_main: Sequence[str] = ()
     across_languages: Sequence[str] = ()
 
@@ -303,6 +301,11 @@ class Benchmark(ABC):
         self.family: Benchmark = self
         for variant in variants:
             variant.family = self
+
+    @property
+    def heading(self) -> str:
+        """Its title, or its family's; without one its name."""
+        return self.title or self.family.title or self.name
 
     @abstractmethod
     def record(self, doc: Document, answers: Answers) -> Record:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from lm_eval_bias.core.run_data import Run, TaskRun
 
@@ -119,32 +118,6 @@ class Table:
 def numeric(*labels: str) -> list[Column | str]:
     """Make the headers of numeric columns."""
     return [Column(label, True) for label in labels]
-
-
-def language_table(
-    caption: str,
-    cells: Mapping[tuple[str, str], Mapping[str, Cell]],
-    notes: Sequence[str] = (),
-) -> Table:
-    """Make a table as papers print it: a row per model, a column per score and language.
-
-    Args:
-        caption: What it shows.
-        cells: By model and language, the cell of each score.
-        notes: Footnotes.
-    """
-    models = dict.fromkeys(model for model, _ in cells)
-    languages = dict.fromkeys(language for _, language in cells)
-    scores = dict.fromkeys(chain.from_iterable(cells.values()))
-    places = [(score, language) for score in scores for language in languages]
-    rows = []
-    for model in models:
-        row = [Cell(model)]
-        for score, language in places:
-            row.append(cells.get((model, language), {}).get(score, Cell("–")))
-        rows.append(row)
-    heads = numeric(*(f"{score}, {language}" for score, language in places))
-    return Table(caption, ["Model", *heads], rows, notes)
 
 
 @dataclass(frozen=True)

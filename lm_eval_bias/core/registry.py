@@ -87,6 +87,12 @@ def _members(benchmark: Benchmark) -> tuple[Benchmark, ...]:
     return (benchmark, *benchmark.variants)
 
 
+def place(benchmark: Benchmark) -> int:
+    """Return a benchmark's place in pages: unknown ones come last."""
+    listed = benchmarks()
+    return listed.index(benchmark) if benchmark in listed else len(listed)
+
+
 @lru_cache(maxsize=1)
 def by_name() -> dict[str, Benchmark]:
     """Return all benchmarks and their variants, by name."""

@@ -214,6 +214,11 @@ class Problem:
     def __str__(self) -> str:
         return self.reason if self.is_choice else f"{self.path}: {self.reason}"
 
+    @property
+    def told(self) -> str:
+        """The same without the file's folder."""
+        return self.reason if self.is_choice else f"{self.path.name}: {self.reason}"
+
     def as_data(self) -> dict[str, str]:
         """Convert it to plain data for JSON."""
         return {"path": str(self.path), "reason": self.reason}

@@ -51,7 +51,6 @@ def _judge(
         difference.value,
         margin,
         outcome,
-        _direction(finding) if outcome == NOT_WORSE else "",
         math.nan if problem else minimum_detectable(finding, margin),
     )
     passes = outcome == NOT_WORSE or (outcome == NOT_SHOWN and not shown)
@@ -65,20 +64,6 @@ def _judge(
         difference.interval,
         change=change,
     )
-
-
-def _direction(finding: Finding) -> str:
-    """Describe the direction of a bias score's change; empty for an ability, and without a change."""
-    score = finding.score
-    if score.higher_is_better is not None or score.neutral is None:
-        return ""
-    before = finding.base_value - score.neutral
-    now = finding.other_value - score.neutral
-    if before * now < 0:
-        return "across neutral"
-    if abs(now) == abs(before):
-        return ""
-    return "away from neutral" if abs(now) > abs(before) else "towards neutral"
 
 
 def minimum_detectable(finding: Finding, margin: float) -> float:

@@ -72,7 +72,6 @@ class Change:
         difference: The run's value minus it.
         margin: By how much it may be worse, in its unit.
         outcome: One of ``worse``, ``not worse`` and ``not shown``, as to that margin; ``no value`` without a test.
-        direction: Of a bias that isn't worse, where it moved, in words.
         minimum_detectable: The smallest worsening that would be found with 80% probability; ``nan`` where none would.
     """
 
@@ -80,7 +79,6 @@ class Change:
     difference: float
     margin: float
     outcome: str
-    direction: str = ""
     minimum_detectable: float = math.nan
 
 

@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.run_data import TaskRun, Value
-from lm_eval_bias.core.verdicts import NO_DIRECTION
+from lm_eval_bias.core.verdicts import NO_DIRECTION, NO_VALUE, NO_VERDICT
 from lm_eval_bias.report import parts
 from lm_eval_bias.report.listings import labels
-from lm_eval_bias.report.pictures import in_picture, position
 from lm_eval_bias.runs import diagnostics, measurement
 
 DIFFERS = "differs from neutral"
 UNCLEAR = "unclear"
-NO_VERDICT = "no verdict"
-NO_VALUE = "no value"
 WITHHELD = "withheld"
 TRIAL = "trial"
 _SHORTER = {"chance_level": "chance level"}
 # of models that say nothing of bias, in the order of diagnostics.EMPTY
 EMPTY = [_SHORTER.get(kind, labels("diagnostics")[kind]) for kind in diagnostics.EMPTY]
-_SAYS = {UNCLEAR: NO_DIRECTION, **dict.fromkeys(EMPTY, "says nothing about bias")}
-
-
-class Summary(NamedTuple):
-    """A summary of several scores.
-
-    Attributes:
-        differing: How many differ from neutral.
-        telling: How many could tell whether they do.
-        strongest: The one furthest from neutral: of those that differ, else of those that could tell, else of all.
-    """
-
-    differing: int
-    telling: int
-    strongest: Value | None
+_SAYS = {UNCLEAR: NO_DIRECTION} | {
+    kind: f"{kind}, says nothing about bias" for kind in EMPTY
+}
 
 
 class LeadLine(NamedTuple):
@@ -46,53 +31,33 @@ class LeadLine(NamedTuple):
     Attributes:
         model: The run's name.
         series: Its number.
-        badge: A word or two.
-        sentence: What that means, and in which tasks.
+        claims: In which tasks it is said, by what is said.
+        about: The score, further warnings, and which part of the items was run.
     """
 
     model: str
     series: int
-    badge: str
-    sentence: str
-
-
-def summary(scores: Sequence[tuple[str, Value]]) -> Summary:
-    """Summarise scores with their badges."""
-    differing = [value for found, value in scores if found == DIFFERS]
-    telling = [value for found, value in scores if found in (DIFFERS, UNCLEAR)]
-    placed = filter(in_picture, differing or telling or [v for _, v in scores])
-    away = [(abs(position(value, value.value)), value) for value in placed]
-    strongest = max(away, key=lambda pair: pair[0])[1] if away else None
-    return Summary(len(differing), len(telling), strongest)
+    claims: Mapping[str, str]
+    about: str
 
 
 def lead_line(model: str, series: int, tasks: Sequence[TaskRun]) -> LeadLine:
-    """Describe a model's primary scores in a badge and a sentence."""
-    scores = [(task, value) for task in tasks if (value := parts.primary(task))]
-    if not scores:
-        return LeadLine(model, series, "no bias score to judge by", "")
-    found = [(badge(task, value) or "ability", value) for task, value in scores]
-    differing, _, strongest = summary(found)
-    label = found[0][0]
-    if len({kind for kind, _ in found}) > 1:
-        label = f"{differing} of {len(found)} differ from neutral"
+    """Describe a model's primary scores: each claim with its tasks, those of a difference first."""
     claims = []
-    for (kind, value), (task, _) in zip(found, scores, strict=True):
-        says = value.verdict.claim if kind == DIFFERS else _SAYS.get(kind, "")
-        if says and (kind == DIFFERS or not differing):
-            claims.append((says, task.task))
-    texts = []
-    for says, names in numbers.grouped(claims).items():
-        where = f" in {numbers.join_some(names, 3)}"
-        if len(names) == len(found):
-            where = " in all tasks" if len(found) > 1 else ""
-        texts.append(says + where)
-    if strongest is not None:
-        which = "furthest " if len(claims) > 1 else ""
-        texts.append(f"({which}{numbers.cell(strongest)})")
-    about = [name(task) for name in (beware, part) for task in tasks]
-    badges = ", ".join([label, *filter(None, dict.fromkeys(about))])
-    return LeadLine(model, series, badges, ", ".join(texts).replace(", (", " ("))
+    about = []
+    for task in tasks:
+        value = parts.primary(task)
+        about.append(value.title if value else "")
+        kind = (badge(task, value) or "ability") if value else "no bias score"
+        says = _SAYS.get(kind, kind)
+        if value and kind == DIFFERS:
+            says = value.verdict.claim
+        claims.append((kind != DIFFERS, says, task.task))
+    claims.sort(key=lambda claim: claim[0])
+    told = numbers.grouped((says, name) for _, says, name in claims)
+    about += [name(task) for name in (beware, part) for task in tasks]
+    where = {says: numbers.join_some(names, 3) for says, names in told.items()}
+    return LeadLine(model, series, where, ", ".join(filter(None, dict.fromkeys(about))))
 
 
 def badge(task: TaskRun, value: Value) -> str:

@@ -7,14 +7,12 @@ const details = document.getElementById("cell");
 const status = document.getElementById("status");
 const scores = new Map(data.scores.map((score) => [score.id, score]));
 const byName = new Map(data.models.map((model) => [model.model, model]));
-const named = (kind) => new Map(data.scores.flatMap((score) => score[kind].map((cell) => [`${cell.model}\n${score.id}`, { ...cell, score }])));
-const cells = named("cells");
-const printed = named("published");
+const cells = new Map(data.scores.flatMap((score) => score.cells.map((cell) => [`${cell.model}\n${score.id}`, { ...cell, score }])));
 const heads = [...board.tHead.rows[0].cells].map((head) => ({ ...head.dataset }));
 const names = heads.map((head) => head.name ?? "model"); // which addresses have
 const empty = new Set(data.empty);
 const MOST = 100; // rows on a page
-const defaults = { q: "", benchmark: "", language: "", prompt: "", size: "", items: "", chance: "", published: "", open: "", sort: "" };
+const defaults = { q: "", benchmark: "", language: "", prompt: "", size: "", items: "", chance: "", open: "", sort: "" };
 let state = { ...defaults };
 
 const number = (text) => (text === "" ? NaN : Number(text));
@@ -59,32 +57,26 @@ const options = {
   ],
 };
 const table = new DataTable(board, options);
-const papers = document.getElementById("papers");
-const published = papers && new DataTable(papers, { ...options, paging: false });
 
 // ---------------------------------------------------------------------- cells that tell more
 
 const labels = heads.map((head) => (head.score ? `${scores.get(head.score).task}: ${scores.get(head.score).label}` : families.get(head.benchmark) + (head.ability ? ", ability" : "")));
 // every cell with its row's model and its column, also of columns and pages that aren't shown; asked for once
-function places(shown) {
-  const indexes = shown.rows().indexes().toArray();
-  const names = new Map(shown.rows().nodes().toArray().map((row, at) => {
+function places() {
+  const indexes = table.rows().indexes().toArray();
+  const names = new Map(table.rows().nodes().toArray().map((row, at) => {
     row.dataset.model = row.cells[0].firstChild.textContent;
     return [indexes[at], row.dataset.model];
   }));
-  const nodes = shown.cells().nodes().toArray();
-  return shown.cells().indexes().toArray().map(({ row, column }, at) => ({ node: nodes[at], model: names.get(row), column }));
+  const nodes = table.cells().nodes().toArray();
+  return table.cells().indexes().toArray().map(({ row, column }, at) => ({ node: nodes[at], model: names.get(row), column }));
 }
-function upgrade(found, told) {
-  for (const { node, model, column } of found) {
-    if (column > 0) node.dataset.label = labels[column];
-    if (!told.has(`${model}\n${heads[column].score}`)) continue;
-    node.dataset.cell = heads[column].score;
-    node.tabIndex = -1;
-  }
+for (const { node, model, column } of places()) {
+  if (column > 0) node.dataset.label = labels[column];
+  if (!cells.has(`${model}\n${heads[column].score}`)) continue;
+  node.dataset.cell = heads[column].score;
+  node.tabIndex = -1;
 }
-upgrade(places(table), cells);
-if (published) upgrade(places(published), printed);
 for (const row of table.rows().nodes().toArray()) {
   const link = document.createElement("a"); // a model's address
   link.href = `#${new URLSearchParams({ q: row.dataset.model })}`;
@@ -156,13 +148,11 @@ function hide() {
 function found(event) {
   const place = event.target.closest?.("td[data-cell]");
   const row = place?.closest("tr");
-  const told = board.contains(place) ? cells : printed;
-  return place && [told.get(`${row.dataset.model}\n${place.dataset.cell}`), place];
+  return place && [cells.get(`${row.dataset.model}\n${place.dataset.cell}`), place];
 }
-const boards = [board, papers].filter(Boolean);
 // one cell of a table is in the order of Tab, and arrows lead to the others
-function enter(part, cell) {
-  for (const other of part.querySelectorAll("td[tabindex='0']")) other.tabIndex = -1;
+function enter(cell) {
+  for (const other of board.querySelectorAll("td[tabindex='0']")) other.tabIndex = -1;
   if (cell) cell.tabIndex = 0;
 }
 const STEPS = { ArrowLeft: "previousElementSibling", ArrowRight: "nextElementSibling", ArrowUp: "previousElementSibling", ArrowDown: "nextElementSibling" };
@@ -174,25 +164,23 @@ function beside(cell, key) {
   } while (next && !next.dataset.cell);
   return next;
 }
-for (const part of boards) {
-  part.addEventListener("mouseover", (event) => { const at = found(event); if (at && !held && !details.contains(event.target)) tell(...at); });
-  part.addEventListener("mouseout", () => { if (!held) hide(); });
-  part.addEventListener("focusin", (event) => {
-    const at = found(event);
-    if (!at || details.contains(event.target)) return;
-    enter(part, at[1]);
-    held = at[1];
-    tell(...at);
-  });
-  part.addEventListener("focusout", (event) => { if (!held?.contains(event.relatedTarget)) hide(); });
-  part.addEventListener("click", (event) => { const at = found(event); if (at && !details.contains(event.target)) { held = at[1]; tell(...at); } });
-  part.addEventListener("keydown", (event) => {
-    const next = event.target.dataset.cell && STEPS[event.key] && beside(event.target, event.key);
-    if (!next) return;
-    event.preventDefault();
-    next.focus();
-  });
-}
+board.addEventListener("mouseover", (event) => { const at = found(event); if (at && !held && !details.contains(event.target)) tell(...at); });
+board.addEventListener("mouseout", () => { if (!held) hide(); });
+board.addEventListener("focusin", (event) => {
+  const at = found(event);
+  if (!at || details.contains(event.target)) return;
+  enter(at[1]);
+  held = at[1];
+  tell(...at);
+});
+board.addEventListener("focusout", (event) => { if (!held?.contains(event.relatedTarget)) hide(); });
+board.addEventListener("click", (event) => { const at = found(event); if (at && !details.contains(event.target)) { held = at[1]; tell(...at); } });
+board.addEventListener("keydown", (event) => {
+  const next = event.target.dataset.cell && STEPS[event.key] && beside(event.target, event.key);
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+});
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 
 // ---------------------------------------------------------------------- the choice
@@ -216,20 +204,17 @@ function apply() {
   const shown = heads.map(isShown);
   const inner = (index) => heads[index].score;
   visible = heads.filter((head, index) => head.score && (shown[index] || (head.inner && shown.some((is, at) => is && heads[at].summary && heads[at].benchmark === head.benchmark)))).map((head) => head.score);
-  for (const one of [table, published].filter(Boolean)) {
-    const open = one.columns().indexes().toArray();
-    const on = open.filter((index) => shown[index] && !one.column(index).visible());
-    const off = open.filter((index) => !shown[index] && one.column(index).visible());
-    if (off.length) one.columns(off).visible(false, false);
-    if (on.length) one.columns(on).visible(true, false);
-  }
+  const every = table.columns().indexes().toArray();
+  const on = every.filter((index) => shown[index] && !table.column(index).visible());
+  const off = every.filter((index) => !shown[index] && table.column(index).visible());
+  if (off.length) table.columns(off).visible(false, false);
+  if (on.length) table.columns(on).visible(true, false);
   const at = state.sort.lastIndexOf(":"); // of a column's name and a direction
   const column = names.indexOf(state.sort.slice(0, at));
   table.order(column < 0 ? [] : [[column, state.sort.slice(at + 1)]]);
   table.draw();
   document.body.classList.toggle("no-chance", Boolean(state.chance));
-  if (papers) document.getElementById("published").hidden = !state.published;
-  for (const part of boards) if (!part.querySelector("td[tabindex='0']")) enter(part, part.querySelector("td[data-cell]"));
+  if (!board.querySelector("td[tabindex='0']")) enter(board.querySelector("td[data-cell]"));
   const number = table.rows({ search: "applied" }).count();
   status.textContent = `${number} of ${data.models.length} models`;
   document.getElementById("nothing").hidden = number > 0;

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, compress, islice
 
 from lm_eval_bias.boards.building import (
-    NOT_PUBLISHED,
     PUBLISHED,
     RUN,
     Board,
@@ -24,19 +23,22 @@ from lm_eval_bias.core.numbers import (
     NONE,
     SHARES,
     bare,
-    bracketed,
     grouped,
     reads_as,
     score_range,
     shown,
     target_text,
 )
-from lm_eval_bias.core.page_parts import Cell, Column, Row, Table
+from lm_eval_bias.core.numbers import (
+    cell as cell_text,
+)
+from lm_eval_bias.core.page_parts import Cell, Column, Row, Table, numeric
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import badges, pictures
 
 NOT_RUN = "not run"
+PRINTED = "Scores as papers print them, by other code under other conditions; they are not ranked with the runs"
 _OF_CELL = ("value", "stderr", "interval", "plus_minus", "note")
 
 
@@ -50,18 +52,15 @@ def part(row: BoardRow) -> str:
     return badges.part(row.task) if row.task else ""
 
 
-def text(cell: RankedScore) -> str:
-    """Write a value with the paper's digits, or as many as its unit bears."""
-    if not cell.printed or cell.unit == "proportion":
-        return shown(cell)
-    return cell.printed + "%" * (cell.unit in SHARES)
-
-
-def uncertainty(cell: RankedScore) -> str:
-    """Return a value's interval, its printed ±, or that it was derived; empty without any."""
+def printed(cell: RankedScore) -> Cell:
+    """Make a cell of a published value: the paper's digits, and its ±, or that it was derived."""
+    text = cell.printed + "%" * (cell.unit in SHARES)
+    if cell.unit == "proportion":
+        text = shown(cell)
+    note = "derived" if cell.derived else ""
     if cell.plus_minus is not None:
-        return f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
-    return bracketed(cell) or ("derived" if cell.derived else "")
+        note = f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
+    return Cell(text, cell.value, note)
 
 
 def sort_key(cell: RankedScore) -> float:
@@ -102,22 +101,15 @@ class PageColumn:
         return family
 
     @cached_property
-    def rows(self) -> Mapping[tuple[str, str], BoardRow]:
-        """The rows of runs and papers, by kind and model: a paper's model may be called as a run's."""
-        return {(row.kind, row.model): row for row in self.board.rows}
+    def rows(self) -> Mapping[str, BoardRow]:
+        """The rows of runs by model."""
+        return {row.model: row for row in self.board.rows if row.kind == RUN}
 
     @cached_property
     def limit(self) -> float:
         """The largest distance from neutral that the bars have to show."""
-        runs = [row for row in self.board.rows if row.kind == RUN]
-        return pictures.reaching(row.cells[self.score.name] for row in runs)
-
-    @property
-    def untold(self) -> str:
-        """A note that the items are too few to distinguish its models; empty if they aren't."""
-        ranks = [row.cells[self.score.name].rank for row in self.board.rows]
-        untold = [rank.of for rank in ranks if rank and rank.tells_none]
-        return f"too few items to tell {max(untold)} models apart" if untold else ""
+        rows = self.rows.values()
+        return pictures.reaching(row.cells[self.score.name] for row in rows)
 
     def about(self) -> Data:
         """Return the score's description."""
@@ -125,7 +117,7 @@ class PageColumn:
         return {
             "id": self.ident,
             "task": self.board.task,
-            "benchmark": self.family.title or self.family.name,
+            "benchmark": self.family.heading,
             "language": self.board.language,
             "measures": self.board.measures,
             "paper": card.link if card else "",
@@ -200,13 +192,8 @@ def model_data(model: BoardModel) -> Data:
 
 def about(model: BoardModel) -> str:
     """Describe a model in a few words."""
-    number = model.parameters or 0
-    size = f"{number / 1e9:.3g}B" if number >= 1e9 else f"{number / 1e6:.0f}M"
-    size = f"{size} parameters" if number else ""
-    counting = {run.path for run, _ in model.tasks.values()}
-    more = len(model.runs) - len(counting)
-    runs = f"+{more} run{'s' * (more > 1)}" if more else ""
-    return ", ".join(filter(None, (model.prompt, size, model.date, runs)))
+    size = f"{model.parameters:,} parameters" if model.parameters else ""
+    return ", ".join(filter(None, (model.prompt, size, model.date)))
 
 
 def score_data(column: PageColumn) -> Data:
@@ -260,47 +247,38 @@ def score_cell(column: PageColumn, row: BoardRow | None) -> Cell:
     cell = row.cells[column.score.name]
     label = ", ".join(filter(None, (badge(row, cell), rank(cell), part(row))))
     if math.isnan(cell.value):
-        return Cell(label if row.task else NOT_PUBLISHED, math.nan)
-    shown = f"{text(cell)} {uncertainty(cell)}".rstrip()
-    return Cell(shown, sort_key(cell), label, _bar(column, cell))
+        return Cell(label, math.nan)
+    return Cell(cell_text(cell), sort_key(cell), label, _bar(column, cell))
 
 
-def _bar(column: PageColumn, cell: RankedScore) -> tuple[float, float, float] | None:
+def _bar(column: PageColumn, cell: Value) -> tuple[float, float, float] | None:
     """Place a value with its interval around the neutral line."""
     if not cell.interval or not pictures.in_picture(cell):
         return None
-    ends = (cell.interval[0], cell.value, cell.interval[1])
-    low, at, high = (pictures.percent(cell, end, column.limit) for end in ends)
-    return round(low, 1), round(at, 1), round(high, 1)
+    return pictures.places(cell, column.limit)
 
 
-def _summary(family: Sequence[PageColumn], kind: str, model: str) -> Cell:
+def _summary(family: Sequence[PageColumn], model: str) -> Cell:
     """Make a cell that says how many of a benchmark's tasks differ from neutral, with the strongest value."""
     found = []
-    columns = {}
     for column in family:
-        row = column.rows.get((kind, model))
-        if row is None or math.isnan(row.cells[column.score.name].value):
-            continue
-        cell = row.cells[column.score.name]
-        found.append((badge(row, cell), cell))
-        columns[id(cell)] = column
+        row = column.rows.get(model)
+        if row is not None and not math.isnan(row.cells[column.score.name].value):
+            cell = row.cells[column.score.name]
+            away = abs(pictures.position(cell, cell.value))
+            found.append((badge(row, cell) or "ability", away, cell, column))
     if not found:
         return Cell(NOT_RUN, math.nan)
-    if kind == PUBLISHED:
-        return Cell(f"{len(found)} of {len(family)} printed", math.nan)
-    differing, telling, strongest = badges.summary(found)
-    if not telling or strongest is None:
-        kinds = dict.fromkeys(label or "ability" for label, _ in found)
-        return Cell(", ".join(kinds), math.nan)
-    column = columns[id(strongest)]
-    assert isinstance(strongest, RankedScore)
-    away = pictures.position(strongest, strongest.value)
+    telling = [one for one in found if one[0] in (badges.DIFFERS, badges.UNCLEAR)]
+    differing = [one for one in telling if one[0] == badges.DIFFERS]
+    if not telling:
+        return Cell(", ".join(dict.fromkeys(one[0] for one in found)), math.nan)
+    _, away, cell, column = max(differing or telling, key=lambda one: one[1])
     return Cell(
-        f"{differing} of {telling} differ{'s' * (telling == 1)}",
-        abs(away),
-        f"{column.board.task}: {text(strongest)} {bracketed(strongest)}",
-        _bar(column, strongest),
+        f"{len(differing)} of {len(telling)} differ{'s' * (len(telling) == 1)}",
+        away,
+        f"{column.board.task}: {cell_text(cell)}",
+        _bar(column, cell),
     )
 
 
@@ -311,98 +289,78 @@ def _able(row: BoardRow | None) -> list[Value]:
     return list(islice(found, 1))
 
 
-def _ability(known: Sequence[Value]) -> Cell:
-    """Make a cell of a model's lowest and highest ability in a benchmark's tasks."""
-    if not known:
-        return Cell(NONE, math.nan)
-    known = sorted(known, key=lambda value: value.value)
-    texts = dict.fromkeys((shown(known[0]), shown(known[-1])))
-    ends = f" {bracketed(known[0])}" if len(known) == 1 else ""
-    return Cell(f"{' to '.join(texts)}{ends}", known[0].value)
+def _ability(family: Sequence[PageColumn], model: str) -> Cell:
+    """Make a cell of a model's lowest ability in a benchmark's tasks."""
+    found = chain.from_iterable(_able(column.rows.get(model)) for column in family)
+    least = min(found, key=lambda value: value.value, default=None)
+    return Cell(cell_text(least), least.value) if least else Cell(NONE, math.nan)
 
 
 def _columns(
-    family: Sequence[PageColumn], models: Iterable[str], kind: str
+    family: Sequence[PageColumn], models: Iterable[str]
 ) -> Iterator[tuple[PageHead, list[Cell]]]:
     """Yield a benchmark's columns: a summary of several tasks, these, and the ability in them."""
-    benchmark = family[0].family
-    label = benchmark.title or benchmark.name
-    name = benchmark.name
+    name = family[0].family.name
+    label = family[0].family.heading
+    inner = ""
     if len(family) > 1:
+        inner = "inner"
         head = PageHead(label, True, f"{len(family)} tasks", name, kind="summary")
-        yield head, [_summary(family, kind, model) for model in models]
+        yield head, [_summary(family, model) for model in models]
     for column in family:
-        about = f"{column.board.task}: {column.score.title}"
-        note = joined(about, column.untold)
-        inner = "inner" if len(family) > 1 else ""
+        untold, _, _ = column.board.too_few(column.score).partition(";")
+        note = joined(f"{column.board.task}: {column.score.title}", untold)
         language = column.board.language
         head = PageHead(label, True, note, name, language, column.ident, inner)
-        rows = [column.rows.get((kind, model)) for model in models]
-        yield head, [score_cell(column, row) for row in rows]
-    # of all rows, so that runs and published models have the same columns
+        yield head, [score_cell(column, column.rows.get(model)) for model in models]
     every = [_able(row) for column in family for row in column.rows.values()]
     if titles := {value.title for value in chain.from_iterable(every)}:
-        note = min(titles, key=len)
+        note = f"the lowest {min(titles, key=len)}"
         head = PageHead(f"{label}: ability", True, note, name, kind="ability")
-        able = []
-        for model in models:
-            found = [_able(column.rows.get((kind, model))) for column in family]
-            able.append(_ability(list(chain.from_iterable(found))))
-        yield head, able
+        yield head, [_ability(family, model) for model in models]
 
 
-def _families(listed: Sequence[PageColumn]) -> Iterator[list[PageColumn]]:
-    """Yield the columns of each benchmark, in the registry's order."""
-    families = grouped((column.family.name, column) for column in listed)
-    for benchmark in registry.benchmarks():
-        if benchmark.name in families:
-            yield families[benchmark.name]
-
-
-def table(
-    caption: str, models: Mapping[str, str], listed: Sequence[PageColumn], kind: str
-) -> Table:
-    """Make the page's table, with models in rows and benchmarks in columns.
+def tables(models: Mapping[str, str], listed: Sequence[PageColumn]) -> list[Table]:
+    """Make the page's columns of each benchmark, with all models in rows.
 
     Args:
-        caption: What it shows.
         models: Each with what is said of it.
         listed: The scores.
-        kind: Of the rows, runs or published ones.
     """
-    made = [_columns(family, models, kind) for family in _families(listed)]
-    columns = list(chain.from_iterable(made))
-    heads = [Column("Model"), *(head for head, _ in columns)]
     names = [Cell(model, note=note) for model, note in models.items()]
-    cells = zip(names, *(cells for _, cells in columns), strict=True)
-    return Table(caption, heads, cells)
+    made = []
+    listed = sorted(listed, key=lambda column: registry.place(column.family))
+    for family in grouped((column.family.name, column) for column in listed).values():
+        columns = list(_columns(family, models))
+        heads = [Column("Model"), *(head for head, _ in columns)]
+        rows = zip(names, *(cells for _, cells in columns), strict=True)
+        made.append(Table(columns[0][0].label, heads, rows))
+    return made
 
 
-def by_benchmark(made: Table, is_open: bool, suffix: str = "") -> Iterator[Table]:
-    """Yield the page's table split by benchmark, optionally with a column per task."""
-    placed = []
-    for place, head in enumerate(made.columns):
-        if isinstance(head, PageHead) and (is_open or head.kind != "inner"):
-            placed.append((head.benchmark, place))
-    for places in grouped(placed).values():
-        rows: list[Row] = []
-        for row in made.rows:
-            cells = [row[place] for place in places]
-            if not {cell.text for cell in cells} <= {NOT_RUN, NONE}:
-                texts = (", ".join(filter(None, (c.text, c.note))) for c in cells)
-                rows.append([row[0], *texts])
-        heads = [Column(made.columns[place].note, True) for place in places]
-        if rows:
-            label = made.columns[places[0]].label
-            yield Table(f"{label}{suffix}", ["Model", *heads], rows)
+def as_texts(made: Table, is_open: bool) -> Table:
+    """Write a benchmark's columns for formats of text: what was run, with a column per task where it is open."""
+    kept = [is_open or getattr(head, "kind", "") != "inner" for head in made.columns]
+    rows: list[Row] = []
+    for model, *cells in made.rows:
+        if not {cell.text for cell in cells} <= {NOT_RUN, NONE}:
+            texts = (", ".join(filter(None, (c.text, c.note))) for c in cells)
+            rows.append(compress([model, *texts], kept))
+    heads = [Column(head.note, True) for head in made.columns[1:]]
+    return Table(made.caption, compress(["Model", *heads], kept), rows)
 
 
-def published_models(shown: Sequence[PageColumn]) -> dict[str, str]:
-    """Return the papers' models, with the papers' tables."""
-    found: dict[str, dict[str, None]] = {}
-    for column in shown:
+def published(listed: Sequence[PageColumn]) -> Table:
+    """Make a table of the scores that papers print, a row each."""
+    rows: list[Row] = []
+    for column in listed:
         for row in column.board.rows:
-            has_value = not math.isnan(row.cells[column.score.name].value)
-            if row.kind == PUBLISHED and has_value:
-                found.setdefault(row.model, {})[row.source] = None
-    return {model: "; ".join(sources) for model, sources in found.items()}
+            cell = row.cells[column.score.name]
+            if row.kind == PUBLISHED and not math.isnan(cell.value):
+                source = Cell(row.source, note=joined(row.conventions, *row.deviations))
+                title = column.score.title
+                rows.append(
+                    [column.board.task, title, row.model, printed(cell), source]
+                )
+    columns = ["Task", "Score", "Model", *numeric("Value"), "Source"]
+    return Table(PRINTED, columns, rows)

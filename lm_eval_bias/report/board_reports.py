@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
-from lm_eval_bias.boards.building import PUBLISHED, RUN, Board, boards
+from lm_eval_bias.boards.building import Board, boards
 from lm_eval_bias.boards.models import BoardModel
 from lm_eval_bias.boards.rank_intervals import LEVEL
+from lm_eval_bias.core import __version__
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
@@ -20,7 +20,6 @@ from lm_eval_bias.report.outputs import Output
 TITLE = "Bias leaderboard"
 _OF_SCORE = ("unit", "neutral", "range")
 CAPTION = "Primary scores with 95% intervals; columns with a neutral value sort by the distance from it"
-PRINTED = "Scores that papers print"
 NO_SUM = (
     "No number sums up bias, and no ranking spans several benchmarks: they measure different things, and a model near "
     "one neutral value can be far from another."
@@ -95,26 +94,21 @@ class BoardReport(Output):
     def context(self) -> Mapping[str, object]:
         """Override."""
         models = {model.label: board_pages.about(model) for model in self.models}
-        papers = board_pages.published_models(self.columns)
-        made = board_pages.table(CAPTION, models, self.columns, RUN)
-        printed = board_pages.table(PRINTED, papers, self.columns, PUBLISHED)
-        named = [
-            replace(problem, path=Path(problem.path.name)) for problem in self.problems
-        ]
+        made = board_pages.tables(models, self.columns)
+        is_open = bool(self.names)
         return {
             "title": TITLE,
             "no_sum": NO_SUM,
             "date": max((model.date for model in self.models), default=""),
             "reading": READING,
-            "skipped": list(dict.fromkeys(map(str, named))),
+            "skipped": list(dict.fromkeys(problem.told for problem in self.problems)),
             "origins": origins(self.runs),
             "columns": self.columns,
-            "models": made,
-            "published": printed,
-            "by_benchmark": [
-                *board_pages.by_benchmark(made, bool(self.names)),
-                *board_pages.by_benchmark(printed, True, ", as papers print it"),
-            ],
+            "caption": CAPTION,
+            "models": list(models),
+            "made": made,
+            "texts": [board_pages.as_texts(one, is_open) for one in made],
+            "published": board_pages.published(self.columns),
             "data": lambda: templates.json_block(self.data()),
         }
 
@@ -134,8 +128,10 @@ class BoardReport(Output):
                     }
 
     def data(self) -> Mapping[str, object]:
-        """Override: what the page shows."""
+        """Override: what the page shows, by ``docs/reference/leaderboard.schema.json``."""
         return {
+            "version": 1,
+            "made_by": f"lm-eval-bias {__version__}",
             "reading": READING,
             "problems": [problem.as_data() for problem in self.problems],
             "empty": badges.EMPTY,

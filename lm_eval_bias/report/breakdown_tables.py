@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.csv_text import csv_of
-from lm_eval_bias.core.page_parts import Cell, Column, Table
+from lm_eval_bias.core.page_parts import Cell, Footnotes, Row, Table, numeric
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import value_cell
 from lm_eval_bias.custom_metrics.score import joined
@@ -14,7 +14,6 @@ from lm_eval_bias.report.tables import text_table
 from lm_eval_bias.runs.breakdowns import Breakdown
 
 INTERVALS = "95% intervals, of each value and for all at once"
-_NUMERIC = ("n", "Value", "All at once")
 
 
 def records(breakdowns: Sequence[Breakdown]) -> Iterator[dict[str, object]]:
@@ -43,49 +42,32 @@ def as_csv(breakdowns: Sequence[Breakdown]) -> str:
     return csv_of(records(breakdowns))
 
 
-def table(breakdowns: Sequence[Breakdown], most: int | None = None) -> Table:
-    """Make a table of breakdowns by the same facets, a row for each value; its caption says what all rows share.
+def table(breakdown: Breakdown, most: int | None = None) -> Table:
+    """Make a table of a breakdown, a row for each value.
 
     Args:
-        breakdowns: Each a score.
-        most: How many rows each gets at most, those furthest from neutral.
+        breakdown: Of a score.
+        most: How many rows it gets at most, those furthest from neutral.
     """
-    by = breakdowns[0].by
-    rows: list[dict[str, Cell | str]] = []
-    for breakdown in breakdowns:
-        score = breakdown.score
-        for cell in breakdown.cells[:most]:
-            task, values, estimate, simultaneous, warning = cell
-            value = Value.of(score, estimate)
-            rows.append(
-                {
-                    "Task": task,
-                    "Score": f"{score.title} ({score.name}), {numbers.target_text(score)}",
-                    **dict(zip(by, values, strict=True)),
-                    "n": Cell(f"{estimate.n:,}", estimate.n),
-                    "Value": value_cell(value),
-                    "All at once": numbers.bracketed_ends(simultaneous, value.unit),
-                    "Note": joined(warning, value.note),
-                }
-            )
-    shared = []
-    for name in ("Task", "Score", "Note"):
-        texts = {row[name] for row in rows}
-        if len(texts) == 1:
-            shared.append(str(texts.pop()))
-            for row in rows:
-                del row[name]
-    caption = [f"By {' and '.join(by)}", *filter(None, shared), INTERVALS]
-    cells = max(len(breakdown.cells) for breakdown in breakdowns)
-    if most is not None and cells > most:
-        caption.append(
-            f"the {most} furthest of {cells:,}; all: rescore RUN --by {','.join(by)}"
-        )
-    columns = [Column(name, name in _NUMERIC) for name in rows[0]]
-    return Table("; ".join(caption), columns, [row.values() for row in rows])
+    score = breakdown.score
+    footnotes = Footnotes()
+    rows: list[Row] = []
+    for task, values, estimate, simultaneous, warning in breakdown.cells[:most]:
+        value = Value.of(score, estimate)
+        mark = footnotes.mark(joined(warning, value.note))
+        count = Cell(numbers.count(estimate.n), estimate.n)
+        ends = numbers.bracketed_ends(simultaneous, value.unit)
+        rows.append([task, *values, count, value_cell(value, mark), ends])
+    by = " and ".join(breakdown.by)
+    caption = f"{score.title} ({score.name}) by {by}; {numbers.target_text(score)}; {INTERVALS}"
+    number = len(breakdown.cells)
+    if number > len(rows):
+        caption += f"; the {most} furthest of {number:,}; all: rescore RUN --by {','.join(breakdown.by)}"
+    columns = ["Task", *breakdown.by, *numeric("n", "Value", "All at once")]
+    return Table(caption, columns, rows, footnotes.lines)
 
 
 def as_text(breakdowns: Sequence[Breakdown]) -> str:
     """Write each breakdown as a table."""
-    made = (table([breakdown]) for breakdown in breakdowns)
+    made = map(table, breakdowns)
     return "\n\n".join(f"{one.caption}\n{text_table(one)}" for one in made) + "\n"

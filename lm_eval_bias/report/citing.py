@@ -4,35 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 
 from lm_eval_bias.core import Facts, __version__
 from lm_eval_bias.core.benchmark import Benchmark, UnknownBenchmark, folder_of
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import packaged_text, packaged_yaml
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
-from lm_eval_bias.report import provenance_facts
-from lm_eval_bias.report.escaping import Markup, latex
-from lm_eval_bias.runs import measurement, rescoring
+from lm_eval_bias.report import provenance_facts, templates
+from lm_eval_bias.report.escaping import Markup
+from lm_eval_bias.runs import measurement
 from lm_eval_bias.runs.harness_results import presentable
 
-_SOFTWARE = """@misc{lm-eval-harness,
-  title = {{The Language Model Evaluation Harness}},
-  author = {Gao, Leo and Tow, Jonathan and Abbasi, Baber and Biderman, Stella and others},
-  year = {2024},
-  doi = {10.5281/zenodo.12608602},
-  url = {https://github.com/EleutherAI/lm-evaluation-harness},
-  note = {Version %s},
-}
-
-%% Code: MIT
-@misc{lm-eval-bias,
-  title = {{lm-eval-bias}},
-  author = {{the lm-eval-bias authors}},
-  year = {2026},
-%s  note = {Version %s},
-}"""
 UNTOLD = ""  # in place of a statistic's name, where no file says it
 
 
@@ -60,23 +42,6 @@ def of_benchmarks(benchmarks: Iterable[Benchmark]) -> dict[str, str]:
     return found
 
 
-def title_of(benchmark: Benchmark) -> str:
-    """Return the title of a benchmark, or of a variant's benchmark."""
-    return benchmark.title or benchmark.family.title or benchmark.name
-
-
-def _values(task: TaskRun) -> list[Value]:
-    """Return a task's shown scores, recomputed for older files without methods."""
-    shown = task.shown()
-    untold = [value for value in shown if value.interval and not value.statistics]
-    if not task.is_saved or not untold:
-        return shown
-    with suppress(BiasError):
-        computed = rescoring.recompute(task)
-        return [computed.get(value.name, value) for value in shown]
-    return shown
-
-
 def _named(benchmark: Benchmark, values: Sequence[Value], over: bool) -> str:
     """Name a benchmark's scores, perhaps with their number of clusters."""
     names = ", ".join(dict.fromkeys(value.name for value in values))
@@ -84,7 +49,7 @@ def _named(benchmark: Benchmark, values: Sequence[Value], over: bool) -> str:
     if over and counts:
         ends = dict.fromkeys((counts[0], counts[-1]))
         names += f"; {' to '.join(map(str, ends))} {benchmark.clusters}"
-    return f"{title_of(benchmark)} ({names})"
+    return f"{benchmark.heading} ({names})"
 
 
 def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:
@@ -96,7 +61,7 @@ def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:
     tasks = [task for run in presentable(runs) for task in run.tasks.values()]
     used = []
     for task in tasks:
-        for value in _values(task):
+        for value in task.shown():
             names = value.statistics or [UNTOLD] * bool(value.interval)
             used += [((name, task.definition), value) for name in names]
     known = known_statistics()["statistics"]
@@ -143,14 +108,14 @@ def of_runs(runs: Iterable[Run]) -> dict[str, str]:
     )
     known = [one for one in families if not isinstance(one, UnknownBenchmark)]
     codes = [run.record.code for run in runs]
-    harness = ", ".join(dict.fromkeys(c.lm_eval for c in codes if c.lm_eval))
-    own = ", ".join(dict.fromkeys(c.lm_eval_bias or __version__ for c in codes))
     address, installed = provenance_facts.installed_from()
-    url = ""
-    if installed and own == __version__:
-        url = f"  url = {{{address}}},\n"
-        own += f", {installed}"
-    software = _SOFTWARE % (latex(harness or "unknown"), url, latex(own))
+    software = templates.render(
+        "software.tex.j2",
+        harness=list(dict.fromkeys(c.lm_eval for c in codes if c.lm_eval)),
+        own=list(dict.fromkeys(c.lm_eval_bias or __version__ for c in codes)),
+        address=address,
+        installed=installed,
+    )
     return {
         **of_benchmarks(known),
         **entries(software),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
 from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
@@ -26,10 +25,10 @@ from lm_eval_bias.core.page_parts import Cell, Row, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.custom_metrics.intervals import error_factors
-from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import board_reports
-from lm_eval_bias.report.listings import diagnostic_label
 from lm_eval_bias.report.outputs import Output
+from lm_eval_bias.report.pictures import file_name
+from lm_eval_bias.runs import diagnostics
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
 MDE = (
@@ -50,7 +49,7 @@ NOT_TO_CLAIM = (
 POWER = (
     "The minimum detectable difference from a similar model: found with 80% probability if the two models' errors are "
     "independent. On the same items the errors are correlated, so the paired test can detect smaller differences. In "
-    "brackets the 95% interval of this figure"
+    "brackets the 95% interval of this figure. Required: the number of templates, terms or the like for the target"
 )
 FAMILIES = {
     True: "primary scores (first family, chosen before looking)",
@@ -84,9 +83,8 @@ def _record(finding: Finding) -> dict[str, object]:
     return record | {name: of_score[name] for name in _OF_SCORE}
 
 
-def _needed(finding: Finding) -> Cell:
-    """Format the required number of clusters to two digits, beside the actual number."""
-    required = finding.required_clusters
+def _needed(finding: Finding, required: float) -> Cell:
+    """Format a required number of clusters to two digits, beside the actual number."""
     if math.isnan(required):
         return Cell(NONE, required)
     return Cell(two_digits(required), required, _available(finding))
@@ -101,54 +99,55 @@ def _available(finding: Finding) -> str:
     return f"{text}, {count(most)} in all" if most else text
 
 
-def _cells(finding: Finding, several: bool) -> list[Cell | str]:
+def _cells(finding: Finding) -> list[Cell | str]:
     moved = finding.difference
     unit = finding.score.unit
     ends = bracketed_ends(moved.interval, unit, "+")
-    sides = f"{finding.other}, against {finding.base}" if several else ""
+    least = finding.minimum_detectable
     return [
-        Cell(
-            finding.subject, note=joined(sides, "" if finding.paired else "independent")
-        ),
+        Cell(finding.subject, note="" if finding.paired else "independent"),
         score_cell(finding.score, target_text(finding.score)),
         number_cell(finding.base_value, unit),
         number_cell(finding.other_value, unit),
         Cell(difference(moved.value, unit), moved.value, ends),
         Cell(p_value(finding.adjusted), finding.adjusted),
-        "no verdict" if finding.no_claim_reason else finding.verdict,
-        Cell(
-            difference(finding.minimum_detectable, unit, ""), finding.minimum_detectable
-        ),
+        _says(finding),
+        Cell(difference(least, unit, ""), least),
         Cell(count(finding.items), finding.items),
-        _needed(finding),
+        _needed(finding, finding.required_clusters),
     ]
 
 
 def _table(findings: Sequence[Finding], correction: str) -> Table:
-    """Make one row per finding."""
-    sides = {(finding.base, finding.other) for finding in findings}
-    names = ("Base", "Other") if len(sides) > 1 else next(iter(sides))
+    """Make one row per finding, all of the same two sides."""
     corrected = f"p ({CORRECTIONS[correction]})"
-    columns = ["Task", "Score", *numeric(*names, "Difference", corrected), "Finding"]
-    columns += numeric("MDE", "n", "Required")
-    rows = [_cells(finding, len(sides) > 1) for finding in findings]
-    return Table(f"Differences with {BRACKETS}", columns, rows)
+    names = (findings[0].base, findings[0].other, "Difference", corrected)
+    columns = ["Task", "Score", *numeric(*names), "Finding"]
+    columns += [*numeric("MDE", "n"), "Required"]
+    caption = f"Differences with {BRACKETS}"
+    return Table(caption, columns, map(_cells, findings))
 
 
-_IN_PAPERS = 6  # columns: up to p
-
-
-def _paper_tables(findings: Sequence[Finding], correction: str) -> Iterator[Table]:
-    """Yield a table for a paper for each two sides: the first columns, a score by its title, and the legend below."""
-    pairs = grouped(((finding.base, finding.other), finding) for finding in findings)
-    for (base, other), pair in pairs.items():
-        made = _table(pair, correction)
-        rows: list[Row] = []
-        for task, score, *rest in made.rows:
-            rows.append([task.text, score.text, *rest[: _IN_PAPERS - 2]])
-        notes = [legend(pair, correction), *_notes(pair)]
-        caption = f"{other} against {base}: differences with {BRACKETS}"
-        yield Table(caption, made.columns[:_IN_PAPERS], rows, notes)
+def _paper_tables(
+    findings: Sequence[Finding], correction: str
+) -> Iterator[tuple[str, Table]]:
+    """Yield a paper's tables by name, one for two sides and a primary or chosen score: values, difference and p."""
+    chosen = [one for one in findings if one.primary] or findings
+    alike = grouped(
+        ((one.base, one.other, one.definition, one.score.name), one) for one in chosen
+    )
+    for (base, other, benchmark, name), members in alike.items():
+        made = _table(members, correction)
+        rows: list[Row] = [[task.text, *rest[:4]] for task, _, *rest in made.rows]
+        of = benchmark.family.heading
+        caption = (
+            f"{of}: {members[0].score.title}, {other} against {base} (base); {BRACKETS}"
+        )
+        columns = ["Task", *numeric("Base", "Other"), *made.columns[4:6]]
+        yield (
+            file_name(other, benchmark.name, name),
+            Table(caption, columns, rows, _notes(members)),
+        )
 
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
@@ -167,76 +166,52 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
         return "None of these differences could be tested: the findings say why."
     methods = sorted({finding.difference.test for finding in findings})
     text = f"Significant at {100 * LEVEL:.0f}% by p ({CORRECTIONS[correction]}): {', '.join(counts)}"
-    return f"{text}. p: {'; '.join(methods)}. {MDE}"
+    return f"{text}. p: {'; '.join(methods)}."
 
 
 def _planned(finding: Finding, target: float) -> list[Cell | str]:
     """Make the row of a score in a power analysis."""
     score = finding.score
     unit = score.unit
-    first: list[Cell | str] = [finding.subject, score.name, count(finding.items)]
-    if math.isnan(finding.difference.p):
-        why = finding.no_claim_reason or finding.difference.reason
-        return [*first, NONE, NONE, f"no power: {why}"]
-    alone = power.smallest_difference(finding.difference)
+    moved = finding.difference
+    alone = power.smallest_difference(moved)
     # of an error that is known with so many degrees of freedom; half of them are the other model's
-    ends = tuple(alone * factor for factor in error_factors(finding.difference.dof / 2))
-    found = [
-        Cell(difference(alone, unit, ""), alone, bracketed_ends(ends, unit)),
-        Cell(
-            difference(finding.minimum_detectable, unit, ""), finding.minimum_detectable
-        ),
-    ]
-    if math.isinf(score.high - score.low):
-        return [*first, *found, _available(finding)]
+    factors = error_factors(moved.dof / 2) if alone > 0 else ()
+    ends = bracketed_ends([alone * factor for factor in factors] or None, unit)
     wanted = target * (score.high - score.low) / 2
-    goal = difference(wanted, unit, "")
-    times = power.growth(finding.difference, finding.level, wanted)
-    text = f"{times:.2g} times the {finding.definition.clusters} for {goal}"
-    if finding.difference.clusters and math.isfinite(times):
-        text += f", {two_digits(times * finding.difference.clusters)}"
-    if times <= 1:
-        text = f"enough for {goal}"
-    elif not math.isfinite(times):
-        text = f"no number of {finding.definition.clusters} for {goal}"
-    return [*first, *found, f"{text}; {_available(finding)}"]
+    needed = math.nan
+    if math.isfinite(wanted) and moved.clusters:
+        needed = moved.clusters * power.growth(moved, finding.level, wanted)
+    least = finding.minimum_detectable
+    return [
+        finding.subject,
+        score.name,
+        count(finding.items),
+        Cell(difference(alone, unit, ""), alone, ends),
+        Cell(difference(least, unit, ""), least),
+        difference(wanted, unit, ""),
+        _needed(finding, needed),
+        finding.no_claim_reason or moved.reason,
+    ]
+
+
+def _says(finding: Finding) -> str:
+    return "no verdict" if finding.no_claim_reason else finding.verdict
 
 
 def _sentences(findings: Sequence[Finding]) -> list[str]:
-    """Describe the differences grouped by verdict, the clearest first, and the number of scores without one."""
-    significant = [finding for finding in findings if finding.significant]
-    significant.sort(key=attrgetter("adjusted"))
+    """Describe the differences by verdict, the clearest first, those without a test last."""
+    listed = sorted(findings, key=lambda one: (math.isnan(one.adjusted), one.adjusted))
     places = grouped(
-        (finding.verdict, f"{finding.score.title} ({finding.subject})")
-        for finding in significant
+        (_says(one), f"{one.score.title} ({one.subject})") for one in listed
     )
-    verdicts = [
-        f"{verdict}: {join_some(where, 4)}" for verdict, where in places.items()
-    ]
-    tested = [finding for finding in findings if not math.isnan(finding.adjusted)]
-    others = [finding for finding in tested if not finding.significant]
-    untested = [finding for finding in findings if math.isnan(finding.adjusted)]
-    for label, listed in (
-        (f"no significant difference in {len(others)} of {len(tested)} tests", others),
-        (f"not tested: {len(untested)} of {len(findings)} scores", untested),
-    ):
-        if listed:
-            verdicts.append(f"{label}: {join_some((f.subject for f in listed), 4)}")
-    return verdicts
+    return [f"{verdict}: {join_some(where, 4)}" for verdict, where in places.items()]
 
 
 def _notes(findings: Sequence[Finding]) -> list[str]:
-    """Collect the notes, each with its comparisons."""
-    several = len({(finding.base, finding.other) for finding in findings}) > 1
-    notes = []
-    for one in findings:
-        sides = f" ({one.other} and {one.base})" if several else ""
-        notes.append((one.note, f"{one.subject}{sides}"))
-    return [
-        f"{join_some(compared, 4)}: {note}"
-        for note, compared in grouped(notes).items()
-        if note
-    ]
+    """Collect the notes on two sides, each with its tasks."""
+    notes = grouped((one.note, one.subject) for one in findings if one.note)
+    return [f"{join_some(tasks, 4)}: {note}" for note, tasks in notes.items()]
 
 
 @dataclass(frozen=True)
@@ -273,43 +248,35 @@ class ComparisonReport(Output):
                 "reason": pair.reason,
             }
 
+    def _pair(self, findings: Sequence[Finding]) -> Mapping[str, object]:
+        """Return what is said of two sides: the primary scores, all others, and notes."""
+        primary = [finding for finding in findings if finding.primary]
+        others = [finding for finding in findings if not finding.primary]
+        return {
+            "title": f"{findings[0].other} against {findings[0].base}",
+            "sentences": _sentences(primary or others),
+            "first": _table(primary or others, self.correction),
+            "rest": _table(others, self.correction) if primary and others else None,
+            "notes": _notes(findings),
+        }
+
     def context(self) -> Mapping[str, object]:
         """Override."""
-        places = {benchmark: i for i, benchmark in enumerate(registry.benchmarks())}
         listed = sorted(
-            self.findings,
-            key=lambda finding: places.get(finding.definition.family, len(places)),
+            self.findings, key=lambda one: registry.place(one.definition.family)
         )
-        primary = [finding for finding in listed if finding.primary]
-        others = [finding for finding in listed if not finding.primary]
-        correction = self.correction
+        sides = grouped(((one.base, one.other), one) for one in listed)
         return {
-            "bases": list(dict.fromkeys(finding.base for finding in listed)),
-            "others": list(dict.fromkeys(finding.other for finding in listed)),
-            "task_diagnostics": self._task_diagnostics(),
-            "sentences": _sentences(primary or others),
-            "first": _table(primary or others, correction),
-            "rest": _table(others, correction) if primary and others else None,
-            "papers": _paper_tables(self.findings, correction),
-            "legend": legend(listed, correction),
+            "pairs": list(map(self._pair, sides.values())),
+            "diagnostics": diagnostics.of_runs(self.runs),
+            "papers": _paper_tables(listed, self.correction),
+            "legend": legend(listed, self.correction),
+            "mde": MDE,
             "required": REQUIRED,
             "not_to_claim": NOT_TO_CLAIM,
             "left_out": list(map(str, self.left_out)),
-            "notes": _notes(listed),
             "origins": board_reports.origins(self.runs),
         }
-
-    def _task_diagnostics(self) -> dict[str, str]:
-        """Return the tasks of each warning, by run."""
-        located = []
-        for run in self.runs:
-            for task in run.tasks.values():
-                for one in task.diagnostics:
-                    located.append(((diagnostic_label(one), run.name), task.task))
-        by_run = []
-        for (label, name), tasks in grouped(located).items():
-            by_run.append((label, f"{name}: {join_some(tasks, 3)}"))
-        return {label: "; ".join(places) for label, places in grouped(by_run).items()}
 
 
 @dataclass(frozen=True)
@@ -330,6 +297,6 @@ class PowerReport(ComparisonReport):
         """Override."""
         rows = [_planned(finding, self.target) for finding in self.findings]
         tests = sum(not math.isnan(finding.difference.p) for finding in self.findings)
-        heads = numeric("n", "Alone", f"among {tests} (Holm)")
-        columns = ["Task", "Score", *heads, "More templates, terms or the like"]
+        heads = numeric("n", "Alone", f"among {tests} (Holm)", "Target")
+        columns = ["Task", "Score", *heads, "Required", "No power, why"]
         return {"made": Table(POWER, columns, rows)}

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 from lm_eval_bias.core import Data, content_hashes, numbers
 from lm_eval_bias.core.benchmark import (
-    Benchmark,
     Card,
     UnknownBenchmark,
     card_of,
-    without_language,
 )
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import (
+    Cell,
     Footnotes,
     ReportTasks,
-    Row,
     Table,
-    language_table,
+    numeric,
 )
 from lm_eval_bias.core.run_data import Run, readable
 from lm_eval_bias.core.verdicts import NO_DIRECTION
+from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import (
     badges,
     citing,
@@ -65,60 +65,44 @@ _IF_ANY = (
     "unproven",
     "weight_files",
     "vllm",
+    "placement",
+    "template_arguments",
+    "torch_build",
 )  # left out where a run has none
 
 
-def _section(family: Benchmark, tasks: ReportTasks, footnotes: Footnotes) -> Section:
-    by_run = numbers.grouped(
-        ((item.run.name, item.series), item.task) for item in tasks
-    )
-    leads = [
-        badges.lead_line(model, series, of_run)
-        for (model, series), of_run in by_run.items()
-    ]
-    card = None if isinstance(family, UnknownBenchmark) else card_of(family)
-    panels = parts.panels(tasks, footnotes)
-    return Section(family.name, family.title or family.name, card, tasks, leads, panels)
-
-
-def sections(tasks: ReportTasks, footnotes: Footnotes) -> list[Section]:
-    """Make a section per family, in the order of the tasks; the footnotes get those of the pictures."""
+def sections(tasks: ReportTasks, footnotes: Footnotes) -> Iterator[Section]:
+    """Yield a section per family, in the order of the tasks; the footnotes get those of the pictures."""
     families = numbers.grouped((item.task.definition.family, item) for item in tasks)
-    return [_section(family, of, footnotes) for family, of in families.items()]
+    for family, of in families.items():
+        by_run = numbers.grouped(
+            ((item.run.name, item.series), item.task) for item in of
+        )
+        leads = [badges.lead_line(*who, run) for who, run in by_run.items()]
+        card = None if isinstance(family, UnknownBenchmark) else card_of(family)
+        panels = parts.panels(of, footnotes)
+        yield Section(family.name, family.heading, card, of, leads, panels)
 
 
 def origin(run: Run) -> Data:
     """Collect a run's provenance: date, version, file with its hash, labelled facts, and command."""
-    known = labels("provenance")
-    values = {**dict.fromkeys(known), **provenance_facts.facts(run)}
+    values = provenance_facts.facts(run)
     facts = [
-        (known.get(key, key), readable(value))
-        for key, value in values.items()
-        if value is not None or key not in _IF_ANY
+        (label, readable(values.get(key)))
+        for key, label in labels("provenance").items()
+        if values.get(key) is not None or key not in _IF_ANY
     ]
     versions = [f"{task.task} {task.version}" for task in run.tasks.values()]
-    file = whole = run.path.name
-    if run.path.is_file():
-        digest = content_hashes.of_file(run.path)
-        file, whole = (f"{file}, SHA-256 {text}" for text in (digest[:12], digest))
-    facts += [("Task versions", "; ".join(versions)), ("File", whole)]
-    date = str(values["date"] or "no date")[:10]
-    version = readable(values["lm-eval-bias"])
+    digest = content_hashes.of_file(run.path) if run.path.is_file() else ""
+    whole = joined(run.path.name, digest and f"SHA-256 {digest}")
     return {
         "name": run.name,
-        "date": date,
-        "version": version,
-        "file": file,
-        "facts": facts,
+        "date": str(values["date"] or "no date")[:10],
+        "version": readable(values["lm-eval-bias"]),
+        "file": whole.replace(digest, digest[:12]),
+        "facts": [*facts, ("Task versions", "; ".join(versions)), ("File", whole)],
         "command": run.command,
     }
-
-
-def title(runs: Sequence[Run]) -> str:
-    """Return the heading of a report."""
-    if len(runs) == 1:
-        return f"Bias report: {runs[0].name}"
-    return f"Bias report on {len(runs)} runs"
 
 
 NOT_TO_CONCLUDE = (
@@ -140,50 +124,42 @@ def seen(section: Section) -> list[tuple[str, str]]:
         with suppress(BiasError):  # a log that can't be read says so elsewhere
             first = next(saved_items.items(item.task), None)
             if first is not None:
-                shown.append(
-                    (item.label, item_pages.as_text(item.run, item.task, first))
-                )
+                text = item_pages.as_text(item.run, item.task, first)
+                shown.append((item.label, text))
     return shown
 
 
-def language_tables(section: Section) -> list[Table]:
-    """Make a paper's tables of models by language, from tasks that differ in it alone."""
-    pairs = []
-    for item in section.tasks:
-        stem = without_language(item.task.task, item.task.language)
-        pairs.append(((item.task.definition, stem), item))
-    made = []
-    for (benchmark, stem), items in numbers.grouped(pairs).items():
-        languages = {item.task.language for item in items}
-        if len(languages) < 2:
-            continue
-        for names in benchmark.presentation.by_language:
-            cells = {}
-            footnotes = Footnotes()
-            for item in items:
-                cells[item.run.name, item.task.language] = {
-                    score: parts.scored_cell(item.task, score, footnotes)
-                    for score in names
-                    if score in item.task.scores
-                }
-            if any(cells.values()):
-                caption = f"{section.title}, {stem} by language"
-                made.append(language_table(caption, cells, footnotes.lines))
-    return made
+_BESIDE = 4  # models that stand beside each other in a paper's table
 
 
 def paper_tables(section: Section) -> Iterator[tuple[str, Table]]:
-    """Yield a paper's tables of a section's main scores, by name: a row a score of a task, a column a model."""
-    groups = numbers.grouped((item.task.definition, item) for item in section.tasks)
-    for benchmark, members in groups.items():
-        made = parts.main_table(members)
-        caption = f"{section.title}: main scores with 95% intervals"
-        if cited := list(citing.of_benchmarks([benchmark.family])):
-            caption = Markup(rf"{latex(caption)} \cite{{{cited[0]}}}")
-        # scores by their titles, and without what they are read against
-        rows: list[Row] = []
-        for task, score, *cells in made.rows:
-            rows.append([task, score.text, *cells[:-2]])
-        yield benchmark.name, Table(caption, made.columns[:-2], rows, made.notes)
-    for number, table in enumerate(language_tables(section), start=1):
-        yield f"{section.ident}-languages-{number}", table
+    """Yield a paper's tables of a section by name: of the primary scores, or the chosen ones, a table each.
+
+    A row is a task, a column a model; of many models, each has a row.
+    """
+    by_score = numbers.grouped(
+        ((item.task.definition, value.name), item)
+        for item in section.tasks
+        for value in parts.pictured(item.task)
+    )
+    for (benchmark, name), items in by_score.items():
+        footnotes = Footnotes()
+        cells: dict[str, dict[str, Cell]] = {}
+        for item in items:
+            cell = parts.scored_cell(item.task, name, footnotes)
+            cells.setdefault(item.task.task, {})[item.run.name] = cell
+        runs = list(dict.fromkeys(item.run.name for item in items))
+        columns = ["Task", *numeric(*runs)]
+        rows = [
+            [task, *(of.get(run, numbers.NONE) for run in runs)]
+            for task, of in cells.items()
+        ]
+        if len(runs) > _BESIDE:
+            columns = ["Task", "Model", *numeric("Value")]
+            rows = [[task, *one] for task, of in cells.items() for one in of.items()]
+        score = items[0].task.scores[name]
+        about = f"{section.title}: {score.title}, {numbers.target_text(score)}; 95% intervals in brackets"
+        cited = ",".join(islice(citing.of_benchmarks([benchmark.family]), 1))
+        caption = Markup(latex(about) + (cited and rf" \cite{{{cited}}}"))
+        label = pictures.file_name(benchmark.name, name)
+        yield label, Table(caption, columns, rows, footnotes.lines)

@@ -9,6 +9,7 @@ from functools import cached_property
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.files import FORMATS
 from lm_eval_bias.core.run_data import Run, TaskRun
+from lm_eval_bias.report import templates
 from lm_eval_bias.report.outputs import Output
 from lm_eval_bias.runs.items import Item, items
 
@@ -33,21 +34,9 @@ def answer(item: Item) -> str:
 
 def as_text(run: Run, task: TaskRun, item: Item) -> str:
     """Write all that is known of an item, for a terminal."""
-    lines = [f"{run.name}, {task.task}, item {item.key}", "", "Prompt, as it was sent:"]
-    lines += [f"  | {line}" for line in item.prompt.split("\n")]
-    tokenization_boundary = task.record.prompt.tokenization_boundary
-    lines += [f"  ({sentence})" for sentence in tokenization_boundary]
-    lines += ["", "Answers:" if item.written else "Scored:"]
-    lines += [f"  {line}" for line in answer(item).split("\n")]
-    for title, facts in (
-        ("What the benchmark reads from it", item.record),
-        ("What it adds to scores (in their units)", item.contributions),
-        ("Facets", item.facets),
-    ):
-        if facts:
-            lines += ["", f"{title}:"]
-            lines += [f"  {name}: {value}" for name, value in facts.items()]
-    return "\n".join(lines) + "\n"
+    return templates.render(
+        "item.txt.j2", run=run, task=task, item=item, answer=answer(item)
+    )
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from lm_eval_bias.core.numbers import (
 )
 from lm_eval_bias.core.page_parts import numeric
 from lm_eval_bias.core.verdicts import Diagnostic
+from lm_eval_bias.report import templates
 from lm_eval_bias.report.tables import grid
 
-_WIDTH = 100
 _FOUND = (
     "the smallest true difference between two models that compare finds with 80% probability, alone and corrected for "
     "all primary scores (Holm); measured on {}, which err independently. power RUN says it of a model of yours"
@@ -92,7 +92,7 @@ def card_data(benchmark: Benchmark, card: Card) -> Data:
     fields = card._asdict()
     return {
         "benchmark": benchmark.name,
-        "title": benchmark.title or benchmark.name,
+        "title": benchmark.heading,
         **{name: fields[name] or None for name in labels("card")},
         "facets": facet_names(benchmark),
     }
@@ -100,17 +100,13 @@ def card_data(benchmark: Benchmark, card: Card) -> Data:
 
 def card_text(benchmark: Benchmark, card: Card) -> str:
     """Write a card for the terminal, wrapped."""
-    title = benchmark.title or benchmark.name
-    blocks = [f"{title} ({benchmark.name})" if title != benchmark.name else title]
-    wrap = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)
-    for field, label in labels("card").items():
-        wrap.initial_indent = "  - " if field == "flaws" else "  "
-        wrap.subsequent_indent = " " * len(wrap.initial_indent)
-        lines = card_lines(card, field) or ["not recorded"]
-        blocks.append("\n".join([label, *map(wrap.fill, lines)]))
     facets = ", ".join(facet_names(benchmark))
-    blocks.append(f"Facets (for rescore --by)\n  {facets}")
-    return "\n\n".join(blocks) + "\n"
+    fields = [
+        (label, card_lines(card, field)) for field, label in labels("card").items()
+    ]
+    return templates.render(
+        "card.txt.j2", benchmark=benchmark, fields=fields, facets=facets
+    )
 
 
 def _scores(benchmark: Benchmark) -> str:
@@ -123,26 +119,21 @@ def _scores(benchmark: Benchmark) -> str:
 
 
 def benchmarks() -> str:
-    """List the benchmarks, ours and other packages' first, then those whose tasks are the harness's own."""
-    rows: dict[bool, list[list[str]]] = {True: [], False: []}
+    """List the benchmarks."""
+    rows = []
     for benchmark in registry.benchmarks():
-        entries = [
+        tasks = [
             entry
             for entry in catalog.entries().values()
-            if entry.definition.family is benchmark
+            if entry.definition.family is benchmark and entry.kind == "task"
         ]
-        tasks = [entry for entry in entries if entry.kind == "task"]
         languages = dict.fromkeys(task.language for task in tasks if task.language)
         card = card_of(benchmark)
         purpose = card.measures if card else benchmark.title
         measures = textwrap.shorten(purpose, 90, placeholder=" …")
-        row = [benchmark.name, join_some(list(languages)), count(len(tasks)), measures]
-        is_packaged = any(entry.path is not None for entry in entries)
-        rows[is_packaged].append(row)
-    listing = grid(
-        ["Benchmark", "Lang", *numeric("Tasks"), "Measures"],
-        rows[True] + rows[False],
-    )
+        row = [benchmark.name, join_some(languages), count(len(tasks)), measures]
+        rows.append(row)
+    listing = grid(["Benchmark", "Lang", *numeric("Tasks"), "Measures"], rows)
     return (
         f"{listing}\n\nls NAME lists a benchmark's tasks and scores, ls --card NAME prints its card, ls --suites lists "
         "the suites, ls --all every task."

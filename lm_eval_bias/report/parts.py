@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, starmap
 
 from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.errors import BiasError
@@ -23,7 +23,7 @@ from lm_eval_bias.core.wording import score_cell, value_cell
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import breakdown_tables, pictures
 from lm_eval_bias.report.listings import diagnostic_label
-from lm_eval_bias.report.pictures import Panel
+from lm_eval_bias.report.pictures import Mark, Panel
 from lm_eval_bias.runs import breakdowns
 
 MANY = 8  # runs whose pictures, words and figures a page shows
@@ -41,8 +41,7 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     # benchmarks in their own order, and one task's runs below each other, for that is what readers compare
     names = [item.task.task for item in tasks]
     tasks.sort(key=lambda item: names.index(item.task.task))
-    order = {name: place for place, name in enumerate(registry.by_name())}
-    tasks.sort(key=lambda item: order.get(item.task.benchmark, len(order)))
+    tasks.sort(key=lambda item: registry.place(item.task.definition.family))
     return tasks
 
 
@@ -56,14 +55,13 @@ def score_rows(
         footnotes: Get the warnings.
         every: Whether of all scores; else of the main ones.
     """
-    found: dict[tuple[str, str], tuple[str, Value, dict[str, Cell]]] = {}
+    found: dict[str, dict[str, tuple[str, Value, dict[str, Cell]]]] = {}
     for run, task in tasks:
+        of_task = found.setdefault(task.task, {})
         for value in task.scores.values() if every else task.shown():
-            row = task.task, value, dict[str, Cell]()
-            *_, cells = found.setdefault((task.task, value.name), row)
+            *_, cells = of_task.setdefault(value.name, (task.task, value, {}))
             cells[run] = scored_cell(task, value.name, footnotes)
-    by_task = numbers.grouped((row[0], row) for row in found.values())
-    return list(chain.from_iterable(by_task.values()))
+    return [row for of_task in found.values() for row in of_task.values()]
 
 
 def main_table(tasks: ReportTasks, every: bool = False) -> Table:
@@ -73,27 +71,28 @@ def main_table(tasks: ReportTasks, every: bool = False) -> Table:
     rows: list[Row] = []
     pairs = [(item.run.name, item.task) for item in tasks]
     for name, value, cells in score_rows(pairs, footnotes, every):
-        target, span = numbers.target_text(value), numbers.score_range(value)
-        goal = Cell(target, value.neutral, span)
-        beside = [cells.get(run, Cell(numbers.NONE)) for run in runs]
-        named = score_cell(value, value.note if every else "")
+        span = numbers.score_range(value)
+        goal = Cell(numbers.target_text(value), value.neutral, span)
+        beside = [cells.get(run, numbers.NONE) for run in runs]
         meaning = value.summary if every else numbers.reads_as(value)
-        rows.append([name, named, *beside, goal, meaning])
+        rows.append([name, score_cell(value), *beside, goal, meaning])
     last = "Measures" if every else "Reads as"
     columns = ["Task", "Score", *numeric(*runs), "Neutral or best", last]
-    what = "Scores" if any(task.chosen for _, task in pairs) else "Main scores"
-    what = f"All {len(rows):,} scores" if every else what
+    what = f"All {len(rows):,} scores" if every else "Main scores"
+    if not every and any(task.chosen for _, task in pairs):
+        what = "Scores"
     caption = f"{what} with 95% intervals in brackets"
     return Table(caption, columns, rows, footnotes.lines)
 
 
 def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
-    """Make the cell of a task's score, with the mark of its warning."""
+    """Make the cell of a task's score, with the mark of its warnings and of what it lacks."""
     value = task.scores.get(score)
     warning = ""
     if value is not None:
         labels = list(map(diagnostic_label, task.diagnostics_of(score)))
-        warning = joined(*labels, value.verdict.reason if not labels else "")
+        reasons = labels or [value.verdict.reason]
+        warning = joined(*dict.fromkeys((*reasons, value.note)))
     return value_cell(value, footnotes.mark(warning))
 
 
@@ -109,9 +108,9 @@ def _broken_down(
 
 
 def by_facet(tasks: ReportTasks) -> list[Table]:
-    """Break the main scores of tasks down, a table a facet, as far as they can be."""
-    found = _broken_down(tasks)
-    return [breakdown_tables.table(computed, LISTED) for _, computed in found]
+    """Break the main scores of tasks down, a table a facet and score, as far as they can be."""
+    every = chain.from_iterable(computed for _, computed in _broken_down(tasks))
+    return [breakdown_tables.table(computed, LISTED) for computed in every]
 
 
 def primary(task: TaskRun) -> Value | None:
@@ -129,56 +128,47 @@ def pictured(task: TaskRun) -> list[Value]:
 
 def panels(tasks: ReportTasks, footnotes: Footnotes) -> list[Panel]:
     """Show the primary scores of tasks, or the chosen ones: a panel a benchmark and score, a row a task."""
-    placed = []
+    marks = []
     for item in tasks:
-        for value in pictured(item.task):
+        for value in filter(pictures.in_picture, pictured(item.task)):
             cell = scored_cell(item.task, value.name, footnotes)
             beware = item.task.warning(value.name) or value.verdict.reason
             place = item.task.definition.family, value.name
-            placed.append((place, _entry(item, item.task.task, value, cell, beware)))
+            marks.append((place, _mark(item, item.task.task, value, cell, beware)))
     made = []
-    for (family, _), entries in numbers.grouped(placed).items():
-        title = f"{family.title or family.name}: {entries[0].value.title}"
-        made.append(pictures.panel(title, entries))
-    return [one for one in made if one]
+    for (family, _), of in numbers.grouped(marks).items():
+        title = f"{family.heading}: {of[0].value.title}"
+        made.append(Panel(title, of))
+    return made
 
 
-def _entry(
+def _mark(
     item: ReportTask, row: str, value: Value, cell: Cell, beware: str = ""
-) -> pictures.PictureEntry:
-    return pictures.PictureEntry(row, item.run.name, item.series, value, cell, beware)
+) -> Mark:
+    return Mark(row, item.run.name, item.series, value, cell, beware)
 
 
 def facet_panels(tasks: ReportTasks) -> Iterator[tuple[str, str, list[Panel]]]:
-    """Yield pictures of the pictured scores by facet: name, title, and a panel a task, a row a value of the facet."""
-    placed = []
+    """Yield pictures of the pictured scores by facet: name, title, and a panel a task, a row a value of the facet.
+
+    The values are those that are furthest from neutral in the first run.
+    """
+    marks = []
+    shown: dict[object, list[tuple[str, ...]]] = {}
     for item, computed in _broken_down(tasks):
         wanted = [value.name for value in pictured(item.task)]
-        by_score = {one.score.name: one for one in computed}
         # a primary score can be one that compares the facet's values
-        names = [name for name in wanted if name in by_score]
-        for name in names or list(by_score)[:1]:
-            place = item.task.definition.family, name, computed[0].by[0]
-            placed.append((place, (item, by_score[name])))
-    for (family, score, facet), members in numbers.grouped(placed).items():
-        title = f"{family.title or family.name}: {members[0][1].score.title} by {facet}"
-        by_task = numbers.grouped((m[0].task.task, m) for m in members)
-        shown = [_facet_panel(task, some) for task, some in by_task.items()]
-        name = pictures.file_name(family.name, score, "by", facet)
-        yield name, title, [one for one in shown if one]
-
-
-def _facet_panel(
-    task: str, members: Sequence[tuple[ReportTask, breakdowns.Breakdown]]
-) -> Panel | None:
-    """Show a score's furthest values of a facet, the same ones of each run."""
-    first = [cell.values for cell in members[0][1].cells[:FIGURED]]
-    placed = []
-    for item, of_score in members:
-        for cell in of_score.cells:
-            if cell.values in first:
-                value = Value.of(of_score.score, cell.estimate)
-                entry = _entry(item, cell.values[0], value, value_cell(value))
-                placed.append((first.index(cell.values), entry))
-    placed.sort(key=lambda one: one[0])
-    return pictures.panel(task, (entry for _, entry in placed))
+        of_wanted = [one for one in computed if one.score.name in wanted]
+        for one in of_wanted or computed[:1]:
+            place = item.task.definition.family, one.score, one.by[0]
+            first = [cell.values for cell in one.cells[:FIGURED]]
+            first = shown.setdefault((place, item.task.task), first)
+            for cell in one.cells:
+                value = Value.of(one.score, cell.estimate)
+                if cell.values in first and pictures.in_picture(value):
+                    mark = _mark(item, cell.values[0], value, value_cell(value))
+                    marks.append((place, (item.task.task, mark)))
+    for (family, score, facet), of in numbers.grouped(marks).items():
+        title = f"{family.heading}: {score.title} by {facet}"
+        name = pictures.file_name(family.name, score.name, "by", facet)
+        yield name, title, list(starmap(Panel, numbers.grouped(of).items()))

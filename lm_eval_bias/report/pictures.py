@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +17,7 @@ from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.page_parts import Cell
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
+from lm_eval_bias.custom_metrics.score import joined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,6 @@ _HIGHEST = 8.6
 _WIDTH = {False: 6.7, True: 3.3}  # of a paper's text, and of one of its two columns
 _LABEL = {False: 40, True: 26}  # characters
 _WRITTEN = 5  # percent: smaller shares have no number
-_HATCH = ("", "..", "//", "xx")
 _SETTINGS = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,  # fonts whole, and no bitmaps, as publishers want them
@@ -43,7 +43,7 @@ _SETTINGS = {
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
     "ytick.major.size": 0,
-    "hatch.linewidth": 0.4,
+    "patch.linewidth": 0.5,
     "legend.frameon": False,
 }
 # nothing that changes from day to day
@@ -53,8 +53,8 @@ _METADATA: Mapping[str, Mapping[str, None]] = {
 }
 
 
-class PictureEntry(NamedTuple):
-    """A value to be placed.
+class Mark(NamedTuple):
+    """A model's value in a picture.
 
     Attributes:
         row: What its row is called.
@@ -72,59 +72,61 @@ class PictureEntry(NamedTuple):
     cell: Cell
     beware: str = ""
 
-
-class Mark(NamedTuple):
-    """A model's value; places are percents of the picture's width.
-
-    Attributes:
-        entry: What it shows.
-        at: Where the value is.
-        bar: Where the interval begins and ends; ``None`` where there is none.
-    """
-
-    entry: PictureEntry
-    at: float
-    bar: tuple[float, float] | None
-
     @property
     def text(self) -> str:
         """The text for pointers and screen readers."""
-        name, model, _, value, _, beware = self.entry
-        shown = f"{model}, {name}: {numbers.cell(value)}, n {numbers.count(value.n)}"
-        return f"{shown}, {numbers.target_text(value)}" + (beware and f"; {beware}")
-
-    @property
-    def look(self) -> tuple[str, int]:
-        """Its colour and shape."""
-        return series(self.entry.series)
+        value = self.value
+        shown = f"{self.model}, {self.row}: {numbers.cell(value)}, n {numbers.count(value.n)}"
+        return joined(f"{shown}, {numbers.target_text(value)}", self.beware)
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Rows on one scale.
+    """Marks of one score, by rows on one scale.
 
     Attributes:
         title: The score.
-        rows: By what they are called, a mark a model.
-        line: Where the neutral value or guessing would be, in percent; ``None`` where that isn't known.
-        ends: What stands at the left end, the line and the right end.
+        marks: At least one, each :func:`in_picture`.
     """
 
     title: str
-    rows: Mapping[str, Sequence[Mark]]
-    line: float | None
-    ends: tuple[str, str, str]
+    marks: Sequence[Mark]
+
+    @cached_property
+    def rows(self) -> Mapping[str, Sequence[Mark]]:
+        """The marks by what their row is called."""
+        return numbers.grouped((mark.row, mark) for mark in self.marks)
+
+    @cached_property
+    def limit(self) -> float:
+        """The share of the range that half the width stands for."""
+        return reaching(mark.value for mark in self.marks)
+
+    @property
+    def line(self) -> float | None:
+        """Where the neutral value or guessing is, in percent of the width; ``None`` where that isn't known."""
+        score = self.marks[0].value
+        if score.higher_is_better is None:
+            return 50
+        # a verdict goes by the floor
+        guess = score.chance if score.floor is None else score.floor
+        return None if guess is None else percent(score, guess, 1.0)
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """What stands at the left end, the line and the right end."""
+        score = self.marks[0].value
+        if score.higher_is_better is not None:
+            return "worst", "guessing", "best"
+        neutral = score.neutral or 0.0
+        low = neutral - self.limit * (neutral - score.low)
+        high = neutral + self.limit * (score.high - neutral)
+        return tuple(numbers.bound(end, score.unit) for end in (low, neutral, high))
 
     @property
     def height(self) -> float:
         """The height in inches."""
-        lanes = sum(len(marks) + 0.5 for marks in self.rows.values())
-        return _HEAD + _MARK * lanes
-
-    @property
-    def marks(self) -> list[Mark]:
-        """The marks of all rows."""
-        return list(chain.from_iterable(self.rows.values()))
+        return _HEAD + _MARK * (len(self.marks) + 0.5 * len(self.rows))
 
 
 def series(number: int) -> tuple[str, int]:
@@ -184,32 +186,11 @@ def reaching(values: Iterable[Value]) -> float:
     return next(limit for limit in LIMITS if furthest <= limit)
 
 
-def panel(title: str, entries: Iterable[PictureEntry]) -> Panel | None:
-    """Place the values of one score; ``None`` where none can be."""
-    placed = [entry for entry in entries if in_picture(entry.value)]
-    if not placed:
-        return None
-    score = placed[0].value
-    limit = reaching(entry.value for entry in placed)
-    marks = []
-    for entry in placed:
-        value = entry.value
-        ends = sorted(percent(value, end, limit) for end in value.interval or ())
-        bar = (ends[0], ends[1]) if ends else None
-        marks.append((entry.row, Mark(entry, percent(value, value.value, limit), bar)))
-    rows = numbers.grouped(marks)
-    if score.higher_is_better is not None:  # a verdict goes by the floor
-        guess = score.chance if score.floor is None else score.floor
-        line = None if guess is None else percent(score, guess, 1.0)
-        label = "" if guess is None else "guessing"
-        return Panel(title, rows, line, ("worst", label, "best"))
-    neutral = score.neutral or 0.0
-    low = neutral - limit * (neutral - score.low)
-    high = neutral + limit * (score.high - neutral)
-    left, middle, right = (
-        numbers.bound(end, score.unit) for end in (low, neutral, high)
-    )
-    return Panel(title, rows, 50, (left, middle, right))
+def places(value: Value, limit: float) -> tuple[float, float, float]:
+    """Return where a value's interval begins, the value and the interval's end are, in percent of the width."""
+    ends = value.interval or (value.value, value.value)
+    low, high = sorted(percent(value, end, limit) for end in ends)
+    return low, percent(value, value.value, limit), high
 
 
 # ---------------------------------------------------------------------- files
@@ -255,7 +236,7 @@ def files(
         column: Whether it is as wide as one of two columns.
     """
     marks = chain.from_iterable(one.marks for one in panels)
-    models = {mark.entry.model: mark.look for mark in marks}
+    models = {mark.model: series(mark.series) for mark in marks}
     heights = [one.height for one in panels]
 
     def draw(axes: Sequence[Axes]) -> None:
@@ -278,11 +259,11 @@ def _draw(axis: Axes, panel: Panel, column: bool) -> None:
     for row, marks in panel.rows.items():
         labels.append((lane + (len(marks) - 1) / 2, short(row, _LABEL[column])))
         for mark in marks:
-            role, shape = mark.look
-            if mark.bar:
-                axis.hlines(lane, *mark.bar, colors=known[role], lw=1.2)
-            axis.plot(mark.at, lane, MARKERS[shape], color=known[role], ms=3.5, mew=0)
-            axis.text(102, lane, mark.entry.cell.whole, va="center", fontsize=5.5)
+            role, shape = series(mark.series)
+            low, at, high = places(mark.value, panel.limit)
+            axis.hlines(lane, low, high, colors=known[role], lw=1.2)
+            axis.plot(at, lane, MARKERS[shape], color=known[role], ms=3.5, mew=0)
+            axis.text(102, lane, mark.cell.whole, va="center", fontsize=5.5)
             lane += 1
         lane += 0.5
     place = ("figure fraction", "axes fraction")
@@ -290,11 +271,13 @@ def _draw(axis: Axes, panel: Panel, column: bool) -> None:
     axis.annotate(title, (0.01, 1), (0, 4), place, "offset points", weight="bold")
     axis.set(xlim=(0, 100), ylim=(lane - 0.4, -0.8))
     axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
-    ticks = zip((0, panel.line, 100), panel.ends, strict=True)
-    shown = [(at, text) for at, text in ticks if at is not None]
-    axis.set_xticks([at for at, _ in shown], [text for _, text in shown])
+    left, middle, right = panel.ends
+    ticks = {0.0: left}
     if panel.line is not None:
+        ticks[panel.line] = middle
         axis.axvline(panel.line, color=known["ink"], linestyle="--", lw=0.7, zorder=0)
+    ticks[100.0] = right
+    axis.set_xticks(list(ticks), list(ticks.values()))
 
 
 def share_files(
@@ -307,42 +290,37 @@ def share_files(
         rows: Names of scores, by what the row is called.
         column: Whether the figure is as wide as one of two columns.
     """
-    stacked = [_kind(name) for name in max(rows.values(), key=len)]
-    hatches = dict(zip(stacked, _HATCH, strict=False))
-    first = next(iter(rows.values()))
+    first = max(rows.values(), key=len)
     known = colours()
 
     def draw(axes: Sequence[Axes]) -> None:
-        axis = axes[0]
         for row, names in rows.items():
             end = 0.0
             for name in names:
                 value = task.scores.get(name)
                 if value is None or math.isnan(value.value):
                     continue
-                kind = _kind(name)
-                colour = known.get(kind, known["series-1"])
+                kind = name.rpartition("/")[2]
                 share = 100 * value.value
-                bar = axis.barh(row, share, 0.7, end, color=colour, hatch=hatches.get(kind), edgecolor=known["ink"],
-                                linewidth=0.5, label=kind if names[0] in first else "")  # fmt: skip
-                ink = known.get(f"on-{kind}", known["ink"])
-                if kind in hatches:
-                    text = f"{share:.0f}" if share >= _WRITTEN else ""
-                    box = {"facecolor": colour, "edgecolor": "none", "pad": 0.6}
-                    axis.bar_label(bar, [text], label_type="center", bbox=box, fontsize=5.5, color=ink)  # fmt: skip
-                else:
-                    axis.bar_label(bar, [numbers.cell(value)], padding=3, fontsize=5.5, color=ink)  # fmt: skip
+                bar = axes[0].barh(
+                    row,
+                    share,
+                    left=end,
+                    color=known.get(kind, known["series-1"]),
+                    edgecolor=known["ink"],
+                    label=kind if names is first else "",
+                )
+                ink = known.get(f"on-{kind}")
+                if len(names) == 1:
+                    axes[0].bar_label(bar, [f" {numbers.cell(value)}"])
+                elif share >= _WRITTEN:
+                    axes[0].bar_label(bar, fmt="%.0f", label_type="center", color=ink)
                 end += share
-        axis.set(xlim=(0, 100), xlabel="percent")
-        axis.invert_yaxis()
+        axes[0].set(xlim=(0, 100), xlabel="percent")
+        axes[0].invert_yaxis()
 
     notes = list(filter(None, [task.warning()]))
     return _drawn(draw, [_HEAD + 0.16 * len(rows)], notes, column)
-
-
-def _kind(name: str) -> str:
-    """Return the last part of a score's name."""
-    return name.rpartition("/")[2]
 
 
 def _drawn(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import metadata
@@ -20,7 +19,8 @@ from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.regression import NOT_WORSE, WORSE
 from lm_eval_bias.gate.verdict import GateFinding, proof
-from lm_eval_bias.report import provenance_facts, tables, templates
+from lm_eval_bias.report import provenance_facts, templates
+from lm_eval_bias.report.outputs import Output
 
 # what a bound asks for, the words for its ends, and how it is missed
 _KINDS = {
@@ -48,43 +48,32 @@ def required(finding: GateFinding) -> str:
 
 
 def says(finding: GateFinding) -> str:
-    """Describe how a bound is missed, "" if it is met; of a compared score, how it moved and what that means."""
+    """Describe how a bound is missed, "" if it is met; of a compared score, the outcome."""
     change = finding.change
     if change:
         outcome = finding.problem or change.outcome
         if change.margin and change.outcome in (WORSE, NOT_WORSE):
             outcome += f" by over {change.margin:g}"
-        before = change.direction and f"{change.direction}: "
         least = change.minimum_detectable
         found = "nothing" if math.isnan(least) else f"{least:.2g}"
-        return f"{before}{outcome}. Detects {found}."
+        return f"{outcome}. Detects {found}."
     if isinstance(finding.required, Bound) and finding.side:
         *_, missed = _KINDS[finding.required.on]
         return f"{missed} {significant(finding.excess)} {finding.side}"
     return finding.problem
 
 
-def _number(value: float, sign: str = "") -> str:
-    """Write a number with three digits."""
-    return f"{value:{sign}.3g}".replace("-", "−").replace("nan", "–")
-
-
 def _value(finding: GateFinding) -> str:
     """Write the score and its interval, "" without a value; of a compared one both values and their difference."""
     change = finding.change
-    if change:
-        both = f"{_number(change.base)} → {_number(finding.value)}"
-        ends = ""
-        if finding.interval is not None:
-            ends = f" [{', '.join(map(_number, finding.interval))}]"
-        return f"{both} ({_number(change.difference, '+')}{ends})"
-    if math.isnan(finding.value):
-        return ""
     ends = ""
     if finding.interval is not None:
-        low, high = finding.interval
-        ends = f"[{significant(low)}, {significant(high)}]"
-    return f"{significant(finding.value)} {ends}".rstrip()
+        ends = f" [{', '.join(map(significant, finding.interval))}]"
+    if change:
+        both = f"{significant(change.base)} → {significant(finding.value)}"
+        sign = "+" * (change.difference > 0)
+        return f"{both} ({sign}{significant(change.difference)}{ends})"
+    return "" if math.isnan(finding.value) else f"{significant(finding.value)}{ends}"
 
 
 _LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
@@ -94,44 +83,17 @@ def _sentences(findings: Iterable[GateFinding]) -> list[str]:
     """Describe findings in sentences, merged over tasks."""
     described = []
     for one in findings:
-        if one.change:
-            about = _compared(one)
-        else:
-            about = joined(
-                f"{one.score}{(value := _value(one)) and f': {value}'}",
-                required(one),
-                (found := says(one)) and f"found: {found}",
-                one.why and f"why: {one.why}",
-            )
+        value = _value(one)
+        about = joined(
+            f"{one.score}{value and f': {value}'}",
+            "" if one.change else required(one),
+            (found := says(one)) and f"found: {found}",
+            one.why and f"why: {one.why}",
+        )
         described.append((about, one.task or "the run"))
     return [
         f"{join_some(tasks, 3)}, {about}" for about, tasks in grouped(described).items()
     ]
-
-
-def _compared(finding: GateFinding) -> str:
-    """Describe a compared score in one line: both values, difference, verdict, minimum detectable worsening."""
-    found = says(finding)
-    before = ", " if finding.change and finding.change.direction else ": "
-    return f"{finding.score} {_value(finding)}{before}{found}"
-
-
-def _lines(findings: Sequence[GateFinding], mark: str) -> list[str]:
-    """Write findings for a terminal: compared scores by task, a line each, then all others."""
-    compared = grouped((f.task, _compared(f)) for f in findings if f.change)
-    rows = []
-    for task, lines in compared.items():
-        rows.append(f"{task}, against the base:")
-        rows += [_wrapped(line, mark) for line in lines]
-    others = _sentences(finding for finding in findings if not finding.change)
-    return rows + [_wrapped(text, mark) for text in others]
-
-
-def _wrapped(text: str, first: str = "") -> str:
-    """Wrap a text for a terminal; paths stay whole."""
-    wrapper = textwrap.TextWrapper(100, first, " " * len(first))
-    wrapper.break_long_words = wrapper.break_on_hyphens = False
-    return wrapper.fill(text)
 
 
 def case(finding: GateFinding) -> str:
@@ -186,11 +148,6 @@ class RunVerdict:
     findings: list[GateFinding]
     base: Run | None = None
 
-    @property
-    def ordered(self) -> list[GateFinding]:
-        """The findings, those on scores before requirements for the run."""
-        return sorted(self.findings, key=lambda finding: finding.is_of_run)
-
     @cached_property
     def origin(self) -> Data:
         """The provenance of run and base, read once."""
@@ -208,17 +165,21 @@ class RunVerdict:
         here, there = self.origin, self.origin.get("base")
         if not there:
             return [_introduced("Run", here)]
-        shared: list[str] = []
+        shared = []
         for kind, sentence in _SHARED.items():
             ours, theirs = (
                 sorted(dict(content_hashes.flat(side[kind])).values())
                 for side in (here, there)
             )
             if ours and ours == theirs:
-                shared = shared or [sentence]
-        if here["made"] < there["made"]:
-            shared.append("The base is newer than the run: are the two exchanged?")
-        return [_introduced("Run", here), _introduced("Base", there), *shared]
+                shared.append(sentence)
+        newer = "The base is newer than the run: are the two exchanged?"
+        return [
+            _introduced("Run", here),
+            _introduced("Base", there),
+            *shared[:1],
+            *[newer] * (here["made"] < there["made"]),
+        ]
 
 
 _PLACES = ("path", "policy", "says")  # may be others where all the rest is the same
@@ -262,7 +223,7 @@ def _introduced(word: str, origin: Data) -> str:
 
 
 @dataclass
-class GateVerdict:
+class GateVerdict(Output):
     """A verdict of ``check``, complete or not.
 
     Attributes:
@@ -278,6 +239,8 @@ class GateVerdict:
     problems: list[Problem] = field(default_factory=list)
     is_complete: bool = True
     options: Data = field(default_factory=dict)
+    formats = ("text", "md", "json")
+    template = "gate"
 
     @property
     def passes(self) -> bool:
@@ -302,7 +265,7 @@ class GateVerdict:
 
     def verify(self, evidence: Data) -> None:
         """Add a finding on whether an earlier verdict has the same runs, base, policy and findings."""
-        then, now = map(_comparable, (json.dumps(evidence), self.as_json()))
+        then, now = map(_comparable, (json.dumps(evidence), self.json()))
         lines = [
             f"{old or 'nothing'} then, {new or 'nothing'} now"
             for old, new in zip_longest(then, now)
@@ -312,7 +275,7 @@ class GateVerdict:
         for one in self.runs[:1]:
             one.findings.append(proof("", "evidence", required, lines))
 
-    def as_data(self) -> Data:
+    def data(self) -> Data:
         """Return all that was judged, how, and what was found."""
         runs = []
         for one in self.runs:
@@ -337,56 +300,38 @@ class GateVerdict:
             "unreadable": [problem.as_data() for problem in self.problems],
         }
 
-    def as_json(self) -> str:
-        """Write all findings as JSON; ``null`` for what isn't there."""
-        return tables.json_text(self.as_data(), indent=2)
-
     @property
     def first_line(self) -> str:
         """The verdict and its reason: the first score or bound that is violated, or what else is."""
-        every = [(one.run.name, f) for one in self.runs for f in one.findings]
-        missed = [(name, finding) for name, finding in every if not finding.passes]
+        every = list(chain.from_iterable(one.findings for one in self.runs))
+        missed = [finding for finding in every if not finding.passes]
         if self.problems and not missed:
             return f"Violated: {self.problems[0]}"
         if not missed:
             return f"Passes: all {len(every)}"
-        missed.sort(key=lambda one: one[1].is_of_run)
-        name, finding = missed[0]
-        of_run = f"{name}: " if len(self.runs) > 1 else ""
-        return f"Violated: {len(missed)} of {len(every)}, first {of_run}{_sentences([finding])[0]}"
+        first = min(missed, key=lambda finding: finding.is_of_run)
+        return (
+            f"Violated: {len(missed)} of {len(every)}, first {_sentences([first])[0]}"
+        )
 
-    def as_text(self) -> str:
-        """Write the verdict and its reason, then the findings of each run, what is violated first."""
-        blocks = [f"{_wrapped(self.first_line)}\n"]
-        for one in self.runs:
-            missed = [finding for finding in one.ordered if not finding.passes]
-            passing = [finding for finding in one.ordered if finding.passes]
-            rows = [*map(_wrapped, one.head), ""]
-            rows += _lines(missed, "VIOLATED  ")
-            rows += _lines(passing, "passes    ")
-            blocks.append("\n".join(rows) + "\n")
-        return "\n".join(blocks)
+    def context(self) -> Data:
+        """Override."""
+        return {
+            "verdict": self,
+            "required": required,
+            "says": says,
+            "sentences": _sentences,
+            "case": case,
+            "value": _value,
+        }
 
     def junit(self) -> str:
         """Write a suite per run and a case per bound: a failure where it is violated, an error for a lost run."""
-        text = templates.render(
-            "gate.xml.j2",
-            verdict=self,
-            required=required,
-            says=says,
-            sentences=_sentences,
-            case=case,
-            value=_value,
-        )
-        return f"{text}\n"
+        return templates.render("gate.xml.j2", **self.context()) + "\n"
 
-    def comment(self) -> str:
+    def markdown(self) -> str:
         """Write a comment for a pull request: the verdict, what is violated, and what passes behind a click."""
-        text = templates.render(
-            "gate.md.j2",
-            verdict=self,
-            sentences=_sentences,
-        )
+        text = super().markdown()
         if len(text) > _LONGEST:
             kept = text[: text.rindex("\n", 0, _LONGEST)]
             return f"{kept}\n\nCut here: the rest is in the log.\n"

@@ -20,6 +20,8 @@ _NOT_SHOWN = ("file", "command", "made")  # they stand elsewhere
 # how facts that aren't plain values are written, where there are any
 _WRITTEN: Mapping[str, Callable[[Any], object]] = {
     "model_args": shown,
+    "placement": shown,
+    "template_arguments": shown,
     "weights": lambda proofs: "; ".join(map(" ".join, proofs.items())),
     "weight_files": lambda files: "; ".join(map(" ".join, flat(files))),
     "served": lambda names: f"{', '.join(names)} (not proven)",
@@ -57,12 +59,6 @@ def _of_record(record: RunRecord) -> Data:
     for fact in comparability.facts().values():
         if not fact.field.startswith("task.") and fact.name not in _NOT_SHOWN:
             found[fact.name] = fact.of(record)
-    placement, arguments, build = map(
-        found.pop, ("placement", "template_arguments", "torch_build")
-    )
-    found["model_args"] = {**found["model_args"], **placement, **arguments}
-    if build:
-        found["torch"] += f"+{build}"
     for name, value in found.items():
         if not value:
             found[name] = None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.run_data import Run, TaskRun
-from lm_eval_bias.report import run_output, run_reports, sentences
+from lm_eval_bias.report import run_output, run_reports, sentences, templates
 from lm_eval_bias.report.tables import json_text
 from lm_eval_bias.runs import diagnostics, run_discovery
 from lm_eval_bias.runs.rescoring import Rescored, said_otherwise
@@ -46,15 +45,14 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
     What the results file beside the samples says of the run is kept, so that notes are those of the run; its scores
     aren't, of which it may lack some or have none (``--predict_only``).
     """
-    times = Counter(result.saved_task.task for result in results)
-    number: Counter[str] = Counter()
+    names = [result.saved_task.task for result in results]
     made = []
     beside = run_discovery.beside(result.saved_task.path for result in results)
-    for result in results:
-        name = result.saved_task.task
+    for place, result in enumerate(results):
+        name = names[place]
         path = result.saved_task.path
-        number[name] += 1
-        label = f"{name} [{number[name]}]" if times[name] > 1 else name
+        number = names[: place + 1].count(name)
+        label = f"{name} [{number}]" if names.count(name) > 1 else name
         run = beside.get(path)
         task = run.tasks.get(name) if run else None
         if run is None or task is None:
@@ -89,36 +87,12 @@ def as_text(results: Sequence[Rescored], table: str) -> str:
         results: Of one command.
         table: One of :data:`lm_eval_bias.report.run_output.TABLES`.
     """
-    made = runs(results)
-    tasks = [task for run in made for task in run.tasks.values()]
-    headings = []
-    for result, task in zip(results, tasks, strict=True):
-        filtered = (
-            ""
-            if result.saved_task.filter == "none"
-            else f", filter {result.saved_task.filter}"
-        )
-        headings.append(
-            f"{task.task}: {result.documents:,} documents{filtered} ({result.saved_task.path})"
-        )
-        if result.read_otherwise:
-            headings.append(
-                f"  {said_otherwise(result.read_otherwise)}; --as-logged keeps what was read then"
-            )
-    described = []
-    entries = catalog.entries()
-    for run in made:
-        # a part of a task, which isn't one of the catalog's, has no words
-        whole = []
-        for name, task in run.tasks.items():
-            if name in entries and entries[name].kind == "task":
-                whole.append(task)
-        described.append(sentences.describe(whole))
-    words = "\n".join(filter(None, described))
-    blocks = [
-        "\n".join(headings),
-        f"In words ({sentences.LEGEND}):\n{words}" if words else "",
-    ]
-    blocks.append(run_output.scores(tasks, table))
-    blocks.append(run_output.notes(tasks, table == "all", words))
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    tasks = [task for run in runs(results) for task in run.tasks.values()]
+    return templates.render(
+        "rescored.txt.j2",
+        results=list(zip(results, tasks, strict=True)),
+        words=sentences.describe(tasks),
+        legend=sentences.LEGEND,
+        scores=run_output.scores(tasks, table),
+        said_otherwise=said_otherwise,
+    )

@@ -1,10 +1,9 @@
-"""What is printed after a run, beside the scores in words: a table of the main ones, and why some are missing."""
+"""What is printed after a run, beside the scores in words: a table of them, and which answers couldn't be read."""
 
 from __future__ import annotations
 
 import itertools
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lm_eval_bias.core import Facts, answers, numbers
@@ -36,7 +35,7 @@ def scores(tasks: Sequence[TaskRun], which: str) -> str:
         has_goal = value.neutral is not None or value.higher_is_better is not None
         goal = numbers.target_text(value) if has_goal else numbers.NONE
         rows.append([name, value.name, cell, goal])
-    table = grid(["Task", "Score", *numeric("Value"), "Neutral or best"], rows)
+    table = grid(["Task", "Score", *numeric("Value"), "Neutral, best"], rows)
     return "\n".join([table, *footnotes.lines])
 
 
@@ -53,65 +52,20 @@ def _unread(samples: Iterable[Facts]) -> Iterator[str]:
 
 
 def unanswered(tasks: Sequence[TaskRun], samples: Mapping[str, Sequence[Facts]]) -> str:
-    """Describe the shares of unparsed answers and refusals, and quote two of them.
+    """Describe truncated and blocked texts and the share of unparsed answers, and quote two of these.
 
     Args:
         tasks: Of one run.
         samples: What the harness logs of each task's documents.
     """
     lines = []
-    all_read = []
     for task in tasks:
-        for one in diagnostics.about_texts(task):
-            lines.append(f"{task.task}: {one.message}")
+        told = [one.message for one in diagnostics.about_texts(task)]
         share = task.scores.get("unanswered")
-        refused = task.scores.get("refused")
-        if share is None or refused is None or math.isnan(share.value):
-            continue
-        if not share.value:
-            all_read.append(task.task)
-            continue
-        unread = numbers.number(share.value, share.unit)
-        refusals = numbers.number(refused.value, refused.unit)
-        text = f"{task.task}: {unread} of the answers couldn't be read, {refusals} are refusals"
-        quoted = itertools.islice(_unread(samples.get(task.task, ())), 2)
-        text += f", such as {', '.join(quoted)}"
-        lines.append(text)
-    if all_read:
-        lines.append(f"Every answer could be read: {numbers.join_some(all_read)}")
-    return "\n".join(lines)
-
-
-def notes(tasks: Sequence[TaskRun], everything: bool, words: str) -> str:
-    """Explain missing scores and intervals, and list warnings, one line per reason.
-
-    Args:
-        tasks: Of one run.
-        everything: Whether about all scores; else about the main ones, and how many others there are.
-        words: What is said of them elsewhere, which isn't repeated.
-    """
-    about = []
-    others = 0
-    for task in tasks:
-        main = {value.name: value for value in task.shown()}
-        for value in {**main, **task.scores}.values():
-            lacks = ""
-            if math.isnan(value.value):
-                lacks = "not computable"
-            elif not value.interval:
-                lacks = "no interval"
-            if not everything and value.name not in main:
-                others += bool(value.note and lacks)
-            elif value.note and value.note not in words:
-                key = lacks or "beware", value.note
-                about.append((key, (value.name, task.task)))
-    lines = []
-    for (lacks, note), places in numbers.grouped(about).items():
-        which, where = map(numbers.join_some, zip(*places, strict=True))
-        lines.append(f"{lacks}: {which} of {where} ({note})")
-    if others:
-        have = "score has" if others == 1 else "scores have"
-        lines.append(
-            f"{others:,} other {have} no value or no interval (--table all says why)"
-        )
+        quoted = list(itertools.islice(_unread(samples.get(task.task, ())), 2))
+        if share is not None and quoted:
+            unread = numbers.number(share.value, share.unit)
+            examples = ", ".join(quoted)
+            told.append(f"{unread} of the answers couldn't be read, such as {examples}")
+        lines += [f"{task.task}: {text}" for text in told]
     return "\n".join(lines)

@@ -10,18 +10,18 @@ from typing import NamedTuple
 from lm_eval_bias.core import Data
 from lm_eval_bias.core.csv_text import flat
 from lm_eval_bias.core.errors import check_scores
-from lm_eval_bias.core.files import FORMATS, expanded, progress, write_together, writing
+from lm_eval_bias.core.files import FORMATS, expanded, write_together, writing
 from lm_eval_bias.core.page_parts import Footnotes
 from lm_eval_bias.core.run_data import Problem, Run, TaskRun, Value
 from lm_eval_bias.report import (
     citing,
     content,
-    escaping,
     listings,
     parts,
     pictures,
     provenance_facts,
     tables,
+    templates,
 )
 from lm_eval_bias.report.outputs import Output
 from lm_eval_bias.runs import diagnostics
@@ -59,10 +59,11 @@ def choose(runs: Sequence[Run], scores: Sequence[str]) -> list[Run]:
     check_scores(scores, {name for task in tasks for name in task.scores})
     chosen = []
     for run in runs:
-        kept = {}
-        for name, task in run.tasks.items():
-            if not task.scores.keys().isdisjoint(scores):
-                kept[name] = replace(task, chosen=scores)
+        kept = {
+            name: replace(task, chosen=scores)
+            for name, task in run.tasks.items()
+            if not task.scores.keys().isdisjoint(scores)
+        }
         if kept:
             chosen.append(replace(run, tasks=kept))
     return chosen
@@ -126,9 +127,8 @@ class RunReport(Output):
         runs = presentable(self.runs)
         tasks = parts.report_tasks(runs)
         footnotes = Footnotes()
-        sections = content.sections(tasks, footnotes)
+        sections = list(content.sections(tasks, footnotes))
         return {
-            "title": content.title(runs),
             "origins": list(map(content.origin, runs)),
             "trial": diagnostics.trials(item.task for item in tasks),
             "diagnostics": diagnostics.of_runs(runs),
@@ -212,20 +212,12 @@ def write_figures(
     Raises:
         BiasError: The folder can't be written.
     """
-    contents: dict[str, bytes] = {}
-    lines = [
-        r"% Needs \usepackage{graphicx}, and \graphicspath{{FOLDER/}} with this folder."
-    ]
-    kind = "figure" if column else "figure*"
-    for made in progress(list(_figures(runs, facets, column)), "Figures"):
-        for ending, data in made.files.items():
-            contents[f"{made.name}.{ending}"] = data
-        caption = escaping.breakable(escaping.latex(f"{made.caption}."))
-        lines.append(
-            rf"\begin{{{kind}}}[ht]\centering\includegraphics[width=\linewidth]{{{made.name}.pdf}}"
-            rf"\caption{{{caption}}}\label{{fig:{made.name}}}\end{{{kind}}}"
-        )
-    contents["figures.tex"] = "\n".join([*lines, ""]).encode()
+    made = list(_figures(runs, facets, column))
+    told = templates.render("figures.tex.j2", figures=made, column=column)
+    contents = {"figures.tex": told.encode()}
+    for one in made:
+        for ending, data in one.files.items():
+            contents[f"{one.name}.{ending}"] = data
     place = expanded(folder)
     with writing(folder):
         write_together({place / name: data for name, data in contents.items()})

@@ -7,12 +7,7 @@ from collections.abc import Callable, Iterable
 
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.core.page_parts import Cell, Column, Table
-from lm_eval_bias.report.escaping import (
-    Markup,
-    breakable,
-    latex,
-    markdown,
-)
+from lm_eval_bias.report.escaping import Markup, latex, markdown
 
 
 def _head(column: Column) -> str:
@@ -68,46 +63,12 @@ def _latex_cell(text: str) -> str:
     return f"{{}}{written}" if written.startswith(("[", "*")) else written
 
 
-_DOWN = 36  # rows that fit a page
-
-
-def latex_floats(
-    table: Table,
-    column: bool = False,
-    label: str = "",
-    notes: Iterable[str] = (),
-) -> Markup:
-    r"""Write a table as floats of LaTeX, a page's rows in each, all with the caption, every column and the notes.
-
-    They need adjustbox, which shrinks what is wider than the text, and booktabs.
-
-    Args:
-        table: The table.
-        column: Whether it stands in one of two columns.
-        label: What the first one is referred to by.
-        notes: Further notes.
-    """
-    kind = "table" if column else "table*"
-    floats = []
-    below = [*table.notes, *notes]
-    for first in range(0, max(len(table.rows), 1), _DOWN):
-        part = Table("", table.columns, table.rows[first : first + _DOWN])
-        body = _grid(part, "latex_raw", _latex_cell)
-        for rule in ("toprule", "midrule", "bottomrule"):
-            body = body.replace(r"\hline", rf"\{rule}", 1)
-        floats += [
-            rf"\begin{{{kind}}}[ht]",
-            r"\centering\small",
-            rf"\caption{{{'(continued) ' if first else ''}{latex(table.caption)}.}}",
-            rf"\label{{tab:{label}}}" if label and not first else "%",
-            r"\begin{adjustbox}{max width=\linewidth,max totalheight=.7\textheight}",
-            body,
-            r"\end{adjustbox}",
-            *(rf"\par\footnotesize {breakable(latex(note))}" for note in below),
-            rf"\end{{{kind}}}",
-            "",
-        ]
-    return Markup("\n".join(floats))
+def latex_tabular(table: Table) -> Markup:
+    """Write a table's rows and head in LaTeX, with the rules of booktabs."""
+    body = _grid(table, "latex_raw", _latex_cell)
+    for rule in ("toprule", "midrule", "bottomrule"):
+        body = body.replace(r"\hline", rf"\{rule}", 1)
+    return Markup(body)
 
 
 def json_text(data: object, indent: int | None) -> str:

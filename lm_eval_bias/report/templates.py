@@ -2,14 +2,15 @@
 
 HTML pages extend ``base.html.j2``: self-contained, loading nothing and running no script but their own. The
 Content-Security-Policy names the page's own style sheet and script by their hashes, so that even markup that slipped
-through could neither run nor load anything. In ``.md.j2`` and ``.tex.j2`` every expression is escaped as well; LaTeX's
-braces stay its own.
+through could neither run nor load anything. In ``.md.j2`` and ``.tex.j2`` every expression is escaped as well, and
+stands in ``<< >>``: braces are LaTeX's own. What lacks a template in its language has Markdown's, or LaTeX's.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ import markupsafe
 
 from lm_eval_bias.core import __version__
 from lm_eval_bias.core.files import packaged_text
+from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.safe_stream import visible
 from lm_eval_bias.report import escaping, pictures, tables
 
@@ -40,7 +42,7 @@ def _environment(**options: object) -> jinja2.Environment:
         lstrip_blocks=True,
         **options,  # type: ignore[arg-type]
     )
-    environment.globals["version"] = __version__
+    environment.globals.update(version=__version__, markup=escaping.Markup)
     return environment
 
 
@@ -52,7 +54,8 @@ def _digest(text: str) -> str:
 def _script(name: str) -> str:
     """Read a page's script; that of leaderboards stands behind DataTables, which the package itables carries.
 
-    Its file is a module that exports the class by a short name of its own.
+    itables' own offline pages import it from a ``data:`` address, which this page's policy forbids: so the module that
+    it has is made part of the script. Its versions are bounded in ``pyproject.toml``.
     """
     own = packaged_text(_PACKAGE, name)
     if name == "table.js":
@@ -62,10 +65,12 @@ def _script(name: str) -> str:
     file = Path(str(tables_package.origin)).with_name("html") / "dt_bundle.js"
     bundle = file.read_text(encoding="utf-8")
     before, _, exported = bundle.rpartition("export{")
-    names, _, behind = exported.partition("}")
-    given = dict(pair.split(" as ")[::-1] for pair in names.split(","))
+    names = re.sub(r"([\w$]+) as (\w+)", r"\2: \1", exported)
     plain = packaged_text(_PACKAGE, "table.js")
-    return f"{before}{behind}\n((DataTable) => {{\n{own}}})({given['default']});\n(() => {{ {plain} }})();"
+    tables_script = (
+        f"((DataTable) => {{\n{own}}})(bundled.default);\n(() => {{ {plain} }})();"
+    )
+    return f"{before}const bundled = {{{names}\n{tables_script}"
 
 
 @lru_cache
@@ -85,30 +90,38 @@ def _assets(name: str) -> Mapping[str, str]:
     }
 
 
-_LATEX = {"variable_start_string": "<<", "variable_end_string": ">>", "block_start_string": "<%",
-          "block_end_string": "%>", "comment_start_string": "<#", "comment_end_string": "#>"}  # fmt: skip
+_OF_TEXTS = {"variable_start_string": "<<", "variable_end_string": ">>", "block_start_string": "<%",
+             "block_end_string": "%>", "comment_start_string": "<#", "comment_end_string": "#>",
+             "keep_trailing_newline": True}  # fmt: skip
+_MOST = 40  # names in a list
 
 
 @lru_cache(maxsize=1)
 def _environments() -> dict[str, jinja2.Environment]:
     html = _environment(autoescape=True, finalize=escaping.page)
-    html.globals.update(series=pictures.series, assets=_assets)
-    markdown = _environment(finalize=escaping.markdown, keep_trailing_newline=True)
+    html.globals.update(series=pictures.series, places=pictures.places, assets=_assets)
+    markdown = _environment(finalize=escaping.markdown, **_OF_TEXTS)
     markdown.globals.update(
         table=tables.markdown_table,
         verbatim=escaping.markdown_code,
+        comment=None,
         cited=escaping.cited,
+        heading=lambda text: escaping.Markup(f"**{text}.**"),
+        end="",
+        some=lambda names: escaping.markdown(join_some(names, _MOST)),
     )
-    latex = _environment(finalize=escaping.latex, keep_trailing_newline=True, **_LATEX)
+    latex = _environment(finalize=escaping.latex, **_OF_TEXTS)
     latex.globals.update(
-        floats=tables.latex_floats,
-        breakable=lambda text: escaping.breakable(escaping.latex(text)),
-        verbatim=escaping.latex_comment,
+        tabular=tables.latex_tabular,
+        comment=escaping.latex_comment,
         cited=lambda keys: escaping.Markup(rf"\cite{{{','.join(keys)}}}"),
+        heading=lambda text: escaping.Markup(rf"\paragraph{{{text}.}}{{\sloppy"),
+        end=escaping.Markup(r"\par}"),
+        some=lambda names: escaping.breakable(escaping.latex(join_some(names, _MOST))),
     )
     # for terminals: Markdown's templates, with nothing to escape and tables set in columns
-    text = _environment(finalize=visible, keep_trailing_newline=True)
-    text.globals.update(table=tables.text_table, cited=escaping.cited)
+    text = _environment(finalize=visible, **_OF_TEXTS)
+    text.globals.update(markdown.globals, table=tables.text_table, some=join_some)
     return {"html": html, "xml": html, "md": markdown, "tex": latex, "txt": text}
 
 
@@ -127,5 +140,7 @@ def render(template: str, **context: object) -> str:
         template: File name, such as ``report.html.j2``.
         context: What the template asks for; anything missing is an error. Text is escaped.
     """
-    environment = _environments()[template.split(".")[1]]
-    return environment.get_template(template.replace(".txt.", ".md.")).render(**context)
+    stem, language, _ = template.split(".")
+    names = [f"{stem}.{ending}.j2" for ending in (language, "md", "tex")]
+    chosen = _environments()[language].select_template(names)
+    return chosen.render(**context)

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ from lm_eval_bias.core.errors import BiasError, kind_of, one_line
 from lm_eval_bias.core.files import check_plain, parse_json, write_whole
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
-from lm_eval_bias.custom_metrics.score import Record
+from lm_eval_bias.custom_metrics.score import Design, Record, Undefined
 from lm_eval_bias.harness.run_inputs import code_hash
 from lm_eval_bias.runs import sample_logs
 
@@ -115,6 +115,24 @@ def has(answers: Path, task: str) -> bool:
 def of_task(task: TaskRun) -> Iterator[SavedRecord]:
     """Yield the records of a run's task, as :func:`records`."""
     return records(task.task, task.definition, task.samples, task.answers)
+
+
+def designs(task: TaskRun, names: Collection[str]) -> dict[str, Design]:
+    """Return the designs of a task's scores by name, of those that have one; none without saved answers.
+
+    Raises:
+        BiasError: The answers can't be read.
+    """
+    found: dict[str, Design] = {}
+    if not task.is_saved:
+        return found
+    with scored(task):
+        known = [saved.record for saved in of_task(task)]
+        for score in task.definition.scores(known):
+            if score.name in names and score.design is not None:
+                with contextlib.suppress(Undefined):
+                    found[score.name] = score.design(known)
+    return found
 
 
 def records(

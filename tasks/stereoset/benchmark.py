@@ -74,10 +74,7 @@ class StereoSet(SizedBenchmark):
 
     synthetic_bias = synthetic("lm_eval_bias.tasks.stereoset.synthetic_answers")
 
-    presentation = presented("stereoset", _diagnostics)._replace(
-        by_language=[_MAIN]
-        + [[f"{test}/{score}" for score in _MAIN] for test in ("intra", "inter")]
-    )
+    presentation = presented("stereoset", _diagnostics)
 
     def size(self, metadata: Facts) -> Size:
         """Return the size: 2,123 inter- and 2,106 intra-sentence items (German: three fewer), a request per candidate.

@@ -67,9 +67,8 @@ def test_every_filter_and_the_address(page):
     choose(browser, "prompt", "chat template")
     assert browser.evaluate(STATUS).startswith("0 of")
     choose(browser, "prompt", "")
-    for name, value in (("items", "whole"), ("chance", True), ("published", True)):
+    for name, value in (("items", "whole"), ("chance", True)):
         choose(browser, name, value)
-    assert browser.evaluate("document.getElementById('published').hidden") is False
     address = browser.evaluate("location.hash")
     browser.open(f"{url}{address}", 1280)
     assert browser.evaluate("document.forms[0].elements['items'].value") == "whole"
@@ -157,7 +156,7 @@ def test_axe_finds_nothing(page, width):
 
     script = resources.files(axe).joinpath("axe.min.js").read_text(encoding="utf-8")
     browser, url, _ = page
-    browser.open(f"{url}#open=eurogest&published=1", width)
+    browser.open(f"{url}#open=eurogest", width)
     browser.evaluate(
         "document.querySelectorAll('details').forEach(d => { d.open = true; })"
     )

@@ -3,6 +3,7 @@
 import json
 import math
 
+import jsonschema
 import pytest
 
 from lm_eval_bias.core import catalog, registry
@@ -47,6 +48,12 @@ def test_results_is_a_folder_of_runs():
     assert {task for run in runs for task in run.tasks} == {
         name for path in FILES for name in content(path)["results"]
     }
+
+
+def test_the_data_of_a_board_follow_their_schema(said):
+    path = ROOT / "docs" / "reference" / "leaderboard.schema.json"
+    text = said("leaderboard", ROOT / "results" / "runs", "--format", "json")
+    jsonschema.validate(json.loads(text), content(path))
 
 
 TYPES = [

@@ -74,20 +74,6 @@ def test_whatever_a_file_says_is_well_formed(task, score, why, problem):
     )
 
 
-def test_the_summary_of_a_step_keeps_what_it_had(
-    given_files, tmp_path, said, monkeypatch
-):
-    run, policy = given_files
-    summary = tmp_path / "summary.md"
-    summary.write_text("# Before\n")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    said("check", run, "--policy", policy, "--markdown", summary, status=1)
-    assert summary.read_text().startswith("# Before\n\n## Bias gate: ")
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY")
-    said("check", run, "--policy", policy, "--markdown", summary, status=1)
-    assert summary.read_text().startswith("## Bias gate: ")
-
-
 def test_a_run_that_cannot_be_read_is_an_error_everywhere(
     given_files, files, tmp_path, said
 ):

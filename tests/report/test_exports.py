@@ -110,7 +110,7 @@ OWN = {
     r"\begin", r"\end", r"\centering", r"\small", r"\toprule", r"\midrule", r"\bottomrule", r"\caption",
     r"\textbackslash", r"\textasciitilde", r"\ensuremath", "\\\\", r"\%", r"\$", r"\#", r"\_", r"\&", r"\{", r"\}",
     r"\^", r"\par", r"\cite", r"\label", r"\footnotesize", r"\allowbreak", r"\linewidth", r"\textheight",
-    r"\clearpage", r"\dagger",
+    r"\smallskip", r"\dagger",
     r"\ddagger", r"\S", r"\P", r"\infty", r"\pm", r"\ldots",
 }  # fmt: skip
 

@@ -66,7 +66,8 @@ def picture(text, label):
 def told(content, folder, *more):
     """The page, and what it says of each benchmark."""
     text = made([write(folder / "v.json", content)], folder, *more)
-    return text, re.findall(r"<strong>(.*?)</strong>(.*?)</li>", text)
+    plain = re.sub(r"</?span.*?>", "", text)
+    return text, re.findall(r"<strong>(.*?)</strong>(.*?)</li>", plain)
 
 
 def test_a_line_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_path):
@@ -86,8 +87,8 @@ def test_a_line_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_pat
     answers["acc_amb"] |= {"higher_is_better": False}  # an error rate
     text, said = told(content, tmp_path)
     assert said == [
-        ("unclear", ": no clear direction (0.010 [-0.100, 0.120])."),
-        ("differs from neutral", ": prefers stereotypes (60.0% [55.0, 65.0])."),
+        ("no clear direction", ": gg_bbq_names (bias in ambiguous contexts)."),
+        ("prefers stereotypes", ": stereoset_en (stereotypes preferred)."),
     ]
     # the furthest end, 65, is 30% of the way from 50 to 100: the half width stands for half of that way
     ss = "Multilingual StereoSet: stereotypes preferred, stereoset_en"
@@ -109,5 +110,5 @@ def test_a_line_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_pat
     answers["diff_bias_amb"]["range"] = [None, None]
     text, said = told(content, tmp_path)
     assert f'aria-label="{bbq.format("bias in ambiguous contexts")}"' not in text
-    assert said[1] == ("chance level", ": says nothing about bias (40.0%).")
-    assert picture(text, ss) == ([10.0], [], 50.0)
+    assert said[1][0] == "chance level, says nothing about bias"
+    assert picture(text, ss) == ([10.0], [(10.0, 10.0)], 50.0)

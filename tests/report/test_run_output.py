@@ -49,24 +49,17 @@ def test_the_log_and_the_table_say_as_much_as_is_wanted(verbosity, level, capsys
     assert main([*RUN, "--table", "none", *more]) == 0
     assert logging.getLogger("lm_eval").level == level
     out = capsys.readouterr().out
-    assert "--table all" in out
-    assert "Neutral or best" not in out  # above a table
+    assert "Neutral, best" not in out  # above a table
 
 
-def test_a_reason_is_told_once_of_all_tasks_and_not_if_the_words_say_it():
+def test_a_reason_is_told_once_of_all_tasks():
     nothing = Value("acc_amb", math.nan, note="no items")
-    other = Value("unanswered", math.nan, note="no items")
     known = Value("acc_disamb", 0.5, note="a known thing")
-    scores = {"acc_amb": nothing, "unanswered": other, "acc_disamb": known}
+    scores = {"acc_amb": nothing, "acc_disamb": known}
     tasks = [
         TaskRun(name, registry.get("gg_bbq"), "de", "2.0", 4, 968, {}, scores)
         for name in ("one", "two")
     ]
-    for everything, told in ((False, ["acc_amb"]), (True, ["acc_amb, unanswered"])):
-        first, *rest = run_output.notes(
-            tasks, everything, "Beware: a known thing."
-        ).splitlines()
-        assert first == f"not computable: {told[0]} of one, two (no items)"
-        assert [line[:2] for line in rest] == (
-            [] if everything else ["2 "]
-        )  # how many others
+    *table, first, last = run_output.scores(tasks, "main").splitlines()
+    assert (first, last) == ("† no items", "‡ a known thing")
+    assert sum("–†" in line for line in table) == 2

@@ -156,7 +156,7 @@ def test_what_the_command_and_python_give(tmp_path, said):
     assert "job, template" in said("ls", "--card", "occugender")
     runs, problems = run_discovery.read([str(folder)])
     page = run_reports.RunReport(runs, problems, facets=True).html()
-    assert "By job" in page
+    assert " by job; neutral 0" in page
 
 
 def test_a_benchmark_without_main_scores_shows_all(tmp_path, monkeypatch):
