@@ -135,6 +135,8 @@ def three_point_moments(difference: float, differing: float) -> tuple[float, flo
 
     >>> three_point_moments(0.0, 0.5)
     (0.5, 0.5)
+    >>> three_point_moments(0.5, 0.5)
+    (0.25, 0.0625)
     """
     above = (differing + difference) / 2
     below = (differing - difference) / 2

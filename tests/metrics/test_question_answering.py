@@ -129,6 +129,16 @@ def test_where_a_bound_is_none_there_is_none():
     assert scores["diff_bias_disamb_bound"].neutral is None
 
 
+def test_templates_of_one_kind_of_contexts_are_pointed_out():
+    apart = [item("b", B, "a"), item("b", C, "b"), item("c", C, "c"), item("c", B, "d")]
+    apart += [item("amb", B, template) for template in "abcd"]
+    notes = {name: named()[name].compute(apart).reason for name in VALUES}
+    assert engine.APART_WARNING in notes["diff_bias_disamb"]
+    assert engine.APART_WARNING not in notes["diff_bias_amb"]
+    whole = named()["diff_bias_disamb"].compute(MIXED)
+    assert engine.APART_WARNING not in whole.reason
+
+
 def test_an_items_own_part_has_the_sign_of_its_context():
     sample = named()["diff_bias_disamb"].contribution
     answers = [("amb", B), ("b", B), ("b", C), ("c", C), ("c", B), ("c", "none")]
