@@ -103,6 +103,11 @@ def test_a_stratum_of_one_cluster_makes_all_one():
 
 def test_an_error_names_its_methods():
     hits, sizes = [2, 4, 9, 5], [10, 20, 10, 30]
+    even = estimate(shares([4, 5, 6] * 5, [10] * 15), whole=1.0)
+    assert (even.dof, "skewness" in even.statistics) == (14, False)
+    # one of them has most of what varies
+    skewed = estimate(shares([1] * 14 + [9], [10] * 15), whole=1.0)
+    assert (skewed.dof < 10, "skewness" in skewed.statistics) == (True, True)
     assert "satterthwaite" in shares(hits, sizes, "aabb").estimate().statistics
     assert "satterthwaite" not in shares(hits, sizes).estimate().statistics
 

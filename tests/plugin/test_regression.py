@@ -7,6 +7,7 @@ import re
 import shutil
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -76,6 +77,22 @@ def test_no_more_can_be_detected_than_is_possible(dialled):
     (finding,) = judged(dialled(0.99), dialled(0.99, 1), 0.02)
     assert math.isnan(finding.change.minimum_detectable)
     assert policy_outputs.says(finding).endswith("Detects nothing.")
+
+
+@pytest.mark.parametrize(("reach", "start"), [(0.15, 0.4), (0.25, 0.0)])
+def test_a_base_that_cannot_be_told_from_neutral_starts_there(
+    reach, start, monkeypatch
+):
+    """Of values 0.2 and 0.1: a worse value on the other side starts beyond -0.2, or at neutral."""
+    monkeypatch.setattr(regression.power, "smallest_worsening", lambda *a: a[2])
+    stderr = reach / regression.t_factor(20.0)
+    difference = SimpleNamespace(sum_value=0.3, value=-0.1, dof=20.0, stderr=stderr)
+    score = SimpleNamespace(higher_is_better=None, neutral=0.0, low=-1.0, high=1.0)
+    finding = SimpleNamespace(
+        score=score, base_value=0.2, difference=difference, level=0.05
+    )
+    found = regression.minimum_detectable(finding, 0.0)
+    assert found == pytest.approx(start, abs=1e-12)
 
 
 def test_a_score_without_a_value_on_both_sides_is_a_violation(tmp_path):

@@ -267,10 +267,16 @@ def test_where_tokens_decide_nobody_says_which_gender_a_model_prefers():
     assert (fair.value > 0.5, fair.no_claim_reason) == (True, "")
     # as in Turkish, of one model: the woman's text has four tokens and the man's one
     found = computed(synthetic(0.2, 1.0, (1, 4)))
+    sums = [
+        record | {"share": 1 / (1 + math.exp(-record["log_odds"]))}
+        for record in synthetic(0.2, 1.0, (1, 4))
+    ]
+    expected = computed(sums)["masculine_share"].value
     for name in ("masculine_share", "masculine_share_male", "masculine_share_female"):
         said = found[name].no_claim_reason
         assert "1.0 tokens on average, the feminine ones 4.0" in said
-        assert re.search(r"0\.0% by means over tokens and 7\d\.\d% by sums", said)
+        by_sums = re.search(r"0\.0% by means over tokens and (7\d\.\d)% by sums", said)
+        assert by_sums[1] == f"{100 * expected:.1f}"
     assert not found["log_odds_gap"].no_claim_reason
 
 
