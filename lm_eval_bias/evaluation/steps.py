@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,21 +62,6 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
-class Answered:
-    """The scored answers of a model.
-
-    Attributes:
-        results: As the harness returns them, with ``config`` and ``configs``.
-        samples: A line for each document and task.
-        from_cache: How many answers came from a file of ``--use_cache``, and when that was begun: ``""`` without one.
-    """
-
-    results: Results
-    samples: Samples
-    from_cache: Data = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class FinishedRun:
     """A finished run, with its files and texts.
 
@@ -119,10 +104,10 @@ def evaluate(
         logger.warning("%s", untested)
     run = prepare(request, on_progress)
     harness_run = HarnessRun(run.config, run.manager)
-    answered = ask(run, harness_run, on_model_loaded)
-    if answered is None:
+    results = ask(run, harness_run, on_model_loaded)
+    if results is None:
         return None
-    finished = record(request, run, answered)
+    finished = record(request, run, results)
     return _saved(harness_run, finished, on_finish)
 
 
@@ -162,7 +147,7 @@ def prepare(request: RunRequest, on_progress: Callable[[str], None]) -> Planned:
 
 def ask(
     run: Planned, harness_run: HarnessRun, on_model_loaded: Callable[[], None]
-) -> Answered | None:
+) -> Results | None:
     """Load and check the model, and let the harness run and score the tasks.
 
     Args:
@@ -171,7 +156,8 @@ def ask(
         on_model_loaded: Is called when the model is loaded.
 
     Returns:
-        ``None`` on all ranks but the first.
+        The results as the harness returns them, with ``from_cache``: how many answers came from a file of
+        ``--use_cache``, and when that was begun. ``None`` on all ranks but the first.
 
     Raises:
         BiasError: The model can't be loaded, or fails.
@@ -191,16 +177,15 @@ def ask(
         on_model_loaded()
         with servers.counting_kept() as kept:
             results = harness_run.ask()
-    if results is None:
-        return None
+    if results is not None:
+        results["from_cache"] = {"answers": len(kept), "begun": begun or ""}
+    return results
+
+
+def record(request: RunRequest, run: Planned, results: Results) -> FinishedRun:
+    """Add provenance to the results, take the samples out, and mask keys and tokens."""
     samples = running.samples_in_order(results.pop("samples"))
-    from_cache = {"answers": len(kept), "begun": begun or ""}
-    return Answered(results, samples, from_cache)
-
-
-def record(request: RunRequest, run: Planned, answered: Answered) -> FinishedRun:
-    """Add provenance to the results, and mask keys and tokens."""
-    results = answered.results
+    from_cache = results.pop("from_cache")
     block: Data = {"model": {}}
     try:
         block = provenance.block(results)
@@ -213,7 +198,7 @@ def record(request: RunRequest, run: Planned, answered: Answered) -> FinishedRun
     model |= servers.facts(run.model)
     if request.name:
         model["name"] = request.name
-    block["cache"] = answered.from_cache
+    block["cache"] = from_cache
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
     results = redaction.of_results(results)
@@ -221,7 +206,7 @@ def record(request: RunRequest, run: Planned, answered: Answered) -> FinishedRun
         results[key] = plain(results[key])
     results["provenance"]["command"] = list(request.command)  # which has its stars
     results = writable(redaction.masked(results))  # a path may be no UTF-8
-    return FinishedRun(run.config, results, redaction.masked(answered.samples))
+    return FinishedRun(run.config, results, redaction.masked(samples))
 
 
 def _saved(
