@@ -19,7 +19,7 @@ from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.run_data import TaskRun, values_of
 from lm_eval_bias.core.synthetic_bias import Dial
 from lm_eval_bias.core.wording import LARGE_SHARE
-from lm_eval_bias.custom_metrics.score import OUTSIDE, Score
+from lm_eval_bias.custom_metrics.score import OUTSIDE
 from lm_eval_bias.evaluation.trial_answers import (
     DOCUMENTS,
     STRENGTHS,
@@ -260,15 +260,11 @@ def guessed(trial: Trial) -> Texts:
         if score.higher_is_better and found.value == score.high:
             yield f"{score.name}: it is {score.high:g} of random answers, which know nothing"
         elif abs(found.value - chance) > max(room, 2 * found.stderr):
-            mean = _mean_of_random(trial, score)
+            models = map(ChanceLM, range(25))
+            many = [answered(trial.task, "random answers", each) for each in models]
+            mean = fmean(each.values[score.name].value for each in many)
             if abs(mean - chance) > room:
                 yield f"{score.name}: random answers give {mean:.3g}, its chance is {chance:g}"
-
-
-def _mean_of_random(trial: Trial, score: Score) -> float:
-    """Return the mean of a score over many draws of random answers."""
-    drawn = (answered(trial.task, "random answers", ChanceLM(n)) for n in range(25))
-    return fmean(each.values[score.name].value for each in drawn)
 
 
 def best(trial: Trial) -> Texts:

@@ -23,7 +23,6 @@ from lm_eval_bias.core.files import (
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.evaluation import planned, preflight, suites
 from lm_eval_bias.evaluation.planned import Planned
-from lm_eval_bias.evaluation.preflight import Stage
 from lm_eval_bias.harness import (
     distributed,
     internals,
@@ -121,18 +120,18 @@ def prepare(request: RunRequest, on_progress: Callable[[str], None]) -> Planned:
     redaction.learn(asdict(config))
     folders = [config.include_path] if config.include_path else []
     run = Planned(config, catalog.entries(folders), request.flags.get("device"))
-    preflight.check(Stage.FLAGS, run)
+    preflight.check(preflight.FLAGS, run)
     config.tasks = planned.without_tags(config.tasks, run.entries)
     if request.language is not None and request.suite is None:
         raise BiasError("--language goes with --suite: name tasks without it")
     suite = request.suite and suites.chosen(run, request.suite, request.language)
-    preflight.check(Stage.MODEL_TYPE, run)
+    preflight.check(preflight.MODEL_TYPE, run)
     if suite:
         suite = suites.fitted(suite, run)
     run.name_tasks()
-    preflight.check(Stage.NAMES, run)
+    preflight.check(preflight.NAMES, run)
     run.load_tasks()
-    preflight.check(Stage.TASKS, run)
+    preflight.check(preflight.TASKS, run)
     if suite:
         suites.choose_items(suite, run)
         on_progress(suites.describe(suite))
@@ -173,7 +172,7 @@ def ask(
             config.apply_chat_template,
         )
         with harness_run.answering():
-            preflight.check(Stage.MODEL, run)
+            preflight.check(preflight.MODEL, run)
         on_model_loaded()
         with servers.counting_kept() as kept:
             results = harness_run.ask()
@@ -268,7 +267,8 @@ def save(
                 whole = [file for file in whole if file.suffix != ".txt"]
             for file in whole:
                 target = Path(place, file.relative_to(folder))
-                _put(file, target)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(file, target)
                 missing -= file.suffix in (".json", ".jsonl")
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
@@ -296,12 +296,6 @@ def _ready(folder: Path, log: bool) -> list[Path]:
         with contextlib.suppress(OSError):  # where the disk is full
             files.append(provenance.write_sums(file))
     return files + results
-
-
-def _put(file: Path, target: Path) -> None:
-    """Move a complete file to its place."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    os.replace(file, target)
 
 
 def _is_whole(file: Path, samples: Samples) -> bool:

@@ -379,7 +379,8 @@ def _files(paths: Sequence[str]) -> dict[Path, tuple[Reader, bool]]:
 
 def _is_logged(file: Path) -> bool:
     """Return whether a file has the answers of a run whose logs lie beside it."""
-    return answer_files.matches(file) and any(answer_files.logs_beside(file))
+    results = sample_logs.results_beside(file)
+    return answer_files.matches(file) and any(sample_logs.beside(results))
 
 
 def _sources(

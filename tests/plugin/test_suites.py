@@ -184,7 +184,7 @@ def fitted(config, name, language=None):
     """A suite that a run was fitted to, as ``prepare`` does it."""
     run = Planned(config, catalog.entries())
     suite = definition.chosen(run, name, language)
-    preflight.check(preflight.Stage.MODEL_TYPE, run)
+    preflight.check(preflight.MODEL_TYPE, run)
     return definition.fitted(suite, run)
 
 
