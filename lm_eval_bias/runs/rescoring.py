@@ -117,18 +117,17 @@ class AnswerReading:
         if first is None:
             return
         part = first.saved_task
-        has_texts = isinstance(first, SavedSample)
         concerned = [
             (rewriting, value)
             for rewriting, value in self.rewritings
             if rewriting in part.definition.family.extensions
         ]
-        if self.rewritings and not has_texts:
+        if self.rewritings and isinstance(first, SavedRecord):
             raise NotConcerned(f"{part.path} has no texts: {self._flags()}")
         if self.rewritings and not concerned:
             raise NotConcerned(f"{self._flags()}, and this is {part.benchmark}")
         self.used.update(rewriting.flag for rewriting, _ in concerned)
-        if not has_texts:
+        if isinstance(first, SavedRecord):
             yield from chain([first], cast(Iterator[SavedRecord], saved))
             return
         samples: SavedSamples = chain([first], cast(SavedSamples, saved))
