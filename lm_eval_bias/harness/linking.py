@@ -41,14 +41,17 @@ def outside() -> str:
     )
 
 
+def _texts() -> dict[str, str]:
+    """Read the YAMLs in the folder of stubs, by file name."""
+    return {
+        path.name: path.read_text(encoding="utf-8", errors="replace")
+        for path in sorted(folder().glob("*.yaml"))
+    }
+
+
 def stubs() -> dict[str, str]:
     """Read the stubs that were written, by file name."""
-    texts = {}
-    for path in sorted(folder().glob("*.yaml")):
-        text = path.read_text(encoding="utf-8", errors="replace")
-        if text.startswith(_HEADER):
-            texts[path.name] = text
-    return texts
+    return {name: text for name, text in _texts().items() if text.startswith(_HEADER)}
 
 
 def _wanted() -> dict[str, str]:
@@ -100,18 +103,20 @@ def link() -> int:
     Raises:
         BiasError: The harness's task folder can't be written, or a stub was changed by hand.
     """
-    written = stubs()
     wanted = _wanted()
-    for name in wanted:
-        path = folder() / name
-        if name not in written and path.exists():
+    there = _texts()
+    for name, text in there.items():
+        if name in wanted and not text.startswith(_HEADER):
             raise BiasError(
-                f"{path} was changed by hand: move it away, then link again"
+                f"{folder() / name} was changed by hand: move it away, then link again"
             )
-    unlink()
+    # in place of those that are there: other processes may link at the same time
     try:
         for name, text in wanted.items():
             write_whole(folder() / name, text.encode())
+        for name, text in there.items():
+            if name not in wanted and text.startswith(_HEADER):
+                (folder() / name).unlink(missing_ok=True)
     except OSError as error:
         with contextlib.suppress(BiasError):
             unlink()  # the stubs that were written before
@@ -131,7 +136,7 @@ def unlink() -> int:
     written = stubs()
     try:
         for name in written:
-            (folder() / name).unlink()
+            (folder() / name).unlink(missing_ok=True)
         if folder().is_dir() and not any(folder().iterdir()):
             folder().rmdir()
     except OSError as error:
