@@ -22,6 +22,7 @@ from lm_eval_bias.models.packed import attention_masks, method_trial
 from lm_eval_bias.models.packed.packed_forwards import (
     ForwardOutput,
     Network,
+    collected,
 )
 from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
 from lm_eval_bias.models.prefix_trie import (
@@ -124,6 +125,8 @@ class HFPacked(EncodesOnce, HFLM):
         else:
             network = self.method.network if self.method else self._network()
             usable = method_trial.usable_ids(self.tokenizer, network.vocabulary)
+            if self.method is None:
+                network.find_head(usable[:8])
             logger.info(
                 "hf-packed: checking shared beginnings against plain forward passes"
             )
@@ -193,8 +196,11 @@ class HFPacked(EncodesOnce, HFLM):
     ) -> dict[int, Likelihood]:
         """Compute some requests' likelihoods by walks of their trie, in smaller forwards where memory runs out."""
         assert self.method is not None  # noqa: S101
-        size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
-        most = max(64, size // (4 * self.method.network.vocabulary))
+        network = self.method.network
+        most = sys.maxsize
+        if network.head is None:
+            size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
+            most = max(64, size // (4 * network.vocabulary))
         run = 0
         answers = dict[int, Likelihood]()
         silent = silent or self.rank != 0
@@ -209,7 +215,9 @@ class HFPacked(EncodesOnce, HFLM):
                 layout = lay_out(trie, needed, self.method, self._budget, most)
                 outputs = self.method.outputs(trie, needed, layout)
                 try:
-                    for place, answer in chain.from_iterable(map(sums.add, outputs)):
+                    for place, answer in chain.from_iterable(
+                        map(sums.add, collected(outputs))
+                    ):
                         key = requests[missing[place]][0]
                         answers[missing[place]] = answer
                         if key is not None:  # rolling ones are kept as a whole
