@@ -13,7 +13,7 @@ import yaml
 
 from lm_eval_bias.core import Data, Facts, registry
 from lm_eval_bias.core.benchmark import Benchmark, Size, folder_of, harness_tasks
-from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of, one_line
+from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of
 from lm_eval_bias.core.files import (
     expanded,
     list_files,
@@ -253,17 +253,7 @@ def _included(folders: Iterable[str | Path]) -> dict[str, Entry]:
             continue  # the harness skips it as well
         if _OWN_CLASS not in text:
             continue
-        content = parse_yaml(text, str(path), Loader)
-        try:
-            entry = _entry(content, path)
-        except KeyError as error:
-            raise BiasError(
-                f"{path}: not a task of this package: the key {error} is missing"
-            ) from error
-        except (TypeError, ValueError, AttributeError) as error:
-            raise BiasError(
-                f"{path}: not a task of this package ({one_line(error)}): write the file again"
-            ) from error
+        entry = entry_of(path)
         entries[entry.name] = entry
     return entries
 

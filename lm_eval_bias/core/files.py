@@ -13,7 +13,6 @@ import re
 import shutil
 import stat
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -153,12 +152,11 @@ def recorded() -> Iterator[dict[str, str]]:
 
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        first = next(
-            key for key, count in Counter(key for key, _ in pairs).items() if count > 1
-        )
-        raise ValueError(f"the key {first!r} is given twice")
+    made: dict[str, object] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ValueError(f"the key {key!r} is given twice")
+        made[key] = value
     return made
 
 

@@ -13,9 +13,9 @@ from lm_eval_bias.custom_metrics.score import ScoreSpec, joined
 LARGE_SHARE = 0.1
 
 
-def number_cell(value: float, unit: str, note: str = "") -> Cell:
+def number_cell(value: float, unit: str) -> Cell:
     """Make a cell of a number, sorted by it."""
-    return Cell(numbers.number(value, unit), value, note)
+    return Cell(numbers.number(value, unit), value)
 
 
 def value_cell(value: Value | None, mark: str = "") -> Cell:

@@ -157,15 +157,10 @@ def mirrored_path(source: Source, folder: Path) -> Path:
 
 def cache_dir() -> Path:
     """Return the folder of verified downloads: ``LM_EVAL_BIAS_CACHE``, else the user's cache directory."""
-    value = os.environ.get("LM_EVAL_BIAS_CACHE")
-    return expanded(value) if value else own_folder()
-
-
-def own_folder() -> Path:
-    """Return the user's private cache directory."""
     import pooch
 
-    return Path(pooch.os_cache("lm-eval-bias"))
+    value = os.environ.get("LM_EVAL_BIAS_CACHE")
+    return expanded(value) if value else Path(pooch.os_cache("lm-eval-bias"))
 
 
 def cached_path(source: Source) -> Path:

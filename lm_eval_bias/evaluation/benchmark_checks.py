@@ -19,7 +19,7 @@ from lm_eval_bias.core.numbers import grouped, join_some
 from lm_eval_bias.core.run_data import TaskRun, values_of
 from lm_eval_bias.core.synthetic_bias import Dial
 from lm_eval_bias.core.wording import LARGE_SHARE
-from lm_eval_bias.custom_metrics.score import OUTSIDE, Score
+from lm_eval_bias.custom_metrics.score import OUTSIDE
 from lm_eval_bias.evaluation.trial_answers import (
     DOCUMENTS,
     STRENGTHS,
@@ -38,7 +38,6 @@ Texts = Iterator[str]
 Checks = tuple[Callable[[Trial], Texts], ...]
 Finding = tuple[str, str]  # ok, note or problem, and what it is
 LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-\w+)*")
-DATA_FILES = (".csv", ".json", ".jsonl", ".tsv", ".txt", ".yaml")
 _SHARE = 0.25  # of the synthetic difference that must come back from so few documents
 _LARGE = 0.2  # the share of its range by which a score has to move for that
 
@@ -232,17 +231,6 @@ def version(trial: Trial) -> Texts:
         yield "its metadata have no version, by which runs of other items are told"
 
 
-def package_data(trial: Trial) -> Texts:
-    """Find data files that an installed package would lack."""
-    folder = trial.path.parent
-    text = "".join(map(Path.read_text, folder.parent.glob("pyproject.toml")))
-    for listed in re.findall(rf"^{folder.name} = \[([^]]*)", text, re.MULTILINE):
-        found = {path for each in listed.split('"')[1::2] for path in folder.glob(each)}
-        for path in sorted({*folder.rglob("*.*")} - found):
-            if path.suffix in DATA_FILES:
-                yield f"the package-data of pyproject.toml lack {path.relative_to(folder)}"
-
-
 def clusters(trial: Trial) -> Texts:
     """Find scores with one cluster, or with one per item though items share sentences."""
     size = len(trial.prompts)
@@ -272,15 +260,11 @@ def guessed(trial: Trial) -> Texts:
         if score.higher_is_better and found.value == score.high:
             yield f"{score.name}: it is {score.high:g} of random answers, which know nothing"
         elif abs(found.value - chance) > max(room, 2 * found.stderr):
-            mean = _mean_of_random(trial, score)
+            models = map(ChanceLM, range(25))
+            many = [answered(trial.task, "random answers", each) for each in models]
+            mean = fmean(each.values[score.name].value for each in many)
             if abs(mean - chance) > room:
                 yield f"{score.name}: random answers give {mean:.3g}, its chance is {chance:g}"
-
-
-def _mean_of_random(trial: Trial, score: Score) -> float:
-    """Return the mean of a score over many draws of random answers."""
-    drawn = (answered(trial.task, "random answers", ChanceLM(n)) for n in range(25))
-    return fmean(each.values[score.name].value for each in drawn)
 
 
 def best(trial: Trial) -> Texts:
@@ -289,19 +273,6 @@ def best(trial: Trial) -> Texts:
         worst = score.low if score.higher_is_better else score.high
         if score.higher_is_better is not None and score.neutral == worst:
             yield f"{score.name}: its best value is {worst:g}, but its higher_is_better is {score.higher_is_better}"
-
-
-def directions(trial: Trial) -> Texts:
-    """Find directions that name another neutral value."""
-    for score in trial.main:
-        for number in _numbers(score.direction):
-            if score.neutral is not None and number != score.neutral:
-                yield f"{score.name}: its direction speaks of {number:g}, its neutral value is {score.neutral:g}"
-
-
-def _numbers(text: str) -> list[float]:
-    """List the numbers after "above" or "below"."""
-    return list(map(float, re.findall(r"\b(?:above|below) (-?\d+(?:\.\d+)?)", text)))
 
 
 def competent(trial: Trial) -> Texts:
@@ -476,7 +447,7 @@ CHECKS: dict[str, Checks] = {
     "n_items": (n_items,),
     "paper:": (card,),
     "def record": (no_value, numberless, seeds, kept, rescored),
-    "custom_dataset": (keys, same_choices, drawn, package_data),
+    "custom_dataset": (keys, same_choices, drawn),
     "doc_to_text": (same_prompts, letters, one_gold),
     "metadata:": (version,),
     "primary =": (primary,),
@@ -487,7 +458,6 @@ CHECKS: dict[str, Checks] = {
     "synthetic_bias =": (follows_synthetic_bias, no_synthetic_bias, competent),
     "filter": (unparsed,),
     "favours": (turned,),
-    "direction": (directions,),
     "Presentation(": (presented,),
 }
 NOTES = (not_run, no_design, no_synthetic_bias)

@@ -49,7 +49,7 @@ class Planned:
     @property
     def asks(self) -> list[str]:
         """The kinds of requests of our tasks."""
-        return request_kinds(self.ours)
+        return sorted({kind for entry in self.ours for kind in entry.asks})
 
     def model_class(self) -> type[LM]:
         """Import the class of the model type.
@@ -171,11 +171,6 @@ def without_tags(tasks: str | list[str] | None, entries: Entries) -> list[str]:
     for name in split_tasks(tasks):
         names += catalog.tagged(name, entries) or [name]
     return names
-
-
-def request_kinds(entries: Iterable[Entry]) -> list[str]:
-    """Return the kinds of requests of some tasks."""
-    return sorted({kind for entry in entries for kind in entry.asks})
 
 
 def tasks_of(tasks_and_groups: Iterable[Task | Group]) -> Data:

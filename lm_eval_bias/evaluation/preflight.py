@@ -1,8 +1,7 @@
-"""Refusals before a model answers: one list of checks, each with the stage of a run at which it can be made."""
+"""Refusals before a model answers: a list of checks for each stage of a run at which they can be made."""
 
 from __future__ import annotations
 
-import enum
 import logging
 import math
 import os
@@ -43,26 +42,6 @@ _ROUTES = {
     "local-completions": "v1/completions",
     "local-chat-completions": "v1/chat/completions",
 }
-
-
-class Stage(enum.Enum):
-    """The stage of a run at which a check is possible; each includes the information of earlier ones."""
-
-    FLAGS = "the flags alone"
-    MODEL_TYPE = "the flags, where a suite goes by the model's type next"
-    NAMES = "the names of the tasks"
-    TASKS = "the tasks, which are built"
-    MODEL = "the model, which is loaded"
-
-
-def check(stage: Stage, run: Planned) -> None:
-    """Run the checks of a stage, in order.
-
-    Raises:
-        BiasError: The run would fail, lose its results, or measure something else than it says.
-    """
-    for refuse in CHECKS[stage]:
-        refuse(run)
 
 
 def _limit(run: Planned) -> None:
@@ -451,19 +430,21 @@ def _unfit_architecture(model_args: Facts, asks: Sequence[str]) -> BiasError | N
     )
 
 
-CHECKS: dict[Stage, Sequence[Callable[[Planned], None]]] = {
-    Stage.FLAGS: (_limit, _form_of_samples, _batch_size, _output_path),
-    Stage.MODEL_TYPE: (_model_type,),
-    Stage.NAMES: (
-        _are_named,
-        _include_path,
-        _small_limit,
-        _prompts,
-        _metadata,
-        _device,
-        _options,
-        _data,
-    ),
-    Stage.TASKS: (_samples, _fits, _structured, _server, _base_models, _sampling),
-    Stage.MODEL: (_system_instruction, _thoughts, _tokenizer),
-}
+# by what is known of a run, each with what is known at those before
+FLAGS = (_limit, _form_of_samples, _batch_size, _output_path)
+MODEL_TYPE = (_model_type,)  # a suite goes by it next
+NAMES = (
+    _are_named, _include_path, _small_limit, _prompts, _metadata, _device, _options, _data,
+)  # fmt: skip
+TASKS = (_samples, _fits, _structured, _server, _base_models, _sampling)
+MODEL = (_system_instruction, _thoughts, _tokenizer)
+
+
+def check(checks: Sequence[Callable[[Planned], None]], run: Planned) -> None:
+    """Run the checks of a stage, in order.
+
+    Raises:
+        BiasError: The run would fail, lose its results, or measure something else than it says.
+    """
+    for refuse in checks:
+        refuse(run)

@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,6 @@ from lm_eval_bias.core.files import (
 from lm_eval_bias.core.numbers import plain
 from lm_eval_bias.evaluation import planned, preflight, suites
 from lm_eval_bias.evaluation.planned import Planned
-from lm_eval_bias.evaluation.preflight import Stage
 from lm_eval_bias.harness import (
     distributed,
     internals,
@@ -59,21 +58,6 @@ class RunRequest:
     language: str | None = None
     name: str | None = None
     command: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Answered:
-    """The scored answers of a model.
-
-    Attributes:
-        results: As the harness returns them, with ``config`` and ``configs``.
-        samples: A line for each document and task.
-        from_cache: How many answers came from a file of ``--use_cache``, and when that was begun: ``""`` without one.
-    """
-
-    results: Results
-    samples: Samples
-    from_cache: Data = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -119,10 +103,10 @@ def evaluate(
         logger.warning("%s", untested)
     run = prepare(request, on_progress)
     harness_run = HarnessRun(run.config, run.manager)
-    answered = ask(run, harness_run, on_model_loaded)
-    if answered is None:
+    results = ask(run, harness_run, on_model_loaded)
+    if results is None:
         return None
-    finished = record(request, run, answered)
+    finished = record(request, run, results)
     return _saved(harness_run, finished, on_finish)
 
 
@@ -136,18 +120,18 @@ def prepare(request: RunRequest, on_progress: Callable[[str], None]) -> Planned:
     redaction.learn(asdict(config))
     folders = [config.include_path] if config.include_path else []
     run = Planned(config, catalog.entries(folders), request.flags.get("device"))
-    preflight.check(Stage.FLAGS, run)
+    preflight.check(preflight.FLAGS, run)
     config.tasks = planned.without_tags(config.tasks, run.entries)
     if request.language is not None and request.suite is None:
         raise BiasError("--language goes with --suite: name tasks without it")
     suite = request.suite and suites.chosen(run, request.suite, request.language)
-    preflight.check(Stage.MODEL_TYPE, run)
+    preflight.check(preflight.MODEL_TYPE, run)
     if suite:
         suite = suites.fitted(suite, run)
     run.name_tasks()
-    preflight.check(Stage.NAMES, run)
+    preflight.check(preflight.NAMES, run)
     run.load_tasks()
-    preflight.check(Stage.TASKS, run)
+    preflight.check(preflight.TASKS, run)
     if suite:
         suites.choose_items(suite, run)
         on_progress(suites.describe(suite))
@@ -162,7 +146,7 @@ def prepare(request: RunRequest, on_progress: Callable[[str], None]) -> Planned:
 
 def ask(
     run: Planned, harness_run: HarnessRun, on_model_loaded: Callable[[], None]
-) -> Answered | None:
+) -> Results | None:
     """Load and check the model, and let the harness run and score the tasks.
 
     Args:
@@ -171,7 +155,8 @@ def ask(
         on_model_loaded: Is called when the model is loaded.
 
     Returns:
-        ``None`` on all ranks but the first.
+        The results as the harness returns them, with ``from_cache``: how many answers came from a file of
+        ``--use_cache``, and when that was begun. ``None`` on all ranks but the first.
 
     Raises:
         BiasError: The model can't be loaded, or fails.
@@ -187,20 +172,19 @@ def ask(
             config.apply_chat_template,
         )
         with harness_run.answering():
-            preflight.check(Stage.MODEL, run)
+            preflight.check(preflight.MODEL, run)
         on_model_loaded()
         with servers.counting_kept() as kept:
             results = harness_run.ask()
-    if results is None:
-        return None
+    if results is not None:
+        results["from_cache"] = {"answers": len(kept), "begun": begun or ""}
+    return results
+
+
+def record(request: RunRequest, run: Planned, results: Results) -> FinishedRun:
+    """Add provenance to the results, take the samples out, and mask keys and tokens."""
     samples = running.samples_in_order(results.pop("samples"))
-    from_cache = {"answers": len(kept), "begun": begun or ""}
-    return Answered(results, samples, from_cache)
-
-
-def record(request: RunRequest, run: Planned, answered: Answered) -> FinishedRun:
-    """Add provenance to the results, and mask keys and tokens."""
-    results = answered.results
+    from_cache = results.pop("from_cache")
     block: Data = {"model": {}}
     try:
         block = provenance.block(results)
@@ -213,7 +197,7 @@ def record(request: RunRequest, run: Planned, answered: Answered) -> FinishedRun
     model |= servers.facts(run.model)
     if request.name:
         model["name"] = request.name
-    block["cache"] = answered.from_cache
+    block["cache"] = from_cache
     results["provenance"] = block
     # the harness mixes the model's arguments into each task's metadata
     results = redaction.of_results(results)
@@ -221,7 +205,7 @@ def record(request: RunRequest, run: Planned, answered: Answered) -> FinishedRun
         results[key] = plain(results[key])
     results["provenance"]["command"] = list(request.command)  # which has its stars
     results = writable(redaction.masked(results))  # a path may be no UTF-8
-    return FinishedRun(run.config, results, redaction.masked(answered.samples))
+    return FinishedRun(run.config, results, redaction.masked(samples))
 
 
 def _saved(
@@ -283,7 +267,8 @@ def save(
                 whole = [file for file in whole if file.suffix != ".txt"]
             for file in whole:
                 target = Path(place, file.relative_to(folder))
-                _put(file, target)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(file, target)
                 missing -= file.suffix in (".json", ".jsonl")
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
@@ -311,12 +296,6 @@ def _ready(folder: Path, log: bool) -> list[Path]:
         with contextlib.suppress(OSError):  # where the disk is full
             files.append(provenance.write_sums(file))
     return files + results
-
-
-def _put(file: Path, target: Path) -> None:
-    """Move a complete file to its place."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    os.replace(file, target)
 
 
 def _is_whole(file: Path, samples: Samples) -> bool:

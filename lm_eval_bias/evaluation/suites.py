@@ -63,18 +63,6 @@ class Sampling(NamedTuple):
             )
         return places
 
-    def choose(self, docs: Documents) -> list[int]:
-        """Return the indices of its documents among a task's.
-
-        Raises:
-            BiasError: There are more documents, or fewer, than the places are of.
-        """
-        if len(docs) != self.of:
-            raise BiasError(
-                f"its items are places of {self.of} documents, but there are {len(docs)}"
-            )
-        return self.places()
-
 
 class SuitePart(NamedTuple):
     """One task of a suite: how its items are chosen (``None`` for all), and the numbers of items and requests."""
@@ -106,10 +94,12 @@ class Suite:
         sampling = self.parts[task].sampling
         if sampling is None:
             return None
-        try:
-            return sampling.choose(docs)
-        except BiasError as error:
-            raise BiasError(f"--suite {self.name}: {task}: {error}") from error
+        if len(docs) != sampling.of:
+            raise BiasError(
+                f"--suite {self.name}: {task}: its items are places of {sampling.of} documents, but there are "
+                f"{len(docs)}"
+            )
+        return sampling.places()
 
     def label(self, task: str) -> Data:
         """Describe the suite for a result file: its name, the part of the items, tasks left out."""

@@ -6,20 +6,15 @@ Each stub is an absolute ``include:`` below a header that marks it as ours; noth
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-
-import filelock
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import why, write_whole, writing
-from lm_eval_bias.data import sources
+from lm_eval_bias.core.files import why, write_whole
 from lm_eval_bias.harness import internals
 
 FOLDER = "lm_eval_bias_linked"
@@ -46,14 +41,17 @@ def outside() -> str:
     )
 
 
+def _texts() -> dict[str, str]:
+    """Read the YAMLs in the folder of stubs, by file name."""
+    return {
+        path.name: path.read_text(encoding="utf-8", errors="replace")
+        for path in sorted(folder().glob("*.yaml"))
+    }
+
+
 def stubs() -> dict[str, str]:
     """Read the stubs that were written, by file name."""
-    texts = {}
-    for path in sorted(folder().glob("*.yaml")):
-        text = path.read_text(encoding="utf-8", errors="replace")
-        if text.startswith(_HEADER):
-            texts[path.name] = text
-    return texts
+    return {name: text for name, text in _texts().items() if text.startswith(_HEADER)}
 
 
 def _wanted() -> dict[str, str]:
@@ -99,39 +97,29 @@ def stale_links() -> str:
     return "there are tasks without a stub: run 'lm-eval-bias link' again"
 
 
-@contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """Hold the lock on linking."""
-    digest = hashlib.sha256(str(folder()).encode("utf-8", "surrogateescape"))
-    place = sources.own_folder() / f"link-{digest.hexdigest()[:16]}.lock"
-    with writing(place):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(place):
-            yield
-
-
-@_alone()
 def link() -> int:
     """Write a stub for every task and group, replacing earlier ones; return their number.
 
     Raises:
         BiasError: The harness's task folder can't be written, or a stub was changed by hand.
     """
-    written = stubs()
     wanted = _wanted()
-    for name in wanted:
-        path = folder() / name
-        if name not in written and path.exists():
+    there = _texts()
+    for name, text in there.items():
+        if name in wanted and not text.startswith(_HEADER):
             raise BiasError(
-                f"{path} was changed by hand: move it away, then link again"
+                f"{folder() / name} was changed by hand: move it away, then link again"
             )
-    _unlink()
+    # in place of those that are there: other processes may link at the same time
     try:
         for name, text in wanted.items():
             write_whole(folder() / name, text.encode())
+        for name, text in there.items():
+            if name not in wanted and text.startswith(_HEADER):
+                (folder() / name).unlink(missing_ok=True)
     except OSError as error:
         with contextlib.suppress(BiasError):
-            _unlink()  # the stubs that were written before
+            unlink()  # the stubs that were written before
         raise BiasError(
             f"{folder()} cannot be written ({why(error)}): use 'lm-eval-bias run', or "
             'lm_eval --include_path "$(lm-eval-bias path)"'
@@ -139,21 +127,16 @@ def link() -> int:
     return len(wanted)
 
 
-@_alone()
 def unlink() -> int:
     """Remove the stubs that :func:`link` wrote; return their number.
 
     Raises:
         BiasError: A file cannot be removed.
     """
-    return _unlink()
-
-
-def _unlink() -> int:
     written = stubs()
     try:
         for name in written:
-            (folder() / name).unlink()
+            (folder() / name).unlink(missing_ok=True)
         if folder().is_dir() and not any(folder().iterdir()):
             folder().rmdir()
     except OSError as error:

@@ -62,11 +62,6 @@ def matches(path: Path) -> bool:
     return path.name.startswith("answers_") and path.suffix == SUFFIX
 
 
-def logs_beside(answers: Path) -> list[Path]:
-    """List the sample logs of a file's run."""
-    return sample_logs.beside(sample_logs.results_beside(answers))
-
-
 def recorded(sample: SavedSample) -> SavedRecord:
     """Make a document's record by its benchmark.
 

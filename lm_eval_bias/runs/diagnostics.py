@@ -47,16 +47,14 @@ SERIOUS, SETTING, NOTE = HEADINGS = (
 )
 _HEADINGS = {
     **dict.fromkeys(
-        ("changed_options", "custom_data", "tokenization_boundary", "suite_part"),
+        (
+            "changed_options", "custom_data", "tokenization_boundary", "suite_part", "repeated_prompts", *ORIGIN_KINDS,
+            "unfinished_texts", "blocked_texts", "failed_texts", "long_texts",
+        ),
         SETTING,
     ),
-    "repeated_prompts": SETTING,
-    **dict.fromkeys(ORIGIN_KINDS, SETTING),
-    **dict.fromkeys(
-        ("unfinished_texts", "blocked_texts", "failed_texts", "long_texts"), SETTING
-    ),
     "score_note": NOTE,
-}
+}  # fmt: skip
 # of texts, by how they ended
 _ENDS = {
     "unfinished": "were cut before they said an answer, and count as unanswered: raise max_gen_toks= (--gen_kwargs)",

@@ -114,44 +114,32 @@ class AnswerReading:
             NotConcerned: They are to be scored otherwise, for which nothing is there or nobody asked.
         """
         first = next(saved, None)
-        if isinstance(first, SavedRecord):
-            if self.rewritings:
-                path = first.saved_task.path
-                raise NotConcerned(f"{path} has no texts: {self._flags()}")
-            yield from chain([first], cast(Iterator[SavedRecord], saved))
-        elif first:
-            samples: SavedSamples = chain([first], cast(SavedSamples, saved))
-            if not self.as_logged:
-                samples = self._read_again(samples)
-            if self.rewritings:
-                samples = self._rewrite(samples)
-            for sample in samples:
-                part = sample.saved_task
-                if part not in self.facts:
-                    self.facts[part] = part.definition.provenance([sample.doc])
-                yield answer_files.recorded(sample)
-
-    def _rewrite(self, samples: SavedSamples) -> SavedSamples:
-        """Apply the alternative scorings that concern a file's benchmark.
-
-        Raises:
-            NotConcerned: None of them is.
-        """
-        first = next(samples, None)
         if first is None:
-            return samples
-        samples = chain([first], samples)
-        is_concerned = False
-        for rewriting, value in self.rewritings:
-            if rewriting in first.saved_task.definition.family.extensions:
-                is_concerned = True
-                self.used.add(rewriting.flag)
-                samples = _rewritten(samples, rewriting, value)
-        if not is_concerned:
-            raise NotConcerned(
-                f"{self._flags()}, and this is {first.saved_task.benchmark}"
-            )
-        return samples
+            return
+        part = first.saved_task
+        concerned = [
+            (rewriting, value)
+            for rewriting, value in self.rewritings
+            if rewriting in part.definition.family.extensions
+        ]
+        if self.rewritings and isinstance(first, SavedRecord):
+            raise NotConcerned(f"{part.path} has no texts: {self._flags()}")
+        if self.rewritings and not concerned:
+            raise NotConcerned(f"{self._flags()}, and this is {part.benchmark}")
+        self.used.update(rewriting.flag for rewriting, _ in concerned)
+        if isinstance(first, SavedRecord):
+            yield from chain([first], cast(Iterator[SavedRecord], saved))
+            return
+        samples: SavedSamples = chain([first], cast(SavedSamples, saved))
+        if not self.as_logged:
+            samples = self._read_again(samples)
+        for rewriting, value in concerned:
+            samples = _rewritten(samples, rewriting, value)
+        for sample in samples:
+            part = sample.saved_task
+            if part not in self.facts:
+                self.facts[part] = part.definition.provenance([sample.doc])
+            yield answer_files.recorded(sample)
 
     def _flags(self) -> str:
         """Describe the benchmarks that the rewritings are for."""
@@ -176,10 +164,19 @@ class AnswerReading:
         take: Callable[[Iterator[SavedRecord]], dict[SavedTask, T]],
         language: str | None,
     ) -> dict[SavedTask, T]:
-        """Read everything saved under the paths; as :func:`gather`.
+        """Read everything saved under the paths, one file after another.
+
+        Logs of other people's tasks in a folder are skipped with a note, and so are files that the flags don't concern.
+        Logs of another version in a folder are named, and the rest is read.
+
+        Args:
+            paths: Files or folders.
+            take: Turns a file's records into the result of each of its parts.
+            language: The language of files that don't say it themselves.
 
         Raises:
-            BiasError: As there; a rewriting concerns no file, or no task has the language.
+            BiasError: A file can't be read, a named one is of another task, or nothing is ours; a rewriting concerns no
+                file, or no task has the language.
         """
         languages = set[str]()
         for entry in catalog.entries().values():
@@ -188,18 +185,36 @@ class AnswerReading:
             hint = did_you_mean(language, languages)
             known = ", ".join(sorted(languages))
             raise BadOption("language", language, f"unknown.{hint} Known: {known}")
-        results = gather(
-            paths,
-            lambda samples: take(self.records(samples)),
-            language,
-            unreadable=self.unreadable,
-        )
+        parts: dict[SavedTask, T] = {}
+        foreign: list[NotOurs] = []
+        any_ours = False
+        for is_named, samples in _sources(paths, language):
+            try:
+                # the two files of a pair are one part, whichever of them was found first
+                for part, result in take(self.records(samples)).items():
+                    parts.setdefault(part, result)
+                any_ours = True
+            except NotOurs as error:
+                if is_named and not isinstance(error, NotConcerned):
+                    raise
+                foreign.append(error)
+            except OtherVersion as error:
+                if is_named:
+                    raise
+                self.unreadable.append(error)
+        if not any_ours:
+            foreign.sort(key=lambda error: not isinstance(error, NotConcerned))
+            raise [*self.unreadable, *foreign][0]
+        for skipped in dict.fromkeys(map(str, foreign)):
+            print(f"lm-eval-bias: skipped: {skipped}", file=sys.stderr)
+        for problem in self.unreadable:
+            print(f"lm-eval-bias: not computed: {problem}", file=sys.stderr)
         for rewriting, _ in self.rewritings:
-            if results and rewriting.flag not in self.used:
+            if parts and rewriting.flag not in self.used:
                 raise BiasError(
                     f"--{rewriting.flag} has no effect on these files: it is for {_owner(rewriting)}"
                 )
-        return results
+        return parts
 
 
 def reading(rewritings: Mapping[str, object], as_logged: bool = False) -> AnswerReading:
@@ -224,20 +239,19 @@ def reading(rewritings: Mapping[str, object], as_logged: bool = False) -> Answer
 
 def rescore(
     paths: Sequence[str],
-    language: str | None = None,
-    reading: AnswerReading | None = None,
+    language: str | None,
+    reading: AnswerReading,
 ) -> list[Rescored]:
     """Recompute every score of everything saved under the paths.
 
     Args:
         paths: Files or folders.
         language: The language of files that don't say it themselves.
-        reading: How answers are read; by today's rules by default.
+        reading: How answers are read.
 
     Raises:
         BiasError: As :meth:`AnswerReading.gather`; a file can't be scored.
     """
-    reading = reading or AnswerReading()
     take = partial(scored, reading=reading)
     results = reading.gather(paths, take, language)
     return [*results.values(), *_wholes(reading.halves)]
@@ -327,9 +341,7 @@ def _rewritten(samples: SavedSamples, rewriting: Rewriting, value: str) -> Saved
             yield SavedSample(part, dict(doc), list(answers))
 
 
-def _files(
-    paths: Sequence[str], readers: Sequence[Reader]
-) -> dict[Path, tuple[Reader, bool]]:
+def _files(paths: Sequence[str]) -> dict[Path, tuple[Reader, bool]]:
     """List the files to read in a fixed order, each with its reader and whether it was named directly.
 
     Folders are searched to any depth. A file that is found several times is read once.
@@ -337,6 +349,9 @@ def _files(
     Raises:
         BiasError: A path doesn't exist, or holds nothing that a reader knows.
     """
+    readers = [SAMPLE_LOGS, ANSWERS]
+    for _, extension in registry.extensions(SavedFiles):
+        readers.append(pkgutil.resolve_name(extension.reader))
     files = {}
     real: dict[str, Path] = {}
     for name in paths:
@@ -363,13 +378,15 @@ def _files(
 
 def _is_logged(file: Path) -> bool:
     """Return whether a file has the answers of a run whose logs lie beside it."""
-    return answer_files.matches(file) and any(answer_files.logs_beside(file))
+    results = sample_logs.results_beside(file)
+    return answer_files.matches(file) and any(sample_logs.beside(results))
 
 
 def _sources(
-    files: Sequence[tuple[Path, tuple[Reader, bool]]], language: str | None
+    paths: Sequence[str], language: str | None
 ) -> Iterator[tuple[bool, Iterator[Any]]]:
     """Yield the samples of each file (of answers: of each task), with whether it was named directly."""
+    files = list(_files(paths).items())
     for path, (reader, is_named) in progress(files, "Reading"):
         samples = reader.samples(path, language)
         if reader is ANSWERS:
@@ -377,60 +394,3 @@ def _sources(
                 yield is_named, of_task
         else:
             yield is_named, samples
-
-
-def gather(
-    paths: Sequence[str],
-    take: Callable[[Any], dict[SavedTask, T]],
-    language: str | None = None,
-    readers: Sequence[Reader] | None = None,
-    unreadable: list[OtherVersion] | None = None,
-) -> dict[SavedTask, T]:
-    """Read everything saved under the paths, one file after another.
-
-    Logs of other people's tasks in a folder are skipped with a note, and so are files that the flags don't concern.
-    Logs of another version in a folder are named, and the rest is read.
-
-    Args:
-        paths: Files or folders.
-        take: Turns a file's samples into the result of each of its parts.
-        language: The language of files that don't say it themselves.
-        readers: Formats to look for; by default all.
-        unreadable: Takes the errors about logs of another version.
-
-    Raises:
-        BiasError: A file can't be read, a named one is of another task, or nothing is ours.
-    """
-    parts: dict[SavedTask, T] = {}
-    foreign = []
-    unreadable = [] if unreadable is None else unreadable
-    any_ours = False
-    if readers is None:
-        readers = [SAMPLE_LOGS, ANSWERS]
-        for _, extension in registry.extensions(SavedFiles):
-            readers.append(pkgutil.resolve_name(extension.reader))
-    files = list(_files(paths, readers).items())
-    for is_named, samples in _sources(files, language):
-        try:
-            # the two files of a pair are one part, whichever of them was found first
-            for part, result in take(samples).items():
-                parts.setdefault(part, result)
-            any_ours = True
-        except NotOurs as error:
-            if is_named and not isinstance(error, NotConcerned):
-                raise
-            foreign.append(error)
-        except OtherVersion as error:
-            if is_named:
-                raise
-            unreadable.append(error)
-    if unreadable and not any_ours:
-        raise unreadable[0]
-    if not any_ours:
-        foreign.sort(key=lambda error: not isinstance(error, NotConcerned))
-        raise foreign[0]
-    for skipped in dict.fromkeys(map(str, foreign)):
-        print(f"lm-eval-bias: skipped: {skipped}", file=sys.stderr)
-    for problem in unreadable:
-        print(f"lm-eval-bias: not computed: {problem}", file=sys.stderr)
-    return parts

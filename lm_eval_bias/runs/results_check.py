@@ -24,7 +24,12 @@ def _accepts(part: str) -> Callable[[object], bool]:
     return accepts
 
 
-def _check(content: object, *place: str) -> None:
+def check(content: object, *place: str) -> None:
+    """Check the content of a results file, or the part of it at a place.
+
+    Raises:
+        BiasError: Something in it has another type or range than a run writes (``results_schema.json``).
+    """
     with contextlib.suppress(ValueError):  # as of a number that no JSON has
         if _accepts(place[-1] if place else "")(content):
             return
@@ -43,16 +48,7 @@ def checked(content: Any) -> Facts:
     """Return the content of a results file without keys and tokens.
 
     Raises:
-        BiasError: Something in it has another type or range than a run writes (``results_schema.json``).
+        BiasError: As :func:`check`.
     """
-    _check(content)
+    check(content)
     return redaction.of_results(content)
-
-
-def check_metadata(task: str, metadata: Facts) -> None:
-    """Check a task's metadata, without the model's arguments that the harness mixes into it.
-
-    Raises:
-        BiasError: As :func:`checked`.
-    """
-    _check(metadata, "configs", task, "metadata")

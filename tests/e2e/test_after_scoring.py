@@ -125,7 +125,7 @@ def test_files_keep_the_umask_and_their_mode(mask, tmp_path):
         os.umask(before)
 
 
-def test_parallel_links_wait_for_each_other(tmp_path, monkeypatch):
+def test_parallel_links_write_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(linking, "folder", lambda: tmp_path / "linked")
     counts = []
     threads = [

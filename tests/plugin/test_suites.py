@@ -141,9 +141,9 @@ def test_a_list_of_items_says_nothing_of_other_documents():
 
 @pytest.mark.parametrize("items", ["", "0,x", "3,1", "0-2,2", "2-1", "4", "0-4"])
 def test_positions_ascend_and_are_there(items):
-    assert definition.Sampling("", "0,2-3", 4).choose([{}] * 4) == [0, 2, 3]
+    assert definition.Sampling("", "0,2-3", 4).places() == [0, 2, 3]
     with pytest.raises(BiasError, match="ascending places below 4"):
-        definition.Sampling("", items, 4).choose([{}] * 4)
+        definition.Sampling("", items, 4).places()
 
 
 def test_suites_take_the_items_that_they_say(mirror):
@@ -184,7 +184,7 @@ def fitted(config, name, language=None):
     """A suite that a run was fitted to, as ``prepare`` does it."""
     run = Planned(config, catalog.entries())
     suite = definition.chosen(run, name, language)
-    preflight.check(preflight.Stage.MODEL_TYPE, run)
+    preflight.check(preflight.MODEL_TYPE, run)
     return definition.fitted(suite, run)
 
 

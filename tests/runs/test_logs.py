@@ -45,7 +45,8 @@ def test_the_documents_of_two_filters_are_parts_of_their_own_in_any_order(tmp_pa
         ("y", [0, 1]),
     ]
     assert [
-        (one.saved_task.filter, one.documents) for one in rescoring.rescore([str(path)])
+        (one.saved_task.filter, one.documents)
+        for one in rescoring.rescore([str(path)], None, rescoring.AnswerReading())
     ] == [("x", 2), ("y", 2)]
 
 

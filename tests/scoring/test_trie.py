@@ -164,3 +164,6 @@ def test_scores_in_parts_of_a_vocabulary_are_those_of_all_logits(projects, monke
     wanted = logits.log_softmax(-1)[places, targets]
     assert np.allclose(found, wanted.numpy(), atol=1e-5)
     assert greedy.tolist() == (logits.argmax(-1)[places].numpy() == targets).tolist()
+    # a window in which no token is predicted
+    nothing = ForwardOutput(np.arange(0), logits[:0], 5)
+    assert [part.size for part in nothing.score(places[:0], targets[:0])] == [0, 0]

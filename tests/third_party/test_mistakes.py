@@ -160,16 +160,6 @@ LONGER = {
 }
 
 
-def test_a_file_that_is_not_packaged(package):
-    folder = package()
-    project = TABLE.with_name("pyproject.toml").read_text()
-    (folder.parent / "pyproject.toml").write_text(project.replace('"*.json", ', ""))
-    found = command("doctor", "--benchmark", "age_stereotypes")
-    check(
-        found, r"age_pairs.yaml:.* the package-data of pyproject.toml lack traits.json"
-    )
-
-
 def test_a_sound_ability_is_no_mistake(package):
     package(more=CHANGED + "able()\n")
     found = command("doctor", "--benchmark", "age_stereotypes")

@@ -139,7 +139,7 @@ class ForwardOutput:
             targets: The tokens, shape (n,).
         """
         states = self.states
-        width = len(states[0] if self.head is None else self.head.weight)
+        width = states.shape[1] if self.head is None else len(self.head.weight)
         at = _integers(places, states.device)
         tokens = _integers(targets, states.device)
         largest = states.new_full((len(states),), -torch.inf, dtype=torch.float32)
