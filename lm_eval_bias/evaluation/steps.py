@@ -267,8 +267,7 @@ def save(
                 whole = [file for file in whole if file.suffix != ".txt"]
             for file in whole:
                 target = Path(place, file.relative_to(folder))
-                target.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(file, target)
+                _put(file, target)
                 missing -= file.suffix in (".json", ".jsonl")
     if missing:
         reason = f" ({why(failures[0])})" if failures else ""
@@ -296,6 +295,12 @@ def _ready(folder: Path, log: bool) -> list[Path]:
         with contextlib.suppress(OSError):  # where the disk is full
             files.append(provenance.write_sums(file))
     return files + results
+
+
+def _put(file: Path, target: Path) -> None:
+    """Move a complete file to its place."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(file, target)
 
 
 def _is_whole(file: Path, samples: Samples) -> bool:
