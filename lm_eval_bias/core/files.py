@@ -468,6 +468,13 @@ def write(text: str, output: str) -> None:
         write_whole(expanded(output), text.encode("utf-8", "backslashreplace"))
 
 
+def write_new(text: str, path: Path, flag: str) -> None:
+    """Write text whole to a file that isn't there yet, as ``flag`` asks, or raise a BiasError."""
+    if path.exists():
+        raise BiasError(f"{flag}: {path} exists already")
+    write(text, str(path))
+
+
 def progress(steps: Sequence[T], name: str) -> Iterable[T]:
     """Show a progress bar for steps that take more than a second, on a terminal's standard error."""
     from tqdm import tqdm

@@ -18,7 +18,7 @@ from lm_eval_bias.core.answers import (
 )
 from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import LARGEST, check_plain, expanded, write
+from lm_eval_bias.core.files import LARGEST, check_plain, expanded, write_new
 from lm_eval_bias.custom_metrics.regard import OTHER, REGARDS
 from lm_eval_bias.custom_metrics.score import Answers
 from lm_eval_bias.tasks.regard import regard_texts
@@ -130,9 +130,6 @@ def written(
     Raises:
         BiasError: The file is there already, or can't be written.
     """
-    path = expanded(name) / f"{docs[0]['language']}.jsonl"
-    if path.exists():
-        raise BiasError(f"--labels {name}: {path} exists already")
     lines = []
     for doc, (answer,) in zip(docs, results, strict=True):
         used = doc["classifier"]
@@ -144,7 +141,8 @@ def written(
             row |= {f"p_{label}": float(value) for label, value in named}
             if not regard_texts.is_dropped([text, regard]):
                 lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    write("".join(lines), str(path))
+    path = expanded(name) / f"{docs[0]['language']}.jsonl"
+    write_new("".join(lines), path, f"--labels {name}")
     return docs, results
 
 

@@ -21,7 +21,7 @@ from lm_eval_bias.core.answers import (
 )
 from lm_eval_bias.core.benchmark import Documents
 from lm_eval_bias.core.errors import BiasError, did_you_mean
-from lm_eval_bias.core.files import check_plain, expanded, write_whole, writing
+from lm_eval_bias.core.files import check_plain, expanded, write_new
 from lm_eval_bias.custom_metrics.score import Answers
 from lm_eval_bias.tasks.stereoset import stereoset_items
 from lm_eval_bias.tasks.stereoset.stereoset_items import LANGUAGES, TEST_KEYS
@@ -195,10 +195,8 @@ def written(
     for method, content in files.items():
         tests = "_".join(sorted(content))
         path = expanded(name) / f"{docs[0]['language']}_{tests}_{method}.json"
-        if path.exists():
-            raise BiasError(f"--predictions {name}: {path} exists already")
-        with writing(path):
-            write_whole(path, f"{json.dumps(content, indent=2)}\n".encode())
+        text = json.dumps(content, indent=2) + "\n"
+        write_new(text, path, f"--predictions {name}")
     return docs, results
 
 
