@@ -213,8 +213,8 @@ class _CheckedClient(Client):
         self._left_out: set[str] = set()
         self._refusals: dict[str, str] = {}
         self._why_over = ""
-        # once of all that fail alike
-        self._warn = functools.cache(logger.warning)
+        self._warn_once = functools.cache(logger.warning)
+        self._warning = threading.Lock()  # a cache alone lets two threads through
         # here it is known what is worth another try
         self._tries: int = vars(self)["max_retries"]
         self.max_retries = 1
@@ -291,6 +291,11 @@ class _CheckedClient(Client):
             self._warn("a request failed (max_retries=%s): %s", self._tries, text)
             over.wait(pause)
         raise ValueError(self._why_over)  # what is on its way would fail, too
+
+    def _warn(self, *message: str | int) -> None:
+        """Warn, once of all requests that fail alike."""
+        with self._warning:
+            self._warn_once(*message)
 
     def _send(
         self,
