@@ -76,30 +76,15 @@ def test_three_models_on_the_way_through_the_page(
     if arguments == "broken":
         arguments = f"pretrained={equal_logits},dtype=float32"
     week(tasks, model, arguments)
-    against, evidence, verified = printed(
-        "lm-eval-bias check candidate --base accepted"
-    )
+    against, evidence = printed("lm-eval-bias check candidate --base accepted")
     first = command(*against)
     assert first.status == bool(says), first.out
     told = " ".join(first.out.split())
     assert not says or re.search(rf"VIOLATED .*{says}", told), first.out
     written = command(*evidence[:-1])  # its last word is the file
     assert written.status == bool(says)
-    Path(evidence[-1]).write_text(written.out, encoding="utf-8")
     (judged,) = json.loads(written.out)["runs"]
     proven = {f["score"]: f for f in judged["findings"] if "provenance" in f["score"]}
     assert [f["passes"] for f in proven.values()] == [True, True], (
         proven
     )  # run and base
-    again = command(*verified)
-    assert again.status == bool(says)
-    assert "passes the run, evidence" in " ".join(again.out.split())
-    for file in (
-        Path("trial.yaml"),
-        next(Path("accepted").rglob("samples_*.jsonl")),
-        next(Path("candidate").rglob("results_*.json")),
-    ):
-        kept = file.read_bytes()
-        file.write_bytes(kept + b"\n")
-        assert "VIOLATED the run, evidence" in " ".join(command(*verified).out.split())
-        file.write_bytes(kept)
