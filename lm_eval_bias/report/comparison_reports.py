@@ -21,13 +21,12 @@ from lm_eval_bias.core.numbers import (
     target_text,
     two_digits,
 )
-from lm_eval_bias.core.page_parts import Cell, Row, Table, numeric
+from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.custom_metrics.intervals import error_factors
-from lm_eval_bias.report import board_reports
+from lm_eval_bias.report import board_reports, sentences
 from lm_eval_bias.report.outputs import Output
-from lm_eval_bias.report.pictures import file_name
 from lm_eval_bias.runs import diagnostics
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
@@ -56,6 +55,9 @@ FAMILIES = {
     False: "other scores (second family)",
 }
 NOT_COMPARED = "not compared"
+_OF_PAPER = (
+    6  # columns of a paper's table: the score, both values, their difference and p
+)
 _OF_DIFFERENCE = ("stderr", "dof", "interval", "p", "test", "clusters", "reason")
 _OF_FINDING = ("base_value", "other_value", "minimum_detectable", "required_clusters", "paired", "items", "outcome",
                "note")  # fmt: skip
@@ -126,28 +128,6 @@ def _table(findings: Sequence[Finding], correction: str) -> Table:
     columns += [*numeric("MDE", "n"), "Required"]
     caption = f"Differences with {BRACKETS}"
     return Table(caption, columns, map(_cells, findings))
-
-
-def _paper_tables(
-    findings: Sequence[Finding], correction: str
-) -> Iterator[tuple[str, Table]]:
-    """Yield a paper's tables by name, one for two sides and a primary or chosen score: values, difference and p."""
-    chosen = [one for one in findings if one.primary] or findings
-    alike = grouped(
-        ((one.base, one.other, one.definition, one.score.name), one) for one in chosen
-    )
-    for (base, other, benchmark, name), members in alike.items():
-        made = _table(members, correction)
-        rows: list[Row] = [[task.text, *rest[:4]] for task, _, *rest in made.rows]
-        of = benchmark.family.heading
-        caption = (
-            f"{of}: {members[0].score.title}, {other} against {base} (base); {BRACKETS}"
-        )
-        columns = ["Task", *numeric("Base", "Other"), *made.columns[4:6]]
-        yield (
-            file_name(other, benchmark.name, name),
-            Table(caption, columns, rows, _notes(members)),
-        )
 
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
@@ -252,10 +232,18 @@ class ComparisonReport(Output):
         """Return what is said of two sides: the primary scores, all others, and notes."""
         primary = [finding for finding in findings if finding.primary]
         others = [finding for finding in findings if not finding.primary]
+        first = _table(primary or others, self.correction)
+        title = f"{findings[0].other} against {findings[0].base}"
+        meanings = sentences.meanings(one.score for one in primary or others)
+        caption = f"{title} (base); {meanings}; {BRACKETS}"
+        names = [finding.score.name for finding in primary or others]
+        parts = zip(names, first.rows, strict=True)
+        rows = [[row[0].text, name, *row[2:_OF_PAPER]] for name, row in parts]
         return {
-            "title": f"{findings[0].other} against {findings[0].base}",
+            "title": title,
             "sentences": _sentences(primary or others),
-            "first": _table(primary or others, self.correction),
+            "first": first,
+            "paper": Table(caption, first.columns[:_OF_PAPER], rows),
             "rest": _table(others, self.correction) if primary and others else None,
             "notes": _notes(findings),
         }
@@ -269,7 +257,6 @@ class ComparisonReport(Output):
         return {
             "pairs": list(map(self._pair, sides.values())),
             "diagnostics": diagnostics.of_runs(self.runs),
-            "papers": _paper_tables(listed, self.correction),
             "legend": legend(listed, self.correction),
             "mde": MDE,
             "required": REQUIRED,

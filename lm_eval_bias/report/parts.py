@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lm_eval_bias.core import catalog, numbers, registry
 from lm_eval_bias.core.page_parts import (
@@ -38,20 +38,27 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     return tasks
 
 
+def all_scores(task: TaskRun) -> Iterable[Value]:
+    """List every score of a task."""
+    return task.scores.values()
+
+
 def score_rows(
-    tasks: Iterable[tuple[str, TaskRun]], footnotes: Footnotes, every: bool = False
+    tasks: Iterable[tuple[str, TaskRun]],
+    footnotes: Footnotes,
+    chosen: Callable[[TaskRun], Iterable[Value]],
 ) -> list[tuple[str, Value, dict[str, Cell]]]:
     """List the rows of every score table: task, score, and cells by run.
 
     Args:
         tasks: Each with its run's name.
         footnotes: Get the warnings.
-        every: Whether of all scores; else of the main ones.
+        chosen: Lists the scores of a task.
     """
     found: dict[str, dict[str, tuple[str, Value, dict[str, Cell]]]] = {}
     for run, task in tasks:
         of_task = found.setdefault(task.task, {})
-        for value in task.scores.values() if every else task.shown():
+        for value in chosen(task):
             *_, cells = of_task.setdefault(value.name, (task.task, value, {}))
             cells[run] = scored_cell(task, value.name, footnotes)
     return [row for of_task in found.values() for row in of_task.values()]
@@ -63,7 +70,9 @@ def main_table(tasks: ReportTasks, every: bool = False) -> Table:
     footnotes = Footnotes()
     rows: list[Row] = []
     pairs = [(item.run.name, item.task) for item in tasks]
-    for name, value, cells in score_rows(pairs, footnotes, every):
+    for name, value, cells in score_rows(
+        pairs, footnotes, all_scores if every else TaskRun.shown
+    ):
         span = numbers.score_range(value)
         goal = Cell(numbers.target_text(value), value.neutral, span)
         beside = [cells.get(run, numbers.NONE) for run in runs]

@@ -30,7 +30,8 @@ def scores(tasks: Sequence[TaskRun], which: str) -> str:
     footnotes = Footnotes()
     rows = []
     named = [("", task) for task in tasks]
-    for name, value, cells in parts.score_rows(named, footnotes, which == "all"):
+    chosen = parts.all_scores if which == "all" else TaskRun.shown
+    for name, value, cells in parts.score_rows(named, footnotes, chosen):
         cell = cells[""].whole
         has_goal = value.neutral is not None or value.higher_is_better is not None
         goal = numbers.target_text(value) if has_goal else numbers.NONE
