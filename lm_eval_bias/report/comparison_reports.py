@@ -34,11 +34,6 @@ MDE = (
     "MDE: the minimum detectable effect, the smallest true difference that these items detect with 80% power, by the "
     "first step of that correction."
 )
-REQUIRED = (
-    "Required: the number of independent groups of items, such as templates, that detects a true difference as large "
-    "as the measured one, if that isn't significant. A smaller true difference requires more. More items of the same "
-    "templates add little."
-)
 # what a comparison doesn't say, beside what it couldn't find
 NOT_TO_CLAIM = (
     "That the models are alike where no difference is significant: a true difference below the MDE is likely missed.",
@@ -116,7 +111,6 @@ def _cells(finding: Finding) -> list[Cell | str]:
         _says(finding),
         Cell(difference(least, unit, ""), least),
         Cell(count(finding.items), finding.items),
-        _needed(finding, finding.required_clusters),
     ]
 
 
@@ -125,7 +119,7 @@ def _table(findings: Sequence[Finding], correction: str) -> Table:
     corrected = f"p ({CORRECTIONS[correction]})"
     names = (findings[0].base, findings[0].other, "Difference", corrected)
     columns = ["Task", "Score", *numeric(*names), "Finding"]
-    columns += [*numeric("MDE", "n"), "Required"]
+    columns += numeric("MDE", "n")
     caption = f"Differences with {BRACKETS}"
     return Table(caption, columns, map(_cells, findings))
 
@@ -259,7 +253,6 @@ class ComparisonReport(Output):
             "diagnostics": diagnostics.of_runs(self.runs),
             "legend": legend(listed, self.correction),
             "mde": MDE,
-            "required": REQUIRED,
             "not_to_claim": NOT_TO_CLAIM,
             "left_out": list(map(str, self.left_out)),
             "origins": board_reports.origins(self.runs),
