@@ -124,12 +124,6 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
             1,
         ),
         (
-            "female_dominated_F",
-            prompts([[0.5, 0.5]], groups=("male",)),
-            "no female-dominated prompts",
-            2,
-        ),
-        (
             "female_dominated_F_se_paper",
             prompts([[0.5, 0.5]], groups=("male",)),
             "no female-dominated prompts",
@@ -161,17 +155,10 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
         ),
         (
             "variance_items",
-            prompts(THREE)[:3],
-            "needs at least 2 items and 2 templates, there are 1 and 3",
-            3,
-        ),
-        (
-            "variance_items",
             prompts([[0.5, 0.5], [0.5, 0.5]]),
             "no variance between prompts",
             4,
         ),
-        ("variance_items", prompts(NAN), "1 of 6 prompts have no value", 6),
         (
             "labour_pearson",
             prompts(THREE)[:8],
@@ -182,12 +169,6 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
             "labour_pearson",
             prompts(THREE[:2]),
             "a correlation needs at least 3 items, there are 2",
-            6,
-        ),
-        (
-            "labour_pearson",
-            prompts([[0.4, 0.6]] * 3),
-            "all items have the same value",
             6,
         ),
         (
@@ -244,15 +225,6 @@ def test_a_perfect_rank_correlation_that_hangs_on_a_template_has_an_interval():
     found = correlation(prompts(cells), "spearman")
     assert found.value == 1.0
     assert found.interval[0] < found.interval[1] == 1.0
-
-
-def test_a_correlation_over_one_template_has_no_error():
-    one = correlation(prompts([[0.9], [0.8], [0.2]]))
-    assert one.value == pytest.approx(
-        stats.pearsonr([0.9, 0.8, 0.2], [90, 80, 20]).statistic, abs=1e-12
-    )
-    assert (one.n, one.interval, math.isnan(one.stderr)) == (3, None, True)
-    assert "needs at least 2 items and 2 templates" in one.reason
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])

@@ -148,18 +148,6 @@ def test_items_and_control_items_ask_the_same(language, mirror):
     assert undirected == (28 if language == "es" else 16)
 
 
-def test_languages_ask_the_same_items(mirror):
-    for category in hooks.CATEGORIES:
-        english, *others = (
-            {
-                BENCHMARK.key(doc): (doc["context_type"], doc["polarity"])
-                for doc in documents(one, category)
-            }
-            for one in LANGUAGES
-        )
-        assert all(other == english for other in others)
-
-
 def test_prompts_are_read_but_never_run(tiny_mirror):
     for number in range(1, 6):
         (doc, *_) = hooks.dataset("nl", "age", prompt=number)["test"]
