@@ -12,7 +12,6 @@ from lm_eval_bias.harness import servers as checks
 from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor, Option
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from tests.support import servers, tiny
-from tests.support.run_scores import results_of
 
 CHAT = "occugender_explicit_gen"
 
@@ -129,25 +128,6 @@ def ran(server, out, said, *more):
         "--model_args", where, "--limit", 80, "--metadata", '{"repeats": 3}', "--output_path", out,
         "--log_samples", *more,
     )  # fmt: skip
-
-
-def test_draws_that_are_all_alike(server, tmp_path, said):
-    server.said = "Female"
-    alike = "all 3 draws of every prompt are the same text"
-    assert alike in ran(server, tmp_path / "alike", said)
-    assert (
-        results_of(tmp_path / "alike")["configs"][CHAT]["metadata"]["texts"]["alike"]
-        == 3
-    )
-    policy = tmp_path / "policy.yaml"
-    bound = f"{{task: {CHAT}, score: stereotype_gap, max: 0.9}}"
-    policy.write_text(
-        f"allow: [limit, chat_template, repeats, saturated]\nbounds: [{bound}]\n"
-    )
-    shown = said("check", tmp_path / "alike", "--policy", policy)
-    assert alike in " ".join(shown.split())  # lines are wrapped
-    server.said = None
-    assert alike not in ran(server, tmp_path / "drawn", said)
 
 
 def test_a_text_that_was_cut_within_its_answer_is_read_so_again(server, tmp_path, said):

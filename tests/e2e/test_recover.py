@@ -14,7 +14,6 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.runs import run_discovery as runs
 from tests.support import tiny
 from tests.support.places import ROOT
-from tests.support.run_scores import run
 
 BATCH = 2
 TRACKER = "lm_eval.loggers.evaluation_tracker:EvaluationTracker"
@@ -133,29 +132,3 @@ def test_killed_at_each_write(name, number, forks):
     assert len(found) == len(results) + 1
     assert len(problems) == (0 if results else len(logs))
     shutil.rmtree(out)
-
-
-def test_two_runs_are_the_same_but_for_dates(tmp_path, tiny_mirror):
-    files, tasks = [], "stereoset_en_intra,regard_de,gg_bbq_group_terms_gen"
-    for name in ("a", "b"):
-        results = run(
-            tmp_path / name,
-            tasks,
-            "--metadata",
-            '{"repeats": 3, "classifier": "light"}',
-        )
-        for part in ("date", "total_evaluation_time_seconds"):
-            assert results.pop(part)
-        command = results["provenance"].pop("command")  # with its folder
-        assert command[:2] == ["lm-eval-bias", "run"]
-        logs = {
-            path.name.rpartition("_")[0]: path.read_bytes()
-            for path in (tmp_path / name).rglob("samples_*")
-        }
-        assert len(logs) == 3
-        files.append((json.dumps(results), logs))
-        assert not [
-            path for path in os.listdir(tmp_path / name) if path.startswith(".")
-        ]
-    assert files[0] == files[1]
-    assert " at 0x" not in files[0][0]

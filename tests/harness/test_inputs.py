@@ -9,11 +9,8 @@ from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.data import sources
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.tasks.stereoset import custom_sets
-from tests.support.example_items import ENGLISH
 
 TASK = "occugender_debias_implicit_none"
-WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
 
 def inputs(
@@ -56,17 +53,6 @@ def test_what_is_run_counts_whole_or_as_a_part():
     }  # around the prompts, no other document
 
 
-def test_the_same_path_with_other_contents_is_something_else(tmp_path):
-    words = tmp_path / "words.yaml"
-    words.write_text(WORDS)
-    first = inputs(words=str(words))
-    assert first["files"] == {str(words): hashlib.sha256(WORDS.encode()).hexdigest()}
-    words.write_text(WORDS.replace("wug", "gostak"))
-    second = inputs(words=str(words))
-    assert first["documents"] != second["documents"] != inputs()["documents"]
-    assert first["files"] != second["files"]
-
-
 @pytest.mark.parametrize("file", ["items.csv", "templates.yaml"])
 def test_every_file_of_the_users_is_named_as_the_option_names_it(
     file, tmp_path, monkeypatch
@@ -81,17 +67,6 @@ def test_every_file_of_the_users_is_named_as_the_option_names_it(
     own, default = inputs(**{option: file}), inputs()
     assert own["files"] == {file: hashlib.sha256(content).hexdigest()}
     assert own["documents"] == default["documents"]  # a copy asks the same
-
-
-def test_the_same_data_set_lies_anywhere(tmp_path):
-    found = []
-    for place in ("a.json", "b.json"):
-        custom_sets.write(tmp_path / place, custom_sets.DataSet("en", ENGLISH))
-        found.append(inputs("stereoset_en", "stereoset", dataset=str(tmp_path / place)))
-    assert found[0]["documents"] == found[1]["documents"]
-    assert [list(one["files"]) for one in found] == [
-        [str(tmp_path / place)] for place in ("a.json", "b.json")
-    ]
 
 
 def test_pinned_files_are_told_with_repository_and_commit(tiny_mirror):

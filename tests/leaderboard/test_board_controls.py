@@ -78,47 +78,6 @@ def test_every_filter_and_the_address(page):
     assert browser.complaints() == []
 
 
-def test_columns_open_and_sort(page):
-    browser, url, data = page
-    browser.open(url, 1280)
-    browser.evaluate("document.querySelector('[data-benchmark=gg_bbq] .open').click()")
-    heads = browser.evaluate(HEADS)
-    column = heads.index("gg_bbq_names/diff_bias_amb")
-    (score,) = (one for one in data["scores"] if one["id"] == heads[column])
-    browser.evaluate(f"document.querySelectorAll('#board thead th')[{column}].click()")
-    unable = ("better than a guess", "below chance")
-    able = [
-        c for c in score["cells"] if not any(u in c.get("warning", "") for u in unable)
-    ]
-    distances = {c["model"]: abs(c["value"]) for c in able}
-    shown = browser.evaluate(SHOWN)
-    assert shown[: len(able)] == sorted(distances, key=distances.get)
-    assert sorted(shown) == sorted(c["model"] for c in score["cells"])
-    assert len(shown) > len(able)  # the unable ones come last
-    assert "sort=" in browser.evaluate("location.hash")
-
-
-def test_a_cell_tells_what_it_rests_on_by_keyboard(page):
-    browser, url, data = page
-    browser.open(url, 1280)
-    browser.evaluate("document.querySelector('#board td[data-cell]').focus()")
-    told = browser.evaluate("document.getElementById('cell').textContent")
-    for word in ("Task", "Rests on", "records", "SHA-256", "Paper"):
-        assert word in told
-    here = "document.activeElement.closest('tr').dataset.model"
-    first = browser.evaluate(here)
-    browser.press("TAB")
-    assert browser.evaluate("document.activeElement.href").startswith("https://")
-    assert browser.evaluate(here) == first
-    browser.press("ESCAPE")
-    assert browser.evaluate("document.querySelector('#cell:popover-open')") is None
-    browser.evaluate("document.querySelector('#board td[data-cell]').focus()")
-    browser.press("ARROW_DOWN")
-    assert browser.evaluate(here) != first
-    stops = "document.querySelectorAll('#board td[tabindex=\"0\"]').length"
-    assert browser.evaluate(stops) == 1
-
-
 def test_csv_of_what_is_shown(page):
     browser, url, data = page
     browser.open(url, 1280)

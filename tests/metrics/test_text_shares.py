@@ -134,25 +134,6 @@ def test_a_difference_has_both_intervals():
     assert found.fixed_interval == pytest.approx((0.2 - half, 0.2 + half), abs=1e-12)
 
 
-def test_a_differences_degrees_of_freedom_are_those_of_all_its_texts():
-    counts = [
-        [("x", 9, 10), ("y", 3, 20), ("z", 9, 10)],
-        [("x", 2, 30), ("y", 24, 40), ("z", 2, 10)],
-    ]
-    found = difference(
-        [
-            Row(g, name, "a", hits, n)
-            for g, own in enumerate(counts)
-            for name, hits, n in own
-        ]
-    )
-    assert found.value == pytest.approx(21 / 40 - 28 / 80, abs=1e-12)
-    assert found.dof == pytest.approx(120**2 / (40**2 + 60**2 + 20**2) - 1)
-    without = [12 / 30 - 26 / 50, 18 / 20 - 4 / 40, 12 / 30 - 26 / 70]
-    expected = math.sqrt(2 / 3 * sum((one - found.value) ** 2 for one in without))
-    assert found.stderr == pytest.approx(expected, abs=1e-12)
-
-
 @pytest.mark.parametrize("last", [6, 7])
 def test_the_error_of_a_difference_is_never_below_that_of_independent_texts(last):
     # the contexts' differences are 0.2, 0.2 and 0.2 or 0.1: less than ten texts a context would let them vary

@@ -138,19 +138,6 @@ def test_scores_are_those_of_the_report(content, tmp_path, said):
     assert frame.note[frame.value.isna()].all()
 
 
-def test_items_have_facets_answers_and_what_they_add_to_scores(results):
-    run = leb.load(results)[0]
-    frame = leb.items(run, "occugender_explicit")
-    assert len(frame) == 200
-    assert frame.key.is_unique
-    assert {"job", "template", "F", "M", "mass"} <= {*frame.columns}
-    assert not [name for name in frame.columns if name.endswith("_stderr")]
-    value = run.tasks["occugender_explicit"].scores["stereotype_gap"].value
-    assert frame.stereotype_gap.mean() == pytest.approx(value, abs=1e-12)
-    with pytest.raises(leb.BiasError, match="task='occugender_explici'"):
-        leb.items(run, "occugender_explici")
-
-
 def test_errors_name_parameters(results, tmp_path):
     runs = leb.load(results)
     report = tmp_path / "r.md"

@@ -3,8 +3,6 @@
 import contextlib
 import os
 import signal
-import traceback
-from concurrent.futures import ThreadPoolExecutor
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -110,13 +108,6 @@ def test_broken_download_is_restarted(server):
     assert len(cached_files()) == 1
 
 
-def test_two_at_once(server):
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: sources.locate(NAME), range(4)))
-    assert len(set(found)) == 1
-    assert len(cached_files()) == 1
-
-
 @pytest.mark.parametrize("at", ["pooch.core:hash_matches", "shutil:move"])
 def test_killed_while_downloading(server, at):
     pid = os.fork()
@@ -143,18 +134,6 @@ def test_what_cannot_be_fetched_from_or_to_is_named(
 ):
     monkeypatch.setenv(variable, value)
     assert names in check_refusal(command("fetch", NAME))
-
-
-def test_missing_data_are_told_of_without_the_tracebacks_of_libraries(
-    server, monkeypatch
-):
-    """Plain ``lm_eval`` prints all of them, and the sentence last."""
-    server.stop()
-    with pytest.raises(BiasError, match="can't be downloaded") as raised:
-        sources.locate(NAME)
-    told = "".join(traceback.format_exception(raised.value))
-    assert told.count("Traceback") == 1
-    assert "requests" not in told
 
 
 def test_a_full_disk(server):

@@ -185,93 +185,6 @@ def test_class_names_are_unique():
     assert {name for name, count in names.items() if count > 1} == set()
 
 
-# what is written for people
-SENTENCES = {
-    "text",
-    "label",
-    "direction",
-    "note",
-    "suffix",
-    "reason",
-    "summary",
-    "help",
-    "brief",
-    "paper",
-    "problem",
-}
-PARSING = {"partition", "rpartition", "split", "rsplit", "splitlines", "startswith", "endswith", "removeprefix",
-           "removesuffix", "find", "index"}  # fmt: skip
-
-
-def parsed(node):
-    """What a call takes apart: the object of a method, or the text that a regular expression is compared with."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return None
-    if (
-        isinstance(node.func.value, ast.Name)
-        and node.func.value.id == "re"
-        and len(node.args) > 1
-    ):
-        return node.args[-1]
-    return node.func.value if node.func.attr in PARSING else None
-
-
-def test_no_sentence_is_read_and_no_error_is_a_text():
-    faults = []
-    for name in MODULES:
-        for node in nodes(name):
-            found = parsed(node)
-            if isinstance(found, ast.Attribute) and found.attr in SENTENCES:
-                faults.append((name, ast.unparse(node)))
-            if isinstance(node, ast.FunctionDef) and node.returns is not None:
-                kinds = ast.unparse(node.returns).split(" | ")
-                is_plain = kinds == ["str"] or "str" not in kinds
-                if not is_plain and not {"None", "Path"} & {*kinds}:
-                    faults.append((name, node.name))
-    assert faults == []
-
-
-# a run's facts are read from files here, and are types everywhere else
-ADAPTERS = {"lm_eval_bias.runs.harness_results", "lm_eval_bias.runs.provenance"}
-FACTS = {"provenance", "model_args", "system_instruction", "chat_template_sha", "gen_kwargs"}  # fmt: skip
-
-
-def looked_up(node):
-    """The text by which something is looked up, and in what, as a name."""
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        key, place = node.slice, node.value
-    elif (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "get"
-        and node.args
-    ):
-        key, place = node.args[0], node.func.value
-    else:
-        return None, ""
-    return getattr(key, "value", None), ast.unparse(place)
-
-
-def test_no_fact_of_a_run_is_a_sentence_or_looked_up_by_text():
-    faults = []
-    for name in CORE:
-        for node in nodes(name):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                text, splits = (
-                    ast.unparse(node),
-                    node.func.attr == "split" and node.args,
-                )
-                if splits and getattr(node.args[0], "value", "") == "; ":
-                    faults.append((name, text))
-                if text.startswith("re.") and "model_args" in text:
-                    faults.append((name, text))
-            key, place = looked_up(node)
-            is_run = place.split(".")[-1] in ("content", "provenance")
-            if name not in ADAPTERS and is_run and key in FACTS:
-                faults.append((name, ast.unparse(node)))
-    assert faults == []
-
-
 def test_one_writer_of_csv():
     for name in MODULES:
         for node in nodes(name):
@@ -338,9 +251,3 @@ def test_a_new_benchmark_costs_what_contributing_says():
     assert all("NAME" in path for path in missing), missing
     in_product = {path for path in lists if path.startswith("lm_eval_bias/")}
     assert in_product == {"lm_eval_bias/suites.yaml"}
-
-
-def test_most_values_have_a_type():
-    every = (node for name in MODULES for node in nodes(name))
-    names = [node.id for node in every if isinstance(node, ast.Name)]
-    assert names.count("Any") < 200

@@ -143,18 +143,6 @@ def test_one_run_by_several_paths_counts_once(folder):
         assert not problems
 
 
-def test_a_byte_order_mark_is_no_damage(folder, capsys):
-    # nan is not equal to nan
-    before = {run.name: repr(run.tasks) for run in read([folder])[0]}
-    for path in [*_results(folder), *folder.rglob("samples_*.jsonl")]:
-        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    runs, problems = read([folder])
-    assert not problems
-    assert {run.name: repr(run.tasks) for run in runs} == before
-    assert main(["rescore", str(folder)]) == 0
-    assert "refused" not in capsys.readouterr().err
-
-
 def test_results_under_another_name_are_pointed_at(folder):
     """Plain ``lm_eval --output_path NAME.json`` calls them so."""
     results = _results(folder)[0]

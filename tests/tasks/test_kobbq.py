@@ -73,34 +73,6 @@ def test_samples_categories_and_stories(mirror):
         assert contexts[True] == contexts[False]
 
 
-def test_prompts_are_the_authors_without_their_misprints(mirror):
-    with locate("kobbq_evaluation_prompts").open(encoding="utf-8", newline="") as lines:
-        theirs = {
-            int(row["prompt_id"]): row for row in csv.DictReader(lines, delimiter="\t")
-        }
-    docs = hooks.dataset("religion", fixed={"prompt": "all"})["test"][:15]
-    assert {doc["wording"] for doc in docs} == set(theirs)
-    for doc in docs:
-        row = theirs[doc["wording"]]
-        shown = [doc["choices"][choice] for choice in doc["order"]]
-        parts = [
-            row["instruction"],
-            "\n\n",
-            row["context"],
-            doc["context"],
-            "\n",
-            row["question"],
-            doc["question"],
-        ]
-        options = [
-            piece
-            for name, text in zip("abc", shown, strict=True)
-            for piece in ("\n", row[name], text)
-        ]
-        assert hooks.prompt(doc) == "".join([*parts, *options, "\n", row["answer"]])
-        assert doc["choices"][2] == row["unknown"]
-
-
 @pytest.mark.parametrize("generated", [False, True])
 def test_scores_are_those_of_the_definitions(generated, mirror):
     own, by_name = registry.get("kobbq"), rows()
