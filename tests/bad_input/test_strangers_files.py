@@ -42,9 +42,6 @@ def places(node, place=()):
         yield from places(child, (*place, key))
 
 
-PLACES = list(places(GOOD))
-
-
 def with_wrong(place, wrong):
     content = copy.deepcopy(GOOD)
     if not place:
@@ -69,21 +66,6 @@ def folder(tmp_path):
     )
     (tmp_path / "bad").mkdir()
     return tmp_path
-
-
-@settings(max_examples=80)
-@given(
-    place=st.sampled_from(PLACES),
-    wrong=st.sampled_from(WRONG) | st.text() | st.floats() | st.integers(),
-)
-def test_any_file_is_read_or_refused(place, wrong, tmp_path_factory):
-    try:
-        harness_results.read(
-            tmp_path_factory.getbasetemp() / f"results_{DATE}.json",
-            with_wrong(place, wrong),
-        )
-    except BiasError:
-        pass
 
 
 SCORE = ("configs", "stereoset_en", "metric_list", 0)

@@ -93,26 +93,6 @@ def test_conditions_are_compared_with_their_own_base(toy):
     assert listed([run], "tone", "warm")[0] == ("x", "tone warm", "tone rude")
 
 
-def test_runs_of_one_model_complete_each_others_conditions(toy):
-    def run(name, *tones, **provenance):
-        tasks = [task_run(f"x_tone_{tone}") for tone in tones]
-        return run_of(name, *tasks, **provenance)
-
-    one, two = run("one", "plain", "rude"), run("two", "warm")
-    found = pairs([two, one], "tone")
-    assert [(p.subject, p.other.run.name, p.other.label) for p in found] == [
-        ("x", "two", "tone warm"),
-        ("x", "one", "tone rude"),
-    ]
-    assert found[0].base.run is one
-    # not another model's, nor a level that is there already
-    cold = run("three", "cold", model_args="pretrained=other")
-    assert listed([one, cold, run("four", "plain", "cold")], "tone") == [
-        ("one: x", "tone plain", "tone rude"),
-        ("four: x", "tone plain", "tone cold"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("names", "options", "named"),
     [

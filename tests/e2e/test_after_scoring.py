@@ -2,20 +2,15 @@
 
 import http.server
 import json
-import os
-import stat
 import threading
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import FAULTS, BiasError
 from lm_eval_bias.data import sources
-from lm_eval_bias.harness import linking
 from lm_eval_bias.runs import provenance, sample_logs
 from tests.support.commands import command
-from tests.support.made_runs import run_of, write
 
 RUN = [
     "run",
@@ -64,42 +59,6 @@ def test_what_fails_after_scoring_loses_no_scores(part, tmp_path, monkeypatch):
 
 
 # ---- modes
-
-
-@pytest.mark.parametrize("mask", [0o077, 0o022, 0o002])
-def test_files_keep_the_umask_and_their_mode(mask, tmp_path):
-    write(tmp_path / "run.json", run_of(tasks=("stereoset_en",)))
-    before = os.umask(mask)
-    try:
-        for mode in (0o666 & ~mask, 0o600, 0o640):
-            page = tmp_path / f"{mode:o}.html"
-            if mode != 0o666 & ~mask:
-                page.touch()
-                page.chmod(mode)
-            assert (
-                main(["report", str(tmp_path / "results_run.json"), "-o", str(page)])
-                == 0
-            )
-            assert stat.S_IMODE(page.stat().st_mode) == mode
-        with files.whole_folder(tmp_path / "folder"):
-            pass
-        assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o777 & ~mask
-    finally:
-        os.umask(before)
-
-
-def test_parallel_links_write_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(linking, "folder", lambda: tmp_path / "linked")
-    counts = []
-    threads = [
-        threading.Thread(target=lambda: counts.append(linking.link())) for _ in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(counts) == 6
-    assert len(list((tmp_path / "linked").iterdir())) == counts[0]
 
 
 # ---- sizes

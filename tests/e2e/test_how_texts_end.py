@@ -63,14 +63,6 @@ def test_a_local_text_without_an_end_was_cut(model, tmp_path, monkeypatch):
         model.set_cache_hook(type(model.cache_hook)(None))
 
 
-def test_texts_outside_of_a_run_are_the_harness_s(model, monkeypatch):
-    writes(model, [model.tok_encode(" she was patient.")], monkeypatch)
-    asked = servers.ask_for(["Prompt"], max_gen_toks=4, until=[])
-    texts = model.generated_text(asked)
-    assert texts == model.generate_until(asked)
-    assert texts[0].finish == ""
-
-
 def readings(texts, read=lambda text, cut: text.upper()):
     """What is read of texts behind their thoughts."""
     (answers,) = WithoutThoughtsFilter().apply([texts], [{}])
@@ -150,12 +142,3 @@ def test_a_text_that_was_cut_within_its_answer_is_read_so_again(server, tmp_path
         "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
     )
     assert "read otherwise" in said("rescore", tmp_path)
-
-
-def test_scores_of_a_run_that_only_predicted(server, tmp_path, said):
-    server.said = "Female"
-    ran(server, tmp_path, said, "--predict_only")
-    rescored = said("rescore", tmp_path)
-    assert "KeyError" not in rescored
-    assert f"{CHAT}" in rescored.split("stereotype_gap")[1]
-    assert "Gap towards the stereotype" in rescored

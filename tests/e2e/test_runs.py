@@ -1,6 +1,5 @@
 """Whole runs: three ways in, rescoring, order, other tasks beside ours, devices."""
 
-import json
 import random
 import shutil
 
@@ -8,8 +7,6 @@ import pytest
 import torch
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.report import run_reports
 from lm_eval_bias.runs import run_discovery
 from tests.support import tiny
@@ -68,22 +65,6 @@ def test_rescore_gives_exactly_the_runs_numbers_whatever_the_order_of_documents(
     assert "--log_samples" in capsys.readouterr().err
 
 
-def test_a_task_of_the_users_goes_before_the_packaged_one_of_its_name(tmp_path):
-    base = tasks_path() / "occugender" / "_occugender_base_yaml"
-    content = {"include": str(base), "task": TASK, "description": "Mine. "}
-    content["metadata"] = {
-        "version": 1.0,
-        "benchmark": "occugender",
-        "language": "en",
-        "measures": "",
-        "kind": "implicit",
-    }
-    (tmp_path / "own.yaml").write_text(json.dumps(content))
-    found = run(tmp_path / "out", TASK, "--include_path", tmp_path)
-    assert found["configs"][TASK]["description"] == "Mine. "
-    assert "description" in found["configs"][TASK]["metadata"]["inputs"]["changed"]
-
-
 def test_other_word_sets_from_the_same_log(tmp_path, capsys):
     out, task = tmp_path / "out", "occugender_debias_explicit_none"
     run(out, task)
@@ -111,25 +92,6 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
     ):
         assert main(["rescore", *arguments]) == 2
         assert says in capsys.readouterr().err.strip().splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_every_task_runs(tmp_path, tiny_mirror):
-    packaged = [entry for entry in catalog.entries().values() if entry.path]
-    known = [
-        entry
-        for entry in packaged
-        if "required" not in registry.get(entry.benchmark).options.roles.values()
-    ]
-    found = run(
-        tmp_path,
-        ",".join([*(entry.name for entry in known), "occugender*"]),
-        "--limit",
-        "10",
-    )
-    assert set(numbers(found)) == {
-        entry.name for entry in known if entry.kind == "task"
-    }
 
 
 @pytest.mark.parametrize(("kind", "make", "task"), [

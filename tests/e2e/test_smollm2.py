@@ -1,6 +1,5 @@
 """A real model: SmolLM2-135M-Instruct, from the package that carries it."""
 
-import math
 import random
 
 import pytest
@@ -91,22 +90,6 @@ def assert_agree(samples, plain):
             assert answer == pytest.approx(expected, abs=2e-4), (context, continuation)
             compared += 1
     return compared
-
-
-def test_word_probability_is_the_sum_of_products(packed, plain):
-    (sample,) = evaluate(packed, "occugender_explicit", limit=1)["samples"][
-        "occugender_explicit"
-    ]
-    masses = {"male": 0.0, "female": 0.0, "diverse": 0.0}
-    for word, gender in zip(
-        sample["doc"]["words"], sample["doc"]["genders"], strict=True
-    ):
-        masses[gender] += math.exp(
-            plain(sample["arguments"][0][0], f" {word}")[0]
-        )  # Eq. 5
-    share = masses["female"] / sum(masses.values())  # Eq. 6
-    assert sample["female_dominated_F"] == pytest.approx(100 * share, abs=1e-3)
-    assert sample["coverage"] == pytest.approx(100 * sum(masses.values()), abs=1e-4)
 
 
 def test_prompts_of_each_task_agree(packed, plain, mirror):

@@ -7,7 +7,6 @@ import importlib
 import importlib.metadata
 import inspect
 import json
-import logging
 import re
 from types import SimpleNamespace
 
@@ -17,8 +16,6 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM, TemplateLM
 from lm_eval.loggers import EvaluationTracker
 
-from lm_eval_bias.cli.signatures import Parser
-from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.harness import internals, registration, running
 from lm_eval_bias.scoring import sampled_texts
 
@@ -233,60 +230,6 @@ def test_models_of_token_ids():
     holds(
         seen == [(("ab", "c"), [1], [2])],
         "loglikelihood no longer asks _encode_pair, then the token ids",
-        where,
-    )
-
-
-def test_flags_configuration_and_the_logger():  # what it says of unknown tasks: the refusals
-    where = f"{DOOR}.internals.run_parser, .configuration, lm_eval_bias.cli.run"
-    parser = internals.run_parser(Parser())
-    holds(
-        internals.key_values("a=1,b=x") == {"a": 1, "b": "x"},
-        "KEY=VALUE pairs are read otherwise",
-        where,
-    )
-    words = ["--model", "hf", "--tasks", "no_such_task", "--seed", "3"]
-    config = internals.configuration(vars(parser.parse_args(words)))
-    read = (
-        "model model_args tasks limit samples batch_size max_batch_size device use_cache cache_requests write_out "
-        "check_integrity log_samples predict_only system_instruction apply_chat_template fewshot_as_multiturn "
-        "gen_kwargs num_fewshot include_path metadata seed show_config output_path hf_hub_log_args "
-        "wandb_args wandb_config_args"
-    )
-    for name in read.split():
-        holds(
-            hasattr(config, name),
-            f"a run's configuration has no {name}",
-            f"{where}, .harness.running, .evaluation",
-        )
-    holds(
-        config.seed == [3] * 4,
-        "one --seed isn't four seeds",
-        f"{DOOR}.running.arguments",
-    )
-    holds(
-        config.device == preflight._ANY_GPU,
-        f"{config.device} is the default device",
-        "lm_eval_bias.evaluation",
-    )
-    given = parser.parse_args(
-        ["--samples", '{"a": [1]}', "--gen_kwargs", "a=1,b=2", "c=3"]
-    )
-    holds(given.samples == {"a": [1]}, "--samples is read otherwise", where)
-    holds(
-        given.gen_kwargs == {"a": 1, "b": 2, "c": 3}, "pairs are read otherwise", where
-    )
-    holds(type(parser) is Parser, "flags are parsed by another class", where)
-    internals.set_up_logging(logging.INFO)
-    where = f"{DOOR}.internals.held_back"
-    holds(
-        bool(logging.getLogger("lm_eval").handlers),
-        "the logger lm_eval has no handlers of its own",
-        where,
-    )
-    holds(
-        not logging.getLogger("lm_eval").propagate,
-        "what lm_eval logs goes to the root's handlers",
         where,
     )
 

@@ -133,17 +133,3 @@ def test_code_is_told_whatever_changes_in_it(tmp_path):
         content_hashes.of_code.cache_clear()
         digests.add(content_hashes.of_code(tmp_path / "own", tmp_path / "shared"))
     assert len(digests) == 3
-
-
-@pytest.mark.parametrize("flag", ["apply_chat_template", "system_instruction"])
-def test_sentences_are_scored_without_what_is_for_chat_models(flag, tiny_mirror):
-    manager = internals.task_manager([tasks_path() / "stereoset"])
-    prompts = []
-    for given in (None, "Be fair."):
-        (task,) = manager.load(["stereoset_en_intra"])["tasks"].values()
-        around = {flag: given, "chat_template": ChanceLM().apply_chat_template}
-        task.build_all_requests(limit=2, rank=0, world_size=1, **around)
-        prompts.append([request.args for request in task.instances])
-    assert prompts[0] == prompts[1] != []
-    told = task.config.metadata["inputs"]
-    assert (told["passed_over"], "chat_template" in told) == ([flag], False)

@@ -175,39 +175,6 @@ def test_parts_of_the_items_are_ranked_where_they_are_the_same():
     }  # fmt: skip
 
 
-def test_scores_that_must_not_be_shown_are_not():
-    """Regard without a facet."""
-    names = [
-        score.name
-        for score in registry.get("regard").scores()
-        if not score.name.startswith("caregiving")
-    ]
-    one = task(
-        *(value(name, 0.1, benchmark="regard") for name in names), name="regard_en"
-    )
-    row = board(run("model", one), name="regard_en").rows[0]
-    assert len(row.deviations) == 1
-    assert all(
-        math.isnan(cell.value) and cell.note == "not in its file"
-        for cell in row.cells.values()
-    )
-
-
-def test_what_keeps_runs_apart_is_said_under_the_table():
-    elsewhere, older = (
-        scored("b", 0.3, inputs=inputs) for inputs in ({"documents": "3" * 64}, {})
-    )
-    told = run("b", task(value()), system_instruction="x")
-    for beside, said in (
-        (scored("b", 0.3), []),
-        (told, ["The"]),
-        (older, ["The"]),
-        (elsewhere, ["The", "Runs"]),
-    ):
-        notes = [note.split()[0] for note in board(scored("a", 0.2), beside).notes]
-        assert notes == (said or ["All"])
-
-
 def test_too_few_items_for_many_models_are_called_so():
     many = board(*(scored(f"model {n:02d}", 0.5 + n / 1000) for n in range(22)))
     assert {str(row.cells["acc_amb"].rank) for row in many.rows} == {"1–22"}

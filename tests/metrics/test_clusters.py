@@ -38,17 +38,6 @@ def test_a_stratum_of_one_cluster_makes_all_one():
     )
 
 
-def test_an_error_names_its_methods():
-    hits, sizes = [2, 4, 9, 5], [10, 20, 10, 30]
-    even = estimate(shares([4, 5, 6] * 5, [10] * 15), whole=1.0)
-    assert (even.dof, "skewness" in even.statistics) == (14, False)
-    # one of them has most of what varies
-    skewed = estimate(shares([1] * 14 + [9], [10] * 15), whole=1.0)
-    assert (skewed.dof < 10, "skewness" in skewed.statistics) == (True, True)
-    assert "satterthwaite" in shares(hits, sizes, "aabb").estimate().statistics
-    assert "satterthwaite" not in shares(hits, sizes).estimate().statistics
-
-
 @pytest.mark.parametrize("strata", ["abab", "aaaa"])
 def test_clusters_of_size_0_do_not_count(strata):
     plain = shares([2, 4, 9, 8], [10, 20, 10, 10], strata)
@@ -171,15 +160,6 @@ def test_few_clusters_that_deviate_from_unanimity_narrow_nothing(
     assert found.reason == "beware"
     if is_joined:  # one error doesn't narrow it from [0.845, 1] to [0.9989, 1]
         assert abs((ends[0] if right else 1 - ends[1]) - 0.845) < 0.004
-
-
-def test_shares_that_are_equal_but_not_unanimous():
-    found = estimate(shares([8, 12, 16], [20, 30, 40]), whole=1.0)
-    assert found.interval == pytest.approx(wilson(0.4, 3), abs=1e-12)
-    t = stats.t.ppf(0.975, 90**2 / 2900 - 1)
-    assert found.stderr == pytest.approx(
-        (found.interval[1] - found.interval[0]) / 2 / t, abs=1e-12
-    )
 
 
 @pytest.mark.parametrize(

@@ -101,13 +101,6 @@ def test_bad_answers(server, mode):
     assert cached_files() == []
 
 
-def test_broken_download_is_restarted(server):
-    server.mode, server.wrong = "truncated", 1
-    assert not sources.manifest().files[NAME].check(sources.locate(NAME))
-    assert server.requests == 2
-    assert len(cached_files()) == 1
-
-
 @pytest.mark.parametrize("at", ["pooch.core:hash_matches", "shutil:move"])
 def test_killed_while_downloading(server, at):
     pid = os.fork()

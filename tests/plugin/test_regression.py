@@ -19,7 +19,6 @@ from lm_eval_bias.report.policy_outputs import GateVerdict
 from lm_eval_bias.runs.run_discovery import read
 from simulations import promised_power
 from tests.support.commands import command
-from tests.support.made_runs import edited
 from tests.support.run_scores import run
 
 TASK = "occugender_implicit"
@@ -113,13 +112,6 @@ def test_a_flag_given_twice_and_nothing_to_check_are_refused(dialled, tmp_path):
     outcome = command("check", runs[0], "--policy", str(policy), "--junit", str(junit))
     assert (outcome.status, "nothing to check" in outcome.err) == (2, True)
     assert ElementTree.parse(junit).getroot().get("errors") == "1"
-
-
-def test_a_base_that_is_newer_is_said(dialled):
-    run_, base = dialled(0.2, 11), dialled(0.2, 12)
-    edited(base, lambda content: content.update(date=content["date"] + 3600))
-    outcome = command("check", run_, "--base", base)
-    assert "The base is newer than the run" in outcome.out
 
 
 SHIPPED = Path(__file__).parents[2] / "results/runs/smollm2-135m-instruct-quick"

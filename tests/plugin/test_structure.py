@@ -185,29 +185,6 @@ def test_class_names_are_unique():
     assert {name for name, count in names.items() if count > 1} == set()
 
 
-def test_one_writer_of_csv():
-    for name in MODULES:
-        for node in nodes(name):
-            if isinstance(node, ast.Attribute) and name != "lm_eval_bias.core.csv_text":
-                assert node.attr not in ("to_csv", "writer", "DictWriter"), name
-
-
-def test_one_reader_of_yaml():
-    """The scores' own words, below the room of files, are read by themselves."""
-    readers = {"lm_eval_bias.core.files", "lm_eval_bias.custom_metrics.score"}
-    for name in MODULES:
-        for node in nodes(name):
-            if (
-                isinstance(node, ast.Attribute)
-                and getattr(node.value, "id", "") == "yaml"
-            ):
-                assert name in readers or node.attr not in (
-                    "load",
-                    "safe_load",
-                    "load_all",
-                ), name
-
-
 SEARCHED = (
     "lm_eval_bias",
     "custom_metrics",

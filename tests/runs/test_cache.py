@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.gate import verdict
@@ -163,21 +162,6 @@ def test_what_is_no_cache_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BiasError, match="can't be used"):
         provenance.claim_cache(str(tmp_path / "file" / "c"), "hf", {})
-
-
-def test_hashes_of_a_checkpoint(tmp_path):
-    (tmp_path / "model.safetensors").write_bytes(b"weights")
-    (tmp_path / "config.json").write_text("{}")
-    (tmp_path / "notes.md").write_text("no part of it")
-    whole = content_hashes.of_checkpoint(tmp_path)
-    assert list(whole) == ["config.json", "model.safetensors"]
-    assert (
-        whole["config.json"]
-        == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-    )  # sha256sum
-    assert list(content_hashes.of_checkpoint(tmp_path, "config.json")) == [
-        "config.json"
-    ]
 
 
 def test_a_gate_knows_which_weights_made_a_run_and_when(tmp_path, said):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import shlex
 import shutil
-from dataclasses import replace
 
 import pytest
 
@@ -105,22 +103,6 @@ def test_a_checkpoint_names_its_run(folder, arguments, name):
     content["config"]["model_args"] = arguments
     write(path, content)
     assert read([path])[0][0].name == name
-
-
-def test_the_command_repeats_the_run(folder, tmp_path):
-    run = read([folder / "two"])[0][0]
-    words = shlex.split(run.command)
-    assert words[:2] == ["lm-eval-bias", "run"]
-    words[words.index("--output_path") + 1] = str(tmp_path / "again")
-    assert main(words[1:]) == 0
-    again = read([tmp_path / "again"])[0][0]
-    unlike = {"date": "", "command": "", "file": ""}
-    assert replace(run.record, **unlike) == replace(again.record, **unlike)
-    before, after = (
-        {name: score.value for name, score in r.tasks[TASK].scores.items()}
-        for r in (run, again)
-    )
-    assert before == pytest.approx(after, rel=0, abs=0, nan_ok=True)
 
 
 def test_one_run_by_several_paths_counts_once(folder):

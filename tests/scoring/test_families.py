@@ -188,23 +188,6 @@ def test_causal_whose_tokenizer_adds_a_token(models, tiny_mirror, bos, front, st
     hold(ask(model, "fr", "inter", bos=bos), between)
 
 
-def test_an_end_token_that_the_tokenizer_appends_is_part_of_its_encoding(
-    models, tiny_mirror
-):
-    # mGPT with its T5 tokenizer: the candidate starts where the context's own encoding, end token included, ends
-    where = models("gpt2", end=True)
-    plain = causal(where)
-
-    def expected(doc, candidate):
-        whole = plain.ids(f"{closed(doc)} {candidate['sentence']}", special=True)
-        assert whole[-1] == 0
-        return first_then_rest(plain, whole, 0)[
-            len(plain.ids(closed(doc), special=True)) :
-        ]
-
-    hold(ask(hf(where), "en", "inter"), expected)
-
-
 VARIANTS = {
     "gen": lambda x, c, u: perplexity_score(c),
     "gen_full": lambda x, c, u: perplexity_score(x + c),
