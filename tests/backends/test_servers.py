@@ -216,27 +216,6 @@ def test_no_server_and_a_key_with_a_line_break(url, says, client, monkeypatch):
     assert "sk-another" not in refused(lambda: loglikelihoods(client(), PAIRS))
 
 
-def test_few_numbers_for_many_tokens(server, client):
-    pairs = [(list(range(20 * n + 1, 20 * n + 20)), [100 + n]) for n in range(4)]
-    server.fail(
-        in_lists(
-            lambda values: [None, *[-12.0 - n % 2 for n, _ in enumerate(values[1:])]],
-            ["token_logprobs"],
-        )
-    )
-    with pytest.raises(
-        ValueError, match="only 2 log-probabilities for 76 different tokens"
-    ):
-        loglikelihoods(client(), pairs)
-    server.fail(
-        in_lists(
-            lambda values: [v if v is None else round(v, 1) - 0.1 for v in values],
-            ["token_logprobs"],
-        )
-    )
-    assert len(loglikelihoods(client(), pairs)) == 4
-
-
 def test_tokens_that_a_server_names(server, client):
     model = client()
     ids = model.tok_encode("The old gardener, 7 flowers: <|endoftext|>ü")

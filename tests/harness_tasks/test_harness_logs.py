@@ -10,9 +10,6 @@ import pytest
 
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import registry
-from lm_eval_bias.core.benchmark import harness_tasks
-from lm_eval_bias.evaluation import suites
 from lm_eval_bias.runs import answer_files, run_discovery
 from tests.support import harness_runs, made_documents
 
@@ -67,25 +64,6 @@ def by_task(folder):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         assert main(["rescore", str(folder), "--json"]) == 0
     return {entry["task"]: entry for entry in json.loads(out.getvalue())}
-
-
-def test_every_described_task_is_one_of_the_harness():
-    """The names are those of its YAMLs, or its results would not be found."""
-    known = set()
-    for family in FAMILIES:
-        for path in (harness_runs.TASKS / family).glob("*.yaml"):
-            known |= {
-                line.split()[1]
-                for line in path.read_text(encoding="utf-8").splitlines()
-                if line[:5] == "task:"
-            }
-    described = {
-        task for family in FAMILIES for task in harness_tasks(registry.get(family))
-    }
-    assert known == described
-    for suite in map(suites.load, suites.NAMES):  # the harness runs them
-        assert not described & set(suite.parts)
-    assert all(family in suites.load("full").leaves_out for family in FAMILIES)
 
 
 def test_the_harness_s_numbers_to_the_last_digit(runs, rescored):

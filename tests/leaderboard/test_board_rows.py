@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from lm_eval_bias.boards.building import PUBLISHED, RUN, foreign, rule
+from lm_eval_bias.boards.building import foreign, rule
 from lm_eval_bias.boards.models import models
-from lm_eval_bias.core import registry, run_data
-from lm_eval_bias.core.run_data import Published
+from lm_eval_bias.core import registry
 from lm_eval_bias.report import board_pages
 from tests.support.boards import TASK, WHOLE, board, task, value
 from tests.support.toy import run_of as run
@@ -207,24 +206,6 @@ def test_what_is_said_of_a_run_and_of_one_that_nobody_knows():
 # ---------------------------------------------------------------------- published scores
 
 
-@pytest.fixture
-def printed(monkeypatch):
-    """Scores that no paper printed."""
-
-    def put(*rows):
-        monkeypatch.setattr(
-            registry, "published", lambda: {TASK: list(rows)} if rows else {}
-        )
-
-    return put
-
-
-def paper(model="Paper", **cells):
-    return Published(
-        TASK, model, "Doe 2025", "Table 3", "by hand", ("a misprint",), cells
-    )
-
-
 @pytest.mark.parametrize(
     ("facts", "prompt"),
     [
@@ -251,46 +232,3 @@ def test_the_run_with_most_documents_counts_then_the_newest(documents):
     (model,) = models(made)
     counting, _ = model.tasks[TASK]
     assert counting.path.stem == ("01" if documents[0] > documents[1] else "02")
-
-
-def test_published_rows_stand_after_runs_unranked(printed):
-    score = run_data.PublishedCell
-    printed(
-        paper("z", acc_amb=score(0.25, "25.0"), diff_bias_amb=score(0.1, "10", 0.02, "half of 20")),
-        paper("Y"), paper("x", acc_amb=score(math.nan, "<1")),
-    )  # fmt: skip
-    found = board(scored("run", 0.5))
-    assert [row.model for row in found.rows if row.kind == PUBLISHED] == ["x", "Y", "z"]
-    assert (found.rows[0].kind, found.rows[0].model, found.rows[0].source) == (
-        RUN,
-        "run",
-        "lm-eval-bias",
-    )
-    row = found.rows[-1]
-    assert (row.source, row.conventions, row.deviations) == (
-        "Doe 2025, Table 3",
-        "by hand",
-        ("a misprint",),
-    )
-    accuracy, bias, missing = (
-        row.cells[name] for name in ("acc_amb", "diff_bias_amb", "acc_disamb")
-    )
-    assert (accuracy.value, accuracy.printed, accuracy.derived) == (0.25, "25.0", False)
-    assert accuracy.unranked == "published without standard error"
-    assert (bias.value, bias.printed, bias.plus_minus, bias.note) == (
-        0.1,
-        "10",
-        0.02,
-        "half of 20",
-    )
-    assert (bias.unranked, bias.derived) == (
-        "published with a ± that is not a standard error",
-        True,
-    )
-    assert (missing.note, missing.unranked, missing.derived) == (
-        "not published",
-        "not published",
-        False,
-    )
-    assert math.isnan(missing.value)
-    assert found.notes == []

@@ -47,25 +47,6 @@ def test_a_share_has_both_intervals():
     assert found.fixed_interval == pytest.approx(wilson(0.5, 30), abs=1e-9)
 
 
-def test_contexts_weigh_as_many_texts_as_they_have_and_are_worth_no_more():
-    found = share(
-        [Row(0, "x", "a", 2, 10), Row(0, "y", "a", 12, 30), Row(0, "z", "a", 9, 20)]
-    )
-    without = [21 / 50, 11 / 30, 14 / 40]
-    assert found.stderr == pytest.approx(
-        math.sqrt(2 / 3 * sum((v - 23 / 60) ** 2 for v in without)), abs=1e-12
-    )
-    assert (found.dof, found.n) == (pytest.approx(60**2 / 1400 - 1), 60)
-    alike = share(rows(x=5, y=5, z=6))
-    assert alike.stderr == pytest.approx(0.1 / 3, abs=1e-12)
-    assert alike.interval == pytest.approx(wilson(16 / 30, 30, t(2)), abs=1e-9)
-    two = share(rows(x=2, y=5))  # two contexts are enough
-    assert two.interval == pytest.approx(
-        wilson(0.35, 0.35 * 0.65 / 0.15**2, t(1)), abs=1e-9
-    )
-    assert (two.stderr, two.reason) == (pytest.approx(0.15, abs=1e-12), "")
-
-
 def test_contexts_vary_within_their_strata():
     own = rows(strata="ababb", x=2, v=6, y=4, w=9, z=3)
     first, second = (2 / 5) ** 2 * 0.02 / 2, (3 / 5) ** 2 * 0.09 / 3

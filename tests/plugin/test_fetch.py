@@ -1,8 +1,6 @@
 """Downloads from a real HTTP server that misbehaves."""
 
 import contextlib
-import os
-import signal
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
-from tests.support import forked, servers
+from tests.support import servers
 from tests.support.commands import check_refusal, command, disk
 
 NAME = "gg_bbq_group_terms_templates"
@@ -99,22 +97,6 @@ def test_bad_answers(server, mode):
     assert "LM_EVAL_BIAS_DATA" in message  # the remedy
     assert mode in message or not mode.isdigit()
     assert cached_files() == []
-
-
-@pytest.mark.parametrize("at", ["pooch.core:hash_matches", "shutil:move"])
-def test_killed_while_downloading(server, at):
-    pid = os.fork()
-    if pid == 0:  # killed before the file is verified, before it gets its name
-        forked.die_at(at, 1)
-        try:
-            sources.locate(NAME)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
-    source = sources.manifest().files[NAME]
-    assert not sources.cached_path(source).exists()
-    assert not source.check(sources.locate(NAME))
 
 
 @pytest.mark.parametrize(("variable", "value", "names"), [

@@ -7,7 +7,6 @@ import shutil
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.runs import diagnostics
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import made_runs
@@ -66,25 +65,6 @@ def test_one_models_tasks_are_one_run(folder):
     assert list(gap.interval) == metrics["stereotype_gap"]["interval"]
     assert math.isnan(paper.stderr)
     assert paper.interval is None
-
-
-def test_a_run_has_the_name_that_it_is_given(folder, tmp_path):
-    run(tmp_path / "own", TASK, "--limit", "80", "--name", "Mine 1.0")
-    paths = [tmp_path / "own", f"last week={folder / 'one'}", folder / "two"]
-    runs = read(paths)[0]
-    assert [run.name for run in runs] == [
-        "Mine 1.0",
-        "last week",
-        "bias-chance (seed=5)",
-    ]
-    assert "--name 'Mine 1.0'" in runs[0].command
-    again = read([f"x={tmp_path / 'own'}", f"x={folder / 'two'}"])[0]
-    assert [run.name for run in again] == ["x (own)", "x (made/two)"]
-    (sign := tmp_path / "lr=3").symlink_to(folder / "two")
-    assert [run.name for run in read([sign])[0]] == ["bias-chance (seed=5)"]
-    page = tmp_path / "new" / "page.html"
-    assert main(["report", f"A={folder / 'two'}", "-o", str(page)]) == 0
-    assert "A" in page.read_text()
 
 
 @pytest.mark.parametrize(
