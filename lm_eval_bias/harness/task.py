@@ -188,6 +188,9 @@ def _faults_of_range(score: Score) -> Iterator[str]:
             f"its higher_is_better is {score.higher_is_better}, but its neutral value {neutral} lies within its "
             f"range {span}: leave higher_is_better out"
         )
+    worst = low if score.higher_is_better else high
+    if score.higher_is_better is not None and score.neutral == worst:
+        yield f"its best value is {worst:g}, but its higher_is_better is {score.higher_is_better}"
 
 
 class BiasTask(ConfigurableTask):

@@ -34,7 +34,7 @@ from lm_eval_bias.core.errors import BiasError, kind_of, one_line
 from lm_eval_bias.core.files import check_plain, parse_json, write_whole
 from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
-from lm_eval_bias.custom_metrics.score import Design, Record, Undefined
+from lm_eval_bias.custom_metrics.score import Design, Undefined
 from lm_eval_bias.harness.run_inputs import code_hash
 from lm_eval_bias.runs import sample_logs
 
@@ -294,15 +294,6 @@ def _number(value: Any) -> object:
     if not hasattr(value, "item"):
         raise TypeError(f"JSON has no {type(value).__name__}")
     return value.item()
-
-
-def why_not_kept(records: Sequence[Record]) -> str:
-    """Explain why records can't be saved as answers; empty if they can."""
-    try:
-        _text(list(records))
-    except (TypeError, ValueError) as error:
-        return f"{kind_of(error)}: records are texts, numbers, lists, tuples, and mappings with texts as names"
-    return ""
 
 
 def _without_texts(answer: object) -> object:

@@ -98,7 +98,7 @@ class Language:
             kinds = self._kinds_of(match["ending"] or match["suffix"] or "")
             sign = "^" if letter and letter.isupper() else "`"
             named = match["text"] or sign + letter.upper()
-            return named if kinds == "_" else f"{named} {kinds}"
+            return f"{named} {kinds}".removesuffix(" _")
         marks = {"item": "•", "stop": ".", "asks": "?"}
         return marks.get(str(match.lastgroup), match[0])
 
@@ -143,7 +143,6 @@ class ChoiceExtractor:
             self._texts.append((re.compile(whole, re.I), rf" ${texts[text]}~\1 "))
         unknown = [text for text in texts if rules.says_unknown(own.tokens(text))]
         self._unknown = texts[unknown[0]] if len(unknown) == 1 else ""
-        self._knows = "know" in own.tokens(" ".join(unknown))
 
     def _sentences(self, lines: Sequence[str]) -> list[str]:
         """Tokenize a text into sentences; one that begins a line starts with a line feed."""
@@ -151,12 +150,9 @@ class ChoiceExtractor:
         for whole, token in self._texts:
             text = whole.sub(token, text)
         tokens = "\n " + self._language.tokens(text)
-        if not self._knows:
-            tokens = tokens.replace("reply", "know")
         if self._unknown:
             tokens = rules.pattern("<unknown>").sub("%" + self._unknown, tokens)
-        for meaning in rules.MEANINGS:
-            tokens = meaning(tokens)
+        tokens = rules.rewritten(tokens, rules.TABLE["meanings"])
         tokens = rules.pattern("<but>").sub(self._language.traits["but"], tokens)
         sentences = re.findall(r"\n?[^.?\n]+[.?]?", tokens)
         return [one.rstrip(" ") for one in sentences if one.strip(" .?\n")]
@@ -179,11 +175,12 @@ class ChoiceExtractor:
         if cut and not taken:
             return ENDLESS
         whole = rules.clauses(sentences)
+        last = rules.breaks_off(sentences)
         taken = (
             taken
-            or rules.stated(parts, rules.SOFT)
-            or rules.ticked(sentences, walk)
+            or rules.stated(rules.clauses(sentences, walk | last), rules.SOFT)
             or rules.only_named(whole, bool(self.letters))
+            & rules.named(rules.clauses(sentences, last))
         )
         named = rules.named(whole)
         if not taken and rules.untold(parts, self._unknown):
@@ -192,8 +189,7 @@ class ChoiceExtractor:
             taken = set() if is_firm or names_another else {self._unknown}
         if len(taken) == 1:
             return self._options[_LETTERS.index(min(taken))].letter
-        kinds = ("firm", "unable", "none") if self.letters else ()
-        if not taken and refuses(text, self._name, *kinds):
+        if not taken and refuses(text, self._name):
             return REFUSED
         return SEVERAL if len(taken | named) > 1 else UNPARSED
 

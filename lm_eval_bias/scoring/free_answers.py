@@ -30,9 +30,6 @@ _FRAMES = (
         r"(?m)((?:^[^\S\n]*(?:[-*>] )?|: )(?:\*\*[^*\n]*[\w)]\*\*|`[^`\n]+`))(?=[^\S\n]+[^\W\da-z_])",
         r"\1.",
     ),
-    (r"\"\s*\}\s*(?=\w)", r"\"\n"),
-    (r"(?m)^[^\S\n]*(?:[-*] )?(?:\[[xX✓✔]\]|☑)", "✅"),
-    (r"(?m)^[^\S\n]*(?:[-*] )?(?:\[ \]|☐)", "❌"),
     (r"<answer>", r"\nAnswer:: "),
     (r"</answer>", r"\n"),
     (r"""[{,]\s*(["'])([\w -]+)\1\s*:\s*""", r"\n\2:: "),
@@ -41,11 +38,6 @@ _EMPHASIS = re.compile(r"(?<![*_])([*_]{1,3})(?=[^\s*_])([^*_\n]+)\1")
 _MARKUP = re.compile(
     r"~~[^~\n]+~~|\\[a-zA-Z]+|</?\w+(?:\s[^<>]*)?/?>|<\|[^<>|]*\|>|[`#>„“”\"«»‘{}$\\「」『』]|(?<!\w)[*_'’]+|[*_'’]+(?!\w)"
 )
-_CONTROL = re.compile(r"<\|[^<>|]{0,99}\|>")
-_BULLET = re.compile(r"^[^\S\n]*[*+]\s", re.MULTILINE)
-_CIRCLED = {
-    first + place: 65 + place for first in (0x1F150, 0x1F170) for place in range(26)
-}
 _APOSTROPHES = str.maketrans("’‘ʼ´`‐‑", "'''''--")
 _BEGINNING = 160  # characters in which a refusal begins
 
@@ -67,8 +59,6 @@ def _marks() -> dict[str, re.Pattern[str]]:
         # everything up to the last mark that ends thoughts, with its special tokens or without
         "ended": rf"(?s:.*)(?:<[|｜]?(?:/|end_?(?:of_?)?){thought}[|｜]?>|<[|｜]?{thought}(?:suffix|_end)[|｜]?>"
         r"|\[/THINK\]|◁/think▷|<channel\|>|<\|channel\|>final<\|message\|>|assistantfinal|Here is my response:)\s*",
-        # an answer that stands before the last thoughts
-        "before": rf"(?!\s*[<\[◁][|｜]?{thought})(?P<answer>\s*\S(?s:.*))[<\[◁][|｜]?{thought}",
         # blocks that stand before something else
         "blocks": rf"(?:\s*<(?P<bar>[|｜]?)(?!channel){block}(?s:.*?)"
         r"<(?:/(?P=name)[^<>]*|(?P=bar)(?<=[|｜])(?:end|/)[^<>]*)>\s*(?=\S))+",
@@ -92,8 +82,7 @@ def without_thoughts(text: str) -> str:
     marks = _marks()
     ended = marks["ended"].match(text)
     if ended:
-        before = None if text[ended.end() :] else marks["before"].match(text)
-        text = before["answer"] if before else text[ended.end() :]
+        text = text[ended.end() :]
     blocks = marks["blocks"].match(text)
     if blocks:
         text = text[blocks.end() :]
@@ -102,25 +91,7 @@ def without_thoughts(text: str) -> str:
                 "an answer begins with a block in marks named %s: taken for a model's thoughts, and not read",
                 blocks["name"],
             )
-    message = _behind_marks(text) if text.lstrip().startswith("<|") else ""
-    if message:
-        return message
     return ENDLESS if marks["begun"].match(text) else text
-
-
-def _behind_marks(text: str) -> str:
-    """Return the message after the last control mark; empty if it is a thought or a tool call."""
-    places = [match.span() for match in _CONTROL.finditer(text)]
-    following = len(text)
-    for begin, end in reversed(places[1:]):
-        message = text[end:following]
-        following = begin
-        if message.strip():
-            is_other = text[:end].endswith(
-                ("analysis<|message|>", "commentary<|message|>")
-            )
-            return "" if is_other or marks_thoughts(text[begin:end]) else message
-    return ""
 
 
 def opening_of_thoughts(prompt: object) -> str:
@@ -148,32 +119,22 @@ def plain_lines(text: str) -> list[str]:
 
     Of one longer than :data:`~lm_eval_bias.core.answers.LONGEST_READ` these are the first and the last ones.
 
-    >>> plain_lines('**"Female"**\n\n* a nurse, \\boxed{Ｂ}')
+    >>> plain_lines('**"Female"**\n\n- a nurse, \\boxed{Ｂ}')
     ['Female', '- a nurse,  Answer:: B.']
     """
     if len(text) > LONGEST_READ:
         half = LONGEST_READ // 2
         text = f"{text[:half]}\n{text[-half:]}"
-    text = unicodedata.normalize(
-        "NFKC", html.unescape(text).translate(_CIRCLED)
-    ).translate(_APOSTROPHES)
+    text = unicodedata.normalize("NFKC", html.unescape(text)).translate(_APOSTROPHES)
     for frame, words in _FRAMES:
         text = re.sub(frame, words, text)
-    text = _EMPHASIS.sub(r"\2", _BULLET.sub("- ", text))
-    text = _MARKUP.sub("", text)
+    text = _MARKUP.sub("", _EMPHASIS.sub(r"\2", text))
     return [line for line in map(str.strip, text.splitlines()) if line]
 
 
 def listed(name: str) -> Facts:
     """Read a YAML beside this module."""
     return packaged_yaml("lm_eval_bias.scoring", name)
-
-
-@cache
-def _refusals(language: str, *kinds: str) -> re.Pattern[str]:
-    lists = [listed("refusals.yaml")[kind] for kind in kinds]
-    phrases = [phrase for own in lists for phrase in own[language] + own["en"]]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, phrases))})(?![^\W가-힣])")
 
 
 def refuses(text: str, language: str, *kinds: str) -> bool:
@@ -190,8 +151,13 @@ def refuses(text: str, language: str, *kinds: str) -> bool:
     >>> refuses("As an AI, I have no opinion.", "en"), refuses("Female. As an aide she ...", "en")
     (True, False)
     """
+    table = listed("refusals.yaml")
+    phrases = []
+    for kind in kinds or table:
+        phrases += table[kind][language] + table[kind]["en"]
+    any_phrase = "|".join(map(re.escape, phrases))
     beginning = " ".join(plain_lines(text)).casefold()[:_BEGINNING]
-    return bool(_refusals(language, *kinds or ("firm", "unable")).search(beginning))
+    return bool(re.search(rf"(?<!\w)(?:{any_phrase})(?![^\W가-힣])", beginning))
 
 
 class WithoutThoughtsFilter(Filter):

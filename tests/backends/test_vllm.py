@@ -154,14 +154,8 @@ def assert_same(out, hf):
     assert checked > 60
 
 
-@pytest.mark.parametrize("kind", ["vllm", "vllm-packed"])
-def test_scores_in_process_are_hfs(kind, installed, model, environment, hf, tmp_path):
-    names, options = TASKS.split(","), []
-    if kind == "vllm":
-        names, options = (
-            [name for name, entry in KNOWN.items() if entry.kind == "task"],
-            SHORT,
-        )
+def test_scores_in_process_are_hfs(installed, model, environment, hf, tmp_path):
+    names = [name for name, entry in KNOWN.items() if entry.kind == "task"]
     where = f"pretrained={model},dtype=float32,max_model_len=2048,enforce_eager=True"
     command = [
         str(installed / "lm-eval-bias"),
@@ -169,13 +163,13 @@ def test_scores_in_process_are_hfs(kind, installed, model, environment, hf, tmp_
         "--tasks",
         ",".join(names),
         "--model",
-        kind,
+        "vllm",
         "--model_args",
     ]
     command += [
         where,
         *SMALL,
-        *options,
+        *SHORT,
         "--batch_size",
         "auto",
         "--output_path",
@@ -195,12 +189,6 @@ def test_scores_in_process_are_hfs(kind, installed, model, environment, hf, tmp_
     assert answers(tmp_path).keys() == set(names)
     assert_same(tmp_path, hf)
     assert_ends_are_told(tmp_path, set(names) & set(WRITTEN))
-    if kind == "vllm-packed":
-        assert (
-            "vllm-packed: cache in blocks of 32 tokens; a trial differs by"
-            in done.stderr
-        )
-        assert "own way" not in done.stderr
 
 
 @pytest.fixture

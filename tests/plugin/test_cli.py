@@ -105,21 +105,15 @@ VLLM = 'vllm is not installed: pip install "lm-eval-bias[vllm]"'
     ("model", "package", "asked", "says"),
     [
         ("vllm", "vllm", "--tasks occugender", VLLM),
-        ("vllm-packed", "vllm", "--suite quick", VLLM),
+        ("vllm", "vllm", "--suite quick", VLLM),
         ("vllm-vlm", "ray", "--tasks occugender", "ray"),
     ],
 )
 def test_the_missing_package_of_a_model_type_is_named(
     model, package, asked, says, capsys, monkeypatch, tiny_mirror
 ):
-    for name in [
-        name
-        for name in sys.modules
-        if re.match(r"lm_eval.models.vllm|.*\.vllm_packed", name)
-    ]:
-        monkeypatch.delitem(
-            sys.modules, name
-        )  # it is imported anew, for this test alone
+    for name in [name for name in sys.modules if "lm_eval.models.vllm" in name]:
+        monkeypatch.delitem(sys.modules, name)  # imported anew, for this test alone
     monkeypatch.setitem(sys.modules, package, None)
     assert (
         main(["run", *asked.split(), "--model", model, "--model_args", "pretrained=x"])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from transformers import DynamicCache, PretrainedConfig
 
 from lm_eval_bias.models import prefix_trie
-from lm_eval_bias.models.packed import packed_forwards
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
 from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
 
@@ -88,7 +87,7 @@ def test_each_needed_token_is_answered_once_from_its_own_beginning(
     method = walk(width)
     layout = lay_out(trie, needed, method, budget, most)
     for output in method.outputs(trie, needed, layout):
-        for node, states in zip(output.nodes.tolist(), output.states, strict=True):
+        for node, states in zip(output.nodes.tolist(), output.logits, strict=True):
             assert node not in answered
             answered[node] = states
     assert answered.keys() == set(needed.tolist())
@@ -139,28 +138,13 @@ def test_nodes_are_the_distinct_beginnings_in_order(inputs):
     assert trie.tokens[trie.tails(counts)].tolist() == sum(tails, [])
 
 
-@pytest.mark.parametrize("projects", [True, False])
-def test_scores_in_parts_of_a_vocabulary_are_those_of_all_logits(projects, monkeypatch):
-    monkeypatch.setattr(packed_forwards, "_COLUMNS", 7)
+def test_scores_of_logits():
     draw = torch.Generator().manual_seed(2)
-    head = torch.nn.Linear(5, 30)
-    states = torch.randn(12, 5, generator=draw)
-    with torch.no_grad():
-        head.bias[7:14] = -torch.inf  # a part of the vocabulary that can't come
-        head.weight[20], head.bias[20] = head.weight[3], head.bias[3]  # equally likely
-        logits = head(states)
+    logits = torch.randn(12, 30, generator=draw)
+    logits[:, 7:14] = -torch.inf  # a part of the vocabulary that can't come
+    logits[:, 20] = logits[:, 3]  # equally likely
     places, targets = np.repeat(np.arange(12), 30), np.tile(np.arange(30), 12)
-    outputs = [
-        ForwardOutput(at, states[at], 6, head)
-        if projects
-        else ForwardOutput(at, logits[at], 6)
-        for at in (np.arange(6), np.arange(6, 12))
-    ]
-    joined = list(packed_forwards.collected(outputs))
-    assert len(joined) == (1 if projects else 2)
-    if not projects:
-        joined = [ForwardOutput(np.arange(12), logits, 12)]
-    found, greedy = joined[0].score(places, targets)
+    found, greedy = ForwardOutput(np.arange(12), logits, 12).score(places, targets)
     wanted = logits.log_softmax(-1)[places, targets]
     assert np.allclose(found, wanted.numpy(), atol=1e-5)
     assert greedy.tolist() == (logits.argmax(-1)[places].numpy() == targets).tolist()

@@ -204,18 +204,3 @@ def test_guide_to_model_families(said, tmp_path, tiny_mirror, monkeypatch):
         assert reason in found.err
     monkeypatch.undo()
     forget(name)
-
-
-@pytest.mark.parametrize("is_turned", [False, True])
-def test_a_sign_is_checked_by_the_groups_of_the_documents(is_turned, example, said):
-    """Without a synthetic bias, and where the choices differ from document to document."""
-    folder = example("cv-choice")
-    file = folder / "cv_choice" / "benchmark.py"
-    text = re.sub("    synthetic_bias = .*\n", "", file.read_text())
-    if is_turned:
-        text = text.replace('doc["woman"]: 1.0', 'doc["woman"]: -1.0')
-        text = text.replace("gap.get(choice, -1.0)", "gap.get(choice, 1.0)")
-    file.write_text(text)
-    printed = said("doctor", "--benchmark", "cv_choice", status=int(is_turned))
-    told = "it is -1 where all answers say 'invites women more often', 1 where they say"
-    assert (f": cv_choice, cv_choice_gen: rate_gap: {told}" in printed) == is_turned

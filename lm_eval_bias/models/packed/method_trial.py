@@ -103,7 +103,7 @@ def _walked(walk: Walk, rows: Sequence[Ids], needed: Sequence[int]) -> Tensor:
     layout = strands_of(trie, 2, 24)
     apart = sum(map(len, trie.paths))
     for output in walk.outputs(trie, nodes, layout, apart):
-        of_nodes = output.logits().float().cpu()
+        of_nodes = output.logits.float().cpu()
         logits.update(zip(output.nodes.tolist(), of_nodes, strict=True))
     return torch.stack([logits[node] for node in nodes.tolist()])
 

@@ -19,11 +19,7 @@ from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.harness.internals import Ids
 from lm_eval_bias.models.encoded_texts import EncodesOnce
 from lm_eval_bias.models.packed import attention_masks, method_trial
-from lm_eval_bias.models.packed.packed_forwards import (
-    ForwardOutput,
-    Network,
-    collected,
-)
+from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
 from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
 from lm_eval_bias.models.prefix_trie import (
     Likelihood,
@@ -125,8 +121,6 @@ class HFPacked(EncodesOnce, HFLM):
         else:
             network = self.method.network if self.method else self._network()
             usable = method_trial.usable_ids(self.tokenizer, network.vocabulary)
-            if self.method is None:
-                network.find_head(usable[:8])
             logger.info(
                 "hf-packed: checking shared beginnings against plain forward passes"
             )
@@ -197,10 +191,8 @@ class HFPacked(EncodesOnce, HFLM):
         """Compute some requests' likelihoods by walks of their trie, in smaller forwards where memory runs out."""
         assert self.method is not None  # noqa: S101
         network = self.method.network
-        most = sys.maxsize
-        if network.head is None:
-            size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
-            most = max(64, size // (4 * network.vocabulary))
+        size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
+        most = max(64, size // (4 * network.vocabulary))
         run = 0
         answers = dict[int, Likelihood]()
         silent = silent or self.rank != 0
@@ -215,9 +207,7 @@ class HFPacked(EncodesOnce, HFLM):
                 layout = lay_out(trie, needed, self.method, self._budget, most)
                 outputs = self.method.outputs(trie, needed, layout)
                 try:
-                    for place, answer in chain.from_iterable(
-                        map(sums.add, collected(outputs))
-                    ):
+                    for place, answer in chain.from_iterable(map(sums.add, outputs)):
                         key = requests[missing[place]][0]
                         answers[missing[place]] = answer
                         if key is not None:  # rolling ones are kept as a whole
@@ -273,7 +263,7 @@ class _Sums:
         self._left = np.array(counts)
 
     def add(self, output: ForwardOutput) -> list[tuple[int, Likelihood]]:
-        """Add the outcome of forwards; return the completed requests with their answers."""
+        """Add the outcome of a forward; return the completed requests with their answers."""
         self.tokens += output.tokens
         rows, predicted = self._predicted[output.nodes].nonzero()
         owners = self._owners[predicted]
