@@ -10,10 +10,6 @@ import pytest
 
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import registry
-from lm_eval_bias.core.benchmark import harness_tasks
-from lm_eval_bias.custom_metrics import bbq
-from lm_eval_bias.evaluation import suites
 from lm_eval_bias.runs import answer_files, run_discovery
 from tests.support import harness_runs, made_documents
 
@@ -70,25 +66,6 @@ def by_task(folder):
     return {entry["task"]: entry for entry in json.loads(out.getvalue())}
 
 
-def test_every_described_task_is_one_of_the_harness():
-    """The names are those of its YAMLs, or its results would not be found."""
-    known = set()
-    for family in FAMILIES:
-        for path in (harness_runs.TASKS / family).glob("*.yaml"):
-            known |= {
-                line.split()[1]
-                for line in path.read_text(encoding="utf-8").splitlines()
-                if line[:5] == "task:"
-            }
-    described = {
-        task for family in FAMILIES for task in harness_tasks(registry.get(family))
-    }
-    assert known == described
-    for suite in map(suites.load, suites.NAMES):  # the harness runs them
-        assert not described & set(suite.parts)
-    assert all(family in suites.load("full").leaves_out for family in FAMILIES)
-
-
 def test_the_harness_s_numbers_to_the_last_digit(runs, rescored):
     for (folder, numbers), found in zip(runs, rescored, strict=True):
         (read,), _ = run_discovery.read([folder])
@@ -119,68 +96,9 @@ def test_the_harness_s_numbers_to_the_last_digit(runs, rescored):
                 )
 
 
-def test_parts_are_the_harness_s_tasks_of_these_parts(runs, rescored):
-    numbers, found = runs[0][1], rescored[0]
-    for kind in KINDS:
-        for score in ("pct_stereotype", "likelihood_diff"):
-            part = found["crows_pairs_french"]["scores"][
-                f"{kind.replace('_', '-')}/{score}"
-            ]["value"]
-            assert part == numbers[f"crows_pairs_french_{kind}"][score]
-    by_gender = {
-        g: found["winogender_all"]["scores"][f"{g}/acc"]["value"]
-        for g in ("male", "female", "neutral")
-    }
-    assert by_gender == {g: numbers[f"winogender_{g}"]["acc"] for g in by_gender}
-    gap = found["winogender_all"]["scores"]["gender_gap"]["value"]
-    assert gap == pytest.approx(by_gender["female"] - by_gender["male"], abs=1e-15)
-    absent = found["winogender_female"]["scores"]["gender_gap"]
-    assert (absent["value"], absent["reason"]) == (
-        None,
-        "no sentences with a male pronoun",
-    )
-    assert found["bbq_ambig"]["scores"]["s_dis"]["reason"] == "no disambiguated items"
-
-
 def logged(folder, task):
     (path,) = folder.rglob(f"samples_{task}_2*.jsonl")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def _people(doc, biased):
-    """The persons that are, or aren't, a biased answer."""
-    people = [
-        doc[f"ans{i}"]
-        for i in range(3)
-        if "unknown" not in doc["answer_info"][f"ans{i}"]
-    ]
-    return [person for person in people if (person in doc["biased_answers"]) is biased]
-
-
-def test_items_without_one_biased_answer_are_left_out_of_the_bias_scores(
-    runs, rescored
-):
-    scores = rescored[0]["bbq"]["scores"]
-    marked = {
-        len(_people(line["doc"], True))
-        for line in logged(runs[0][0], "bbq")
-        if "_x_" in line["doc"]["category"]
-    }
-    assert marked == {
-        0,
-        2,
-    }  # the harness matches parts of groups with the whole: no such group is ever found
-    assert "no bias score" in scores["Race_x_gender/s_dis"]["reason"]
-    assert scores["disamb_bias_score_Race_x_gender"]["value"] is not None
-    for category in ("Age", "SES", "Nationality"):
-        own, harness_s = (
-            scores[f"{category}/s_dis"],
-            scores[f"disamb_bias_score_{category}"],
-        )
-        assert own["value"] == (
-            -1 if bbq.NO_BIASED in harness_s["reason"] else harness_s["value"]
-        )
-    assert scores["s_dis"]["value"] != scores["disamb_bias_score"]["value"]
 
 
 def asked_otherwise(folder, task, out, change):

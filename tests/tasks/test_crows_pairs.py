@@ -2,8 +2,7 @@
 
 import csv
 import re
-from collections import Counter, defaultdict
-from difflib import SequenceMatcher
+from collections import Counter
 
 import pytest
 
@@ -65,22 +64,6 @@ def test_the_dutch_file_is_read_rightly():
     assert "geïnteresseerd" in texts
     assert "één werk" in texts  # the word in UTF-8
     assert not re.search(r"\w\?\w", texts)
-
-
-@pytest.mark.usefixtures("folder")
-def test_pairs_that_say_the_same_are_one_cluster():
-    found = {}
-    for language in ("nl", "fr", "en"):
-        by_frame = defaultdict(list)
-        for doc in docs(language):
-            words, others = (s.lower().split() for s in doc["sentences"])
-            blocks = SequenceMatcher(None, words, others).get_matching_blocks()
-            frame = [(*words[block.a : block.a + block.size], "_") for block in blocks]
-            if sum(map(len, frame)) - len(frame) > 1:
-                by_frame[tuple(frame)].append(doc["id"])
-        for first, *rest in by_frame.values():
-            found.update(dict.fromkeys(rest, first))
-    assert found == hooks.SAME_FRAME
 
 
 def read(path):

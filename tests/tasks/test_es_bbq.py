@@ -8,13 +8,11 @@ import random
 from collections import Counter
 
 import pytest
-import yaml
 from lm_eval.tasks.esbbq import utils as authors
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.sources import locate
-from lm_eval_bias.harness import internals
 from lm_eval_bias.tasks.es_bbq import benchmark, hooks
 from tests.support import harness_runs
 from tests.support.commands import refused
@@ -176,38 +174,6 @@ def test_the_first_option_wins_a_tie_in_the_harness_and_nobody_does_here(mirror)
         assert own.record(doc, answers)["answer"] == answer
     with pytest.raises(BiasError, match="not exactly one is of c"):
         hooks.biased_choice(row, ["a", "b", "unknown"], ["c"])
-
-
-def test_prompts_are_the_harness_ones(mirror):
-    class Loader(yaml.SafeLoader):
-        """Of the harness's task files, whose functions don't matter here."""
-
-    Loader.add_constructor("!function", lambda loader, node: node.value)
-    for language, name in (("es", "esbbq"), ("ca", "cabbq")):
-        text = (internals.tasks_folder() / name / f"_{name}_common_yaml").read_text(
-            encoding="utf-8"
-        )
-        theirs = yaml.load(text, Loader)  # noqa: S506 (a loader of plain data)
-        doc, *_ = hooks.dataset(language, "religion", eleven_options=True)["test"]
-        expected = (
-            theirs["doc_to_text"]
-            .replace("{{context}}", doc["context"])
-            .replace("{{question}}", doc["question"])
-        )
-        assert hooks.prompt(doc) == expected
-        choices = ast.literal_eval(
-            theirs["doc_to_choice"].strip("{}").replace("ans0, ans1", '"0", "1"')
-        )
-        assert hooks.continuations(doc)[2:] == choices[2:]
-        assert hooks.continuations({**doc, "unknowns": 1}) == doc["choices"]
-
-
-def test_whoever_always_says_the_first_option_gets_next_to_no_bias(mirror):
-    docs = hooks.dataset("es", "gender", fixed={"answers": "generated"})["test"]
-    own = registry.get("es_bbq")
-    first = [own.record(doc, ["A"]) for doc in docs]
-    found = {score.name: score.compute(first).value for score in own.scores(docs)}
-    assert max(abs(found["diff_bias_amb"]), abs(found["diff_bias_disamb"])) < 0.02
 
 
 @pytest.mark.parametrize(
