@@ -294,8 +294,8 @@ def details(family: Sequence[PageColumn]) -> Table:
                 value = Cell(shown.text if shown.note else NONE, shown.value)
                 rows.append([*place, value, shown.note or shown.text, _ability([row])])
             elif not math.isnan(cell.value):
-                source = joined(row.source, row.conventions, *row.deviations)
-                papers.append([*place, printed(cell), f"published: {source}", NONE])
+                says = f"published: {row.source}"
+                papers.append([*place, printed(cell), says, NONE])
     columns = ["Model", "Task", "Score", *numeric("Value"), "Says", *numeric("Ability")]
     meanings = sentences.meanings(column.score for column in family)
     return Table(f"{family[0].family.heading}; {meanings}", columns, rows + papers)
