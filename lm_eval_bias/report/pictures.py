@@ -6,10 +6,10 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from lm_eval_bias.core import numbers
@@ -29,7 +29,6 @@ SERIES = 6  # colours, in page.css
 MARKERS = ("o", "s", "D", "^", "v", "P")
 _MARK = 0.13  # inches of a mark's lane in a file
 _HEAD = 0.38  # of a panel's title and axis
-_HIGHEST = 8.6
 _WIDTH = {False: 6.7, True: 3.3}  # of a paper's text, and of one of its two columns
 _LABEL = {False: 40, True: 26}  # characters
 _WRITTEN = 5  # percent: smaller shares have no number
@@ -212,17 +211,35 @@ def colours() -> dict[str, str]:
     return dict(re.findall(r"--([\w-]+): (#\w{6})", css[: css.index("}")]))
 
 
-def fitting(panels: Iterable[Panel]) -> list[list[Panel]]:
-    """Divide panels among figures that are at most as high as a page."""
-    figures: list[list[Panel]] = []
-    room = 0.0
-    for one in panels:
-        room -= one.height
-        if room < 0:
-            figures.append([])
-            room = _HIGHEST - one.height
-        figures[-1].append(one)
-    return figures
+@contextmanager
+def _figure(
+    heights: Sequence[float], notes: Sequence[str], column: bool, made: dict[str, bytes]
+) -> Iterator[Sequence[Axes]]:
+    """Give axes of these heights, one below the other, to draw on; then add legend and footnotes, and fill ``made``."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    width = _WIDTH[column]
+    note = "\n".join(textwrap.wrap(" · ".join(notes), int(width * 23)))
+    height = sum(heights) + 0.3 + 0.1 * (note.count("\n") + 1)
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
+        yield list(axes)
+        legend = {}
+        for axis in axes:
+            handles, labels = axis.get_legend_handles_labels()
+            legend |= dict(zip(labels, handles, strict=True))
+        if len(legend) > 1:
+            figure.legend(legend.values(), legend, loc="outside upper center", ncols=4)
+        if note:
+            figure.supxlabel(note, x=0.01, ha="left", fontsize=5.5)
+        for style, metadata in _METADATA.items():
+            out = io.BytesIO()
+            figure.savefig(out, format=style, metadata=metadata)
+            made[style] = out.getvalue()
 
 
 def files(
@@ -235,21 +252,11 @@ def files(
         notes: Footnotes.
         column: Whether it is as wide as one of two columns.
     """
-    marks = chain.from_iterable(one.marks for one in panels)
-    models = {mark.model: series(mark.series) for mark in marks}
-    heights = [one.height for one in panels]
-
-    def draw(axes: Sequence[Axes]) -> None:
+    made: dict[str, bytes] = {}
+    with _figure([one.height for one in panels], notes, column, made) as axes:
         for axis, one in zip(axes, panels, strict=True):
             _draw(axis, one, column)
-        if len(models) > 1:
-            for model, (role, shape) in models.items():
-                colour = colours()[role]
-                axes[0].plot(
-                    [], [], MARKERS[shape], color=colour, ms=4, mew=0, label=model
-                )
-
-    return _drawn(draw, heights, notes, column)
+    return made
 
 
 def _draw(axis: Axes, panel: Panel, column: bool) -> None:
@@ -260,9 +267,10 @@ def _draw(axis: Axes, panel: Panel, column: bool) -> None:
         labels.append((lane + (len(marks) - 1) / 2, short(row, _LABEL[column])))
         for mark in marks:
             role, shape = series(mark.series)
+            look = {"color": known[role], "ms": 3.5, "mew": 0, "label": mark.model}
             low, at, high = places(mark.value, panel.limit)
             axis.hlines(lane, low, high, colors=known[role], lw=1.2)
-            axis.plot(at, lane, MARKERS[shape], color=known[role], ms=3.5, mew=0)
+            axis.plot(at, lane, MARKERS[shape], **look)
             axis.text(102, lane, mark.cell.whole, va="center", fontsize=5.5)
             lane += 1
         lane += 0.5
@@ -290,65 +298,29 @@ def share_files(
         rows: Names of scores, by what the row is called.
         column: Whether the figure is as wide as one of two columns.
     """
-    first = max(rows.values(), key=len)
+    stacked = max(rows.values(), key=len)
     known = colours()
-
-    def draw(axes: Sequence[Axes]) -> None:
+    made: dict[str, bytes] = {}
+    notes = list(filter(None, [task.warning()]))
+    with _figure([_HEAD + 0.16 * len(rows)], notes, column, made) as (axis,):
         for row, names in rows.items():
             end = 0.0
             for name in names:
                 value = task.scores.get(name)
                 if value is None or math.isnan(value.value):
                     continue
-                kind = name.rpartition("/")[2]
                 share = 100 * value.value
-                bar = axes[0].barh(
-                    row,
-                    share,
-                    left=end,
-                    color=known.get(kind, known["series-1"]),
-                    edgecolor=known["ink"],
-                    label=kind if names is first else "",
-                )
-                ink = known.get(f"on-{kind}")
+                kind = name.rpartition("/")[2]
+                colour = known.get(kind, known["series-1"])
+                bar = axis.barh(row, share, left=end, color=colour, edgecolor=known["ink"])  # fmt: skip
+                if names is stacked:
+                    bar.set_label(kind)
                 if len(names) == 1:
-                    axes[0].bar_label(bar, [f" {numbers.cell(value)}"])
+                    axis.bar_label(bar, [f" {numbers.cell(value)}"])
                 elif share >= _WRITTEN:
-                    axes[0].bar_label(bar, fmt="%.0f", label_type="center", color=ink)
+                    ink = known.get(f"on-{kind}")
+                    axis.bar_label(bar, fmt="%.0f", label_type="center", color=ink)
                 end += share
-        axes[0].set(xlim=(0, 100), xlabel="percent")
-        axes[0].invert_yaxis()
-
-    notes = list(filter(None, [task.warning()]))
-    return _drawn(draw, [_HEAD + 0.16 * len(rows)], notes, column)
-
-
-def _drawn(
-    draw: Callable[[Sequence[Axes]], None],
-    heights: Sequence[float],
-    notes: Sequence[str],
-    column: bool,
-) -> dict[str, bytes]:
-    """Make a figure of axes of these heights, with footnotes."""
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    width = _WIDTH[column]
-    note = "\n".join(textwrap.wrap(" · ".join(notes), int(width * 23)))
-    height = sum(heights) + 0.3 + 0.1 * (note.count("\n") + 1)
-    made = {}
-    with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
-        draw(list(axes))
-        if axes[0].get_legend_handles_labels()[1]:
-            figure.legend(loc="outside upper center", ncols=4)
-        if note:
-            figure.supxlabel(note, x=0.01, ha="left", fontsize=5.5)
-        for style, metadata in _METADATA.items():
-            out = io.BytesIO()
-            figure.savefig(out, format=style, metadata=metadata)
-            made[style] = out.getvalue()
+        axis.set(xlim=(0, 100), xlabel="percent")
+        axis.invert_yaxis()
     return made

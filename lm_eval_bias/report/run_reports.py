@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from lm_eval_bias.core import Data
+from lm_eval_bias.core import Data, numbers
 from lm_eval_bias.core.csv_text import flat
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.files import FORMATS, expanded, write_together, writing
@@ -165,17 +165,18 @@ class Figure(NamedTuple):
     files: Mapping[str, bytes]
 
 
-_READS = "Primary scores with 95% intervals; dashed: the neutral value, or guessing"
+_READS = "primary scores with 95% intervals; dashed: the neutral value, or guessing"
 
 
 def _figures(runs: Sequence[Run], column: bool) -> Iterator[Figure]:
-    """Draw the primary scores, then stacked shares."""
+    """Draw the primary scores of each benchmark, then stacked shares."""
     tasks = parts.report_tasks(presentable(runs))
-    footnotes = Footnotes()
-    placed = parts.panels(tasks, footnotes)
-    for number, some in enumerate(pictures.fitting(placed), start=1):
-        drawn = pictures.files(some, footnotes.lines, column)
-        yield Figure(f"primary-scores-{number}".removesuffix("-1"), _READS, drawn)
+    families = numbers.grouped((item.task.definition.family, item) for item in tasks)
+    for family, of in families.items():
+        footnotes = Footnotes()
+        if placed := parts.panels(of, footnotes):
+            drawn = pictures.files(placed, footnotes.lines, column)
+            yield Figure(family.name, f"{family.heading}: {_READS}", drawn)
     for item in tasks:
         rows = item.task.definition.presentation.shares()
         if rows and not item.task.withheld:
