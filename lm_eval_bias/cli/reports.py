@@ -19,7 +19,7 @@ from lm_eval_bias.cli.output import (
 )
 from lm_eval_bias.cli.signatures import Names
 from lm_eval_bias.core import files
-from lm_eval_bias.core.errors import BadOption, BiasError, printable
+from lm_eval_bias.core.errors import BiasError, printable
 
 
 @dataclass(kw_only=True)
@@ -134,30 +134,24 @@ def compare(
     to.deliver(made, "\n".join(lines))
 
 
-def power(run: str, *, target: float = 0.1, which: Which, to: _ToPower) -> None:
+def power(run: str, *, which: Which, to: _ToPower) -> None:
     """Print the power of a run's tests.
 
     For each primary score: the minimum detectable effect (80% power), alone and
-    corrected for all of them, and the required sample size for a smaller effect.
+    corrected for all of them.
 
     Args:
         run (RUN): run folder or results_*.json, or NAME=PATH with a name for the model
-        target (SHARE): difference to be found, as a share of half the range (default: 0.1)
-
-    Example:
-      lm-eval-bias power run/ --target 0.05
     """
     from lm_eval_bias.comparing.findings import power_of
     from lm_eval_bias.report.comparison_reports import PowerReport
 
-    if not 0 < target <= 1:
-        raise BadOption("target", target, "must be above 0 and up to 1")
     chosen = read([run], which, to)
     if len(chosen) > 1:
         raise BiasError(f"{run}: power is of one run, not {len(chosen)}")
     findings = power_of(chosen[0])
     summary = f"{len(findings)} primary scores"
-    to.deliver(PowerReport(findings, target=target), summary)
+    to.deliver(PowerReport(findings), summary)
 
 
 def leaderboard(
