@@ -108,21 +108,21 @@ def _table(findings: Sequence[Finding], correction: str) -> Table:
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
     """Describe how many differences of each family are significant, and how they were tested."""
-    counts = []
-    named = any(finding.primary for finding in findings)
-    for primary, of in FAMILIES.items():
-        adjusted = [f.adjusted for f in findings if f.primary == primary]
-        tests = [p for p in adjusted if not math.isnan(p)]
-        if tests:
-            significant = sum(p <= LEVEL for p in tests)
-            counts.append(
-                f"{significant} of {len(tests)} {of if named else 'differences'}"
-            )
-    if not counts:
+    tested = [one for one in findings if not math.isnan(one.adjusted)]
+    if not tested:
         return "None of these differences could be tested: the findings say why."
+    named = any(finding.primary for finding in findings)
+    families = grouped((one.primary, one.adjusted <= LEVEL) for one in tested)
+    counts = [
+        f"{sum(families[primary])} of {len(families[primary])} {of if named else 'differences'}"
+        for primary, of in FAMILIES.items()
+        if primary in families
+    ]
     methods = sorted({finding.difference.test for finding in findings})
-    text = f"Significant at {100 * LEVEL:.0f}% by p ({CORRECTIONS[correction]}): {', '.join(counts)}"
-    return f"{text}. p: {'; '.join(methods)}."
+    return (
+        f"Significant at {LEVEL:.0%} by p ({CORRECTIONS[correction]}): {', '.join(counts)}. "
+        f"p: {'; '.join(methods)}."
+    )
 
 
 def _planned(finding: Finding) -> list[Cell | str]:

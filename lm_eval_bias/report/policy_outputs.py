@@ -140,11 +140,6 @@ class RunVerdict:
         return {**_origin(self.run), **base}
 
     @property
-    def facts(self) -> dict[str, str]:
-        """The provenance as texts by name."""
-        return dict(content_hashes.flat(self.origin))
-
-    @property
     def head(self) -> list[str]:
         """The first lines of every output: run, base, and what both share."""
         here, there = self.origin, self.origin.get("base")

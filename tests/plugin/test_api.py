@@ -109,7 +109,6 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: runs.report().write(report, "pdf"): "format='pdf'",
         lambda: runs.report().write(log, "md"): log.name,
         lambda: runs.report(["x"]): "scores='x'",
-        lambda: leb.leaderboard(results, scores="x"): "scores='x'",
         lambda: leb.leaderboard(): "no run",
         lambda: leb.card("stereset"): "'stereset'. Did you mean stereoset",
     }

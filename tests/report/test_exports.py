@@ -227,14 +227,13 @@ def test_named_scores_take_the_place_of_the_main_ones(tmp_path, said, capsys):
         assert problem in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("flags", "width"), [(("--column",), 3.3)])
-def test_figures_fit_a_paper_and_embed_their_fonts(tmp_path, said, flags, width):
+def test_figures_fit_a_paper_and_embed_their_fonts(tmp_path, said):
     path = write(tmp_path / "run.json", run_of("one"))
-    said("report", path, "--figures", tmp_path / "figures", *flags)
+    said("report", path, "--figures", tmp_path / "figures")
     files = [f for f in (tmp_path / "figures").iterdir() if f.suffix != ".tex"]
     assert files
     for file in files:
-        assert_fits(file.name, file.read_bytes(), width)
+        assert_fits(file.name, file.read_bytes(), 6.7)
 
 
 def assert_fits(name, content, width):
