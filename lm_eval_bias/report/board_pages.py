@@ -282,7 +282,7 @@ def details(family: Sequence[PageColumn]) -> Table:
                 rows.append([*place, value, says, _ability([row])])
             elif not math.isnan(cell.value):
                 says = f"published: {row.source}"
-                value = Cell(shown(cell), math.nan)
+                value = Cell(cell_text(cell), math.nan)
                 papers.append([*place, value, says, NONE])
     columns = ["Model", "Task", "Score", *numeric("Value"), "Says", *numeric("Ability")]
     meanings = sentences.meanings(column.score for column in family)
