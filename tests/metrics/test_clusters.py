@@ -29,6 +29,12 @@ def estimate(form, exact=None, **described):
     return replace(form, exact=exact, **described).estimate()
 
 
+def test_skewed_clusters_lower_the_degrees_of_freedom_of_a_share_alone():
+    skewed = shares([1] * 14 + [9], [10] * 15)
+    assert estimate(skewed, whole=1.0).dof < 10
+    assert estimate(skewed).dof == pytest.approx(14)
+
+
 def test_a_stratum_of_one_cluster_makes_all_one():
     for strata in ("aab", "aabc", "abcd"):
         hits, sizes = [2, 4, 9, 5][: len(strata)], [10, 20, 10, 30][: len(strata)]
