@@ -62,34 +62,20 @@ def finding(
     ("given", "said"),
     [
         ({"value": 0.5, "neutral": None}, "higher with other"),
-        ({"value": -0.5, "neutral": None}, "higher with base"),
         ({"value": 0.5, "better": True}, "better with other"),
-        ({"value": -0.5, "better": True}, "better with base"),
         ({"value": 0.5, "better": False}, "better with base"),
-        ({"value": -0.5, "better": False}, "better with other"),
         # 50 is neutral: 5 off and 20 off, on opposite sides: 45 and 70, 55 and 30, 30 and 55, 70 and 45
         (
             {"value": 25.0, "total": 115.0, "error": 1.0, "neutral": 50.0},
             "further from neutral with other",
         ),
         (
-            {"value": -25.0, "total": 85.0, "error": 1.0, "neutral": 50.0},
-            "further from neutral with other",
-        ),
-        (
             {"value": 25.0, "total": 85.0, "error": 1.0, "neutral": 50.0},
-            "further from neutral with base",
-        ),
-        (
-            {"value": -25.0, "total": 115.0, "error": 1.0, "neutral": 50.0},
             "further from neutral with base",
         ),
         # told outside the 95% interval of the sum alone; with 2 degrees of freedom it reaches 4.30 errors
         ({"total": EDGE + 0.01, "error": 1.0}, "further from neutral with other"),
         ({"total": EDGE - 0.01, "error": 1.0}, UNCERTAIN),
-        ({"total": -EDGE - 0.01, "error": 1.0}, "further from neutral with base"),
-        ({"total": -EDGE + 0.01, "error": 1.0}, UNCERTAIN),
-        ({"total": EDGE / 2 + 0.01, "error": 0.5}, "further from neutral with other"),
         ({"total": 4.2, "error": 1.0, "dof": 2.0}, UNCERTAIN),
         ({"total": 4.4, "error": 1.0, "dof": 2.0}, "further from neutral with other"),
         ({"total": 9.0, "error": NAN}, UNCERTAIN),

@@ -6,14 +6,11 @@ A failure says what changed and which module has to follow.
 import importlib
 import importlib.metadata
 import inspect
-import json
 import re
 from types import SimpleNamespace
 
 import pytest
-from lm_eval.api import registry
-from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM, TemplateLM
+from lm_eval.api.model import LM
 from lm_eval.loggers import EvaluationTracker
 
 from lm_eval_bias.harness import internals, registration, running
@@ -175,63 +172,6 @@ def test_clients_of_servers():
 def test_samples_as_they_are_logged():
     logged = internals.as_logged({"a": ("b", 1)}, [(-1.5, False), "He."])
     assert logged == [{"a": ["b", 1]}, [["-1.5", "False"], "He."]]
-
-
-def test_registries_take_names_of_what_they_load_later():
-    where = f"{DOOR}.internals.registries, .registration"
-    own = registry.Registry("test")
-    own.register("later", target="json:dumps")
-    holds(
-        "later" in own and list(own) == ["later"],
-        "a Registry doesn't know a name that was registered",
-        where,
-    )
-    holds(
-        own.get("later") is json.dumps,
-        "a Registry doesn't load a target 'module:attribute'",
-        where,
-    )
-    for group, known in internals.registries().items():
-        holds(
-            len(known) > 3 or group == "lm_eval.filters",
-            f"the registry of {group} isn't filled on import",
-            where,
-        )
-    with pytest.raises(ValueError, match="no-such-model"):
-        internals.model_class("no-such-model")
-
-
-def test_models_of_token_ids():
-    seen = []
-
-    class Model(TemplateLM):
-        eot_token_id = prefix_token_id = 0
-
-        def tok_encode(self, string, **kwargs):
-            return [ord(c) for c in string]
-
-        def _loglikelihood_tokens(self, requests, **kwargs):
-            seen.extend(requests)
-            return [(-1.0, True)] * len(requests)
-
-        loglikelihood_rolling = generate_until = None
-
-    where = f"{DOOR}.internals.encode_pair, .loglikelihood_tokens, lm_eval_bias.scoring"
-    model = Model.__new__(Model)
-    holds(
-        internals.encode_pair(model, "ab", "c") == ([97, 98], [99]),
-        "_encode_pair divides otherwise",
-        where,
-    )
-    with internals.shadowed(
-        model, internals.ENCODE_PAIR, lambda context, continuation: ([1], [2])
-    ):
-        model.loglikelihood([Instance("loglikelihood", {}, ("ab", "c"), 0)])
-    holds(
-        seen == [(("ab", "c"), [1], [2])],
-        "loglikelihood no longer asks _encode_pair, then the token ids",
-        where,
-    )
 
 
 @pytest.mark.parametrize(("arguments", "folder"), [

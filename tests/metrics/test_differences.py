@@ -146,18 +146,6 @@ def table(seed=1, shape=(7, 5)):
     return 0.5 * rows + 0.3 * columns + 0.3 * rest
 
 
-@pytest.mark.parametrize("strata", [(), "aabbbab"])
-def test_a_difference_of_means_over_items_and_templates(strata):
-    a, b = table(1) + 0.4, table(2)
-    found = paired(cells(a, list(strata)), cells(b, list(strata)))
-    assert found.value == SAME((a - b).mean(), abs=1e-12)
-    assert found.sum_value == SAME((a + b).mean(), abs=1e-12)
-    assert (found.stderr, found.dof) == crossed.crossed_stderr(a - b, list(strata))[:2]
-    assert found.sum_stderr == crossed.crossed_stderr(a + b, list(strata))[0]
-    assert found.p == SAME(two_sided(found.value / found.stderr, found.dof), rel=1e-9)
-    assert (found.test, found.reason, found.ends) == ("Student's t", "", None)
-
-
 @pytest.mark.parametrize(
     ("shape", "fewest"), [((9, 2), 1), ((9, 3), 2), ((2, 3), 1), ((9, 4), math.inf)]
 )

@@ -198,44 +198,28 @@ def test_the_gap_between_pronouns():
     found = estimate("gender_gap", records, winogender)
     assert (found.value, found.n) == (-0.25, 6)
     # without a: 0 - 1; without b: 1 - 1/2
-    assert found.stderr == pytest.approx(
-        math.sqrt(1 / 2 * ((-1 + 0.25) ** 2 + (0.5 + 0.25) ** 2)), abs=1e-12
-    )
-    for reason, own in {
-        "no sentences with a male pronoun": records[:2],
-        "a standard error needs items of at least 2 occupations": [
-            records[0],
-            records[2],
-        ],
-        "the model gave nan for 1 of 2 items": [
-            records[0],
-            {**records[2], "correct": math.nan},
-        ],
-    }.items():
+    stderr = math.sqrt(1 / 2 * ((-1 + 0.25) ** 2 + (0.5 + 0.25) ** 2))
+    assert found.stderr == pytest.approx(stderr, abs=1e-12)
+    few = "a standard error needs items of at least 2 occupations"
+    unknown = {**records[2], "correct": math.nan}
+    for reason, own in (
+        ("no sentences with a male pronoun", records[:2]),
+        (few, records[:3:2]),
+        ("the model gave nan for 1 of 2 items", [records[0], unknown]),
+    ):
         found = estimate("gender_gap", own, winogender)
         assert (found.reason, found.n) == (reason, len(own))
     for present, cells in (
         ((), winogender.GENDERS),
-        (("male",), ()),
         (("male", "female"), ("female", "male")),
     ):
-        names = [
-            score.name
-            for score in winogender.scores([{"gender": gender} for gender in present])
-        ]
-        assert names == ["acc", "gender_gap", *(f"{gender}/acc" for gender in cells)]
+        scores = winogender.scores([{"gender": gender} for gender in present])
+        cells = [f"{gender}/acc" for gender in cells]
+        assert [score.name for score in scores] == ["acc", "gender_gap", *cells]
+
+
+def test_answers_that_are_no_numbers():
     nan = [item(), item(answer="nan")]
-    assert (
-        estimate("acc_disamb", nan).reason
-        == "the model gave nan for 1 of 2 disambiguated items"
-    )
+    reason = "the model gave nan for 1 of 2 disambiguated items"
+    assert estimate("acc_disamb", nan).reason == reason
     assert value("unanswered", nan) == 0
-    found = estimate(
-        "s_dis",
-        [item("disambiguated", answer, "biased") for answer in ("biased", "counter")]
-        * 3,
-    )
-    assert (found.n, found.reason) == (
-        6,
-        "a standard error needs items of at least 2 templates",
-    )

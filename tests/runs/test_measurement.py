@@ -77,11 +77,6 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
             {},
         ),  # as its YAML sets it
         (
-            task("custom_prompts", language="de", comparison=COMPARED),
-            {},
-            {"language": "de"},
-        ),
-        (
             task(OCCUGENDER, words="x", instruction_position="y"),
             {},
             {"words": "x", "instruction_position": "y"},
@@ -211,20 +206,15 @@ CASES = [
     ({"inputs": {**READ, "num_fewshot": 2}}, {"num_fewshot": "2"}),
     ({"provenance": {"chat_template": "x", "model_args": "pretrained=a,enable_thinking=False,dtype=b"}},
      {"chat_template": "x", "enable_thinking": "False"}),
-    ({"provenance": {"chat_template": "x", "model_args": "chat_template_args=x,think_end_token=</t>"}},
-     {"chat_template": "x", "chat_template_args": "x", "think_end_token": "</t>"}),
     ({"provenance": {"chat_template": "x", "model_args": "no_enable_thinking=False"}}, {"chat_template": "x"}),
     ({"provenance": {"model_args": "enable_thinking=False"}}, {}),  # without a template it does nothing
     ({"name": REGARD, "provenance": {"seeds": [1, 2, 3, 4]}}, {"seeds": "1,2,3,4"}),
     ({"provenance": {"seeds": [1, 2]}}, {}),
     ({"inputs": {}}, {"inputs": ""}),
-    ({"inputs": None}, {"inputs": ""}),
     ({"inputs": {"scored": "1" * 64}}, {"samples": "1" * 12}),
     ({"inputs": {**READ, "package_content": "1" * 64}, "metadata": {"distribution": HERE}},
      {"package_data": "1" * 12}),
     ({"inputs": {**READ, "package_content": "1" * 64}, "metadata": {"distribution": "lm-eval-bias 0.0.1"}}, {}),
-    ({"inputs": SAMPLED, "documents": 96, "provenance": {"limit": 96}}, {"limit": "96"}),
-    ({"inputs": SAMPLED, "documents": 96, "provenance": {"limit": 0.1}}, {"limit": "0.1"}),
     ({"inputs": SAMPLED, "documents": 96, "provenance": {"limit": 96}}, {"limit": "96"}),
     ({"inputs": SAMPLED, "documents": 96}, {"samples": "123456789abc"}),
     ({"inputs": SAMPLED, "documents": 96, "metadata": {"suite": QUICK}}, {"suite": "quick"}),
