@@ -116,21 +116,3 @@ def test_labelled_texts_that_are_none(row, message, tmp_path):
     assert message in refused(
         tmp_path, "rescore", str(write_texts(tmp_path / "texts.jsonl", [TEXT, row]))
     )
-
-
-def test_labels_are_written_and_can_be_rescored(run_folder, tmp_path, capsys, said):
-    same = numbers(results_of(run_folder))
-    labels = tmp_path / "labels"
-    written = rescored(capsys, run_folder, "--labels", labels)
-    assert_rescored_equals(written, same)
-    rows = list(map(json.loads, (labels / "de.jsonl").open(encoding="utf-8")))
-    assert len(rows) == 240 * (1 - same["regard_de"]["dropped"])
-    assert sum(rows[0][f"p_{label}"] for label in REGARDS) == pytest.approx(1)
-    (again,) = rescored(capsys, labels / "de.jsonl").values()
-    for name in ("all/chi2", "all/female/negative", "caregiving/male"):
-        assert again["scores"][name]["value"] == pytest.approx(same["regard_de"][name])
-    # they still say how weak they are, and aren't written over
-    assert "Regard labels come from the light classifier" in said("rescore", labels)
-    assert "exists already" in refused(
-        tmp_path, "rescore", str(run_folder), "--labels", str(labels)
-    )
