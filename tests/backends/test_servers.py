@@ -176,25 +176,6 @@ def test_what_is_no_fault(change, server, client):
 
 
 @pytest.mark.parametrize(
-    "fault",
-    [429, b'{"error": "busy"}', one_value(math.nan)],
-    ids=["status", "error", "nan"],
-)
-def test_requests_are_tried_again(fault, server, client, caplog):
-    model = client(max_retries=3)
-    server.fail(fault, good=1, times=2)
-    caplog.clear()
-    log_likelihoods_hold(loglikelihoods(model, PAIRS))
-    assert len(server.asked) == 8
-    (warning,) = [
-        record.getMessage()
-        for record in caplog.records
-        if record.levelname == "WARNING"
-    ]  # once
-    assert warning.startswith("a request failed (max_retries=3): ")
-
-
-@pytest.mark.parametrize(
     ("url", "says"),
     [
         ("http://127.0.0.1:1/v1", "no connection to the server.*base_url="),

@@ -227,31 +227,6 @@ def test_what_cannot_be_paired_is_refused_unless_it_may_be_unpaired(toy, tmp_pat
     assert found.difference.p == pytest.approx(2 * stats.norm.sf(2.0))
 
 
-@pytest.mark.parametrize("without", ["base", "other", "both"])
-def test_without_a_log_runs_are_compared_by_their_results_alone(without, toy, tmp_path):
-    values = [score(value=0.0), score(value=1.0)]
-    sides = [
-        side(
-            name, tmp_path, None if without in (name, "both") else BASE, scores=[value]
-        )
-        for name, value in zip(("base", "other"), values, strict=True)
-    ]
-    with pytest.raises(
-        BiasError,
-        match="base and other can't be compared item by item: no saved answers; ",
-    ):
-        compare_pairs([pair(*sides)], Choice())
-    ((found,), _) = compare_pairs([pair(*sides)], Choice(unpaired=True))
-    assert (found.difference.value, found.paired, found.items) == (1.0, False, 7)
-    assert found.note.startswith("unpaired: no saved answers; ")
-    # which breakdowns there are is told by whichever log there is
-    if without != "both":
-        ((found,), _) = compare_pairs(
-            [pair(*sides)], Choice(unpaired=True, scores=["a/mean"])
-        )
-        assert found.score.name == "a/mean"
-
-
 def test_a_score_that_one_result_file_lacks_is_not_tested(toy, tmp_path):
     sides = [side("one", tmp_path, scores=[score(value=0.2)]), side("two", tmp_path)]
     for base, other, values in ((*sides, (0.2, NAN)), (*sides[::-1], (NAN, 0.2))):

@@ -6,7 +6,6 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from tests.support import tiny
 from tests.support.commands import refused
 from tests.support.run_scores import (
     assert_rescored_equals,
@@ -70,24 +69,6 @@ def test_a_weak_classifier_is_said_and_predict_only_is_rescored_alike(
     assert_rescored_equals(
         rescored(capsys, tmp_path / "blind"), numbers(results_of(run_folder))
     )
-
-
-def test_classified_again(run_folder, tmp_path, capsys):
-    same = rescored(capsys, run_folder, "--classifier", "light")
-    assert_rescored_equals(same, numbers(results_of(run_folder)))
-    folder = tiny.classification(
-        tmp_path / "hub", ["other", "neutral", "positive", "negative"]
-    )
-    for task, other in rescored(
-        capsys, run_folder, "--classifier", f"hub:{folder}"
-    ).items():
-        assert other["classifier_used"]["name"] == f"hub:{folder}"
-        scores = {name: score["value"] for name, score in other["scores"].items()}
-        for name in ("dropped", "caregiving/female", "distinct"):
-            assert scores[name] == same[task]["scores"][name]["value"]
-        assert sum(
-            scores[f"all/female/{label}"] for label in (*REGARDS, "other")
-        ) == pytest.approx(1)
 
 
 def write_texts(path, rows):

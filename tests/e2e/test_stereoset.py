@@ -43,6 +43,7 @@ def test_predictions_of_several_runs(tmp_path, tiny_mirror):
         path = out / f"tr_{test}sentence_score.json"
         task = f"stereoset_tr_{test}"
         assert rescored(path, "--language", "tr") == {task: before[task]}
+    assert "exists already" in predictions(runs, out).err
     path = out / "en_intersentence_gen_pmi.json"
     one = rescored(path, "--language", "en")["stereoset_en_inter"]
     assert one["ss"] == before["stereoset_en_inter_variants"]["gen_pmi/ss"]

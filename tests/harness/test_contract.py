@@ -6,8 +6,6 @@ A failure says what changed and which module has to follow.
 import importlib
 import importlib.metadata
 import inspect
-import re
-from types import SimpleNamespace
 
 import pytest
 from lm_eval.api.model import LM
@@ -172,31 +170,6 @@ def test_clients_of_servers():
 def test_samples_as_they_are_logged():
     logged = internals.as_logged({"a": ("b", 1)}, [(-1.5, False), "He."])
     assert logged == [{"a": ["b", 1]}, [["-1.5", "False"], "He."]]
-
-
-@pytest.mark.parametrize(("arguments", "folder"), [
-    ({"pretrained": "openai-community/gpt2"}, "openai-community__gpt2"),
-    ({"model": "org/a", "base_url": "http://localhost"}, "org__a"),
-    ({"pretrained": "{here}/.venv/a model"}, r"a_model-[0-9a-f]{8}"),
-    ({"pretrained": "{here}/.hidden"}, r"hidden-[0-9a-f]{8}"),
-    ({"pretrained": "/"}, r"model-[0-9a-f]{8}"),
-    ({"pretrained": "gpt2", "peft": "{here}/adapter"}, r"adapter-[0-9a-f]{8}"),
-    ({"seed": 1}, "hf"),
-])  # fmt: skip
-def test_a_folder_is_called_like_its_model(arguments, folder, tmp_path):
-    arguments = {
-        key: str(value).replace("{here}", str(tmp_path))
-        for key, value in arguments.items()
-    }
-    tracker = EvaluationTracker(output_path=str(tmp_path))
-    tracker.general_config_tracker.log_experiment_args(
-        "CUSTOM", arguments or "", None, None, False
-    )
-    results = {"config": {"device": "cuda:0"}}
-    internals.name_model(
-        results, tracker, SimpleNamespace(device=None), "hf", arguments
-    )
-    assert re.fullmatch(folder, tracker.general_config_tracker.model_name_sanitized)
 
 
 def test_a_tracker_says_what_it_cannot_write_while_it_handles_the_error(
