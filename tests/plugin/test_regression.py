@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shutil
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -242,48 +241,6 @@ def test_a_margin_is_a_share_and_bad_usage_leaves_no_older_verdict(
     assert (outcome.status, outcome.out) == (2, "")
     assert f"--margin: {margin}: give a share" in outcome.err
     assert "no verdict" in comment.read_text()
-
-
-EDITS = (
-    lambda told: told["runs"].pop(),
-    lambda told: told["options"].update(margin=0.5),
-    lambda told: told["provenance"].update({"lm-eval-bias": "0.0.1"}),
-    lambda told: told["runs"][0]["findings"].pop(),
-    lambda told: told["runs"][0]["findings"][0].update(holds=True),
-    lambda told: told["runs"][0]["findings"][0].update(value=0.1),
-    lambda told: told["runs"][0]["findings"][0]["against_base"].update(
-        outcome="not shown"
-    ),
-    lambda told: told["runs"][0]["origin"]["base"].update(made="2026-01-01 00:00:00"),
-)
-
-
-def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
-    folder = shutil.copytree(dialled(0.28), tmp_path / "run")
-    arguments = ["check", str(folder), "--base", dialled(0.2)]
-    told = command(*arguments, "--json")
-    evidence = tmp_path / "evidence.json"
-    evidence.write_text(told.out)
-    outcome = command(*arguments, "--evidence", str(evidence))
-    assert "passes    the run, evidence" in outcome.out
-    for change in EDITS:
-        changed = json.loads(told.out)
-        change(changed)
-        evidence.write_text(json.dumps(changed))
-        assert "VIOLATED  the run, evidence" in command(*arguments, "--evidence", str(evidence)).out  # fmt: skip
-    evidence.write_text(told.out)
-    for more in (["--margin", "50%"], ["--strict"], [dialled(0.21)]):
-        outcome = command("check", *more, *arguments[1:], "--evidence", str(evidence))
-        assert "VIOLATED  the run, evidence" in outcome.out
-    (log,) = folder.rglob("samples_*.jsonl")
-    log.write_bytes(log.read_bytes() + b"\n")
-    outcome = command(*arguments, "--evidence", str(evidence))
-    assert "VIOLATED  the run, evidence" in outcome.out
-    assert log.name in outcome.out
-    evidence.write_text("{}")
-    outcome = command(*arguments, "--evidence", str(evidence))
-    assert outcome.status == 2
-    assert "no verdict of check --json" in outcome.err
 
 
 @pytest.mark.parametrize(
