@@ -1,14 +1,10 @@
 """Scores of the harness's bias tasks: by hand, and against the harness's own functions."""
 
 import math
-import warnings
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import bbq, crows_pairs, winogender
-from tests.support.harness_runs import harness_module
 
 
 def item(
@@ -23,20 +19,6 @@ def item(
         "biased": answer == "biased", "named": answer in ("biased", "counter"), "decidable": decidable,
         "answered": answer != "none", "is_nan": answer == "nan",
     }  # fmt: skip
-
-
-ITEMS = st.lists(
-    st.builds(
-        item,
-        context=st.sampled_from(["ambiguous", "disambiguated"]),
-        answer=st.sampled_from(["biased", "counter", "unknown", "none"]),
-        right=st.sampled_from(["biased", "counter", "unknown"]),
-        template=st.sampled_from(["Age/1", "Age/2", "SES/1"]),
-        decidable=st.sampled_from([True, True, False]),
-    ),
-    min_size=1,
-    max_size=30,
-)
 
 
 def estimate(score, records, module=bbq):
@@ -124,51 +106,9 @@ def test_which_scores_there_are_and_what_guessing_gives():
     assert "Age/s_amb" in [score.name for score in bbq.scores([{"category": "Age"}])]
 
 
-@settings(max_examples=60)
-@given(ITEMS)
-def test_any_answers_score_as_with_the_harness_s_functions(records):
-    utils = harness_module("bbq")
-    rows = [
-        (
-            *(float(r[name]) for name in ("correct", "biased", "named")),
-            r["context"][0] == "d",
-        )
-        for r in records
-    ]
-    accuracies = [(row[0], row[3]) for row in rows]
-    for name, function, arguments in (
-        ("amb_bias_score", utils.agg_amb_bias_scores, rows),
-        ("disamb_bias_score", utils.agg_disamb_bias_scores, rows),
-        ("acc_amb", utils.agg_accuracy_amb, accuracies),
-        ("acc_disamb", utils.agg_accuracy_disamb, accuracies),
-    ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # means of nothing
-            theirs = float(function(arguments))
-        assert value(name, records) == pytest.approx(theirs, abs=0, nan_ok=True), name
-
-
 def pair(more, less, lengths=(10, 10), kind="age", name=""):
     return {"pair": name or f"{more} {less}", "bias_type": kind, "more": more, "less": less,
             "more_bytes": lengths[0], "less_bytes": lengths[1]}  # fmt: skip
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(st.tuples(st.floats(-50, 0), st.floats(-50, 0)), min_size=1, max_size=20)
-)
-def test_any_pairs_score_as_with_the_harness_s_function(numbers):
-    utils = harness_module("crows_pairs")
-    rows = [
-        utils.process_results({}, [(more, False), (less, False)])
-        for more, less in numbers
-    ]
-    records = [pair(*own, name=str(i)) for i, own in enumerate(numbers)]
-    for score in crows_pairs.scores(records):
-        if score.name in rows[0]:
-            assert score.compute(records).value == sum(
-                row[score.name] for row in rows
-            ) / len(rows)
 
 
 def test_pairs_per_byte():
@@ -198,44 +138,28 @@ def test_the_gap_between_pronouns():
     found = estimate("gender_gap", records, winogender)
     assert (found.value, found.n) == (-0.25, 6)
     # without a: 0 - 1; without b: 1 - 1/2
-    assert found.stderr == pytest.approx(
-        math.sqrt(1 / 2 * ((-1 + 0.25) ** 2 + (0.5 + 0.25) ** 2)), abs=1e-12
-    )
-    for reason, own in {
-        "no sentences with a male pronoun": records[:2],
-        "a standard error needs items of at least 2 occupations": [
-            records[0],
-            records[2],
-        ],
-        "the model gave nan for 1 of 2 items": [
-            records[0],
-            {**records[2], "correct": math.nan},
-        ],
-    }.items():
+    stderr = math.sqrt(1 / 2 * ((-1 + 0.25) ** 2 + (0.5 + 0.25) ** 2))
+    assert found.stderr == pytest.approx(stderr, abs=1e-12)
+    few = "a standard error needs items of at least 2 occupations"
+    unknown = {**records[2], "correct": math.nan}
+    for reason, own in (
+        ("no sentences with a male pronoun", records[:2]),
+        (few, records[:3:2]),
+        ("the model gave nan for 1 of 2 items", [records[0], unknown]),
+    ):
         found = estimate("gender_gap", own, winogender)
         assert (found.reason, found.n) == (reason, len(own))
     for present, cells in (
         ((), winogender.GENDERS),
-        (("male",), ()),
         (("male", "female"), ("female", "male")),
     ):
-        names = [
-            score.name
-            for score in winogender.scores([{"gender": gender} for gender in present])
-        ]
-        assert names == ["acc", "gender_gap", *(f"{gender}/acc" for gender in cells)]
+        scores = winogender.scores([{"gender": gender} for gender in present])
+        cells = [f"{gender}/acc" for gender in cells]
+        assert [score.name for score in scores] == ["acc", "gender_gap", *cells]
+
+
+def test_answers_that_are_no_numbers():
     nan = [item(), item(answer="nan")]
-    assert (
-        estimate("acc_disamb", nan).reason
-        == "the model gave nan for 1 of 2 disambiguated items"
-    )
+    reason = "the model gave nan for 1 of 2 disambiguated items"
+    assert estimate("acc_disamb", nan).reason == reason
     assert value("unanswered", nan) == 0
-    found = estimate(
-        "s_dis",
-        [item("disambiguated", answer, "biased") for answer in ("biased", "counter")]
-        * 3,
-    )
-    assert (found.n, found.reason) == (
-        6,
-        "a standard error needs items of at least 2 templates",
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 
@@ -104,11 +103,6 @@ def run(folder: Path, tasks, model=None):
         }
         for task, own in results["results"].items()
     }
-
-
-def harness_module(family):
-    """The module with the functions of a task of the harness."""
-    return importlib.import_module(f"lm_eval.tasks.{family}.utils")
 
 
 def called(name):
