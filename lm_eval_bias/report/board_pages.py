@@ -58,11 +58,6 @@ def sort_key(cell: RankedScore) -> float:
     return abs(cell.value - cell.neutral)
 
 
-def reads(score: Value) -> str:
-    """Describe a score's range, reference and direction."""
-    return joined(f"{score_range(score)}, {target_text(score)}", reads_as(score))
-
-
 @dataclass(frozen=True)
 class PageColumn:
     """A score of a task: a column of the page.
@@ -89,6 +84,7 @@ class PageColumn:
     def about(self) -> Data:
         """Return the score's description."""
         card = card_of(self.family)
+        span = f"{score_range(self.score)}, {target_text(self.score)}"
         return {
             "id": f"{self.board.task}/{self.score.name}",
             "task": self.board.task,
@@ -98,7 +94,7 @@ class PageColumn:
             "paper": card.link if card else "",
             **self.score.describe(),
             "label": self.score.title,
-            "reads": reads(self.score),
+            "reads": joined(span, reads_as(self.score)),
             "ranked": rule(self.score),
         }
 
