@@ -213,6 +213,7 @@ class ComparisonReport(Output):
             "sentences": _sentences(primary or others),
             "first": first,
             "paper": Table(caption, first.columns[:_OF_PAPER], rows),
+            "rest": _table(others, self.correction) if primary and others else None,
             "notes": _notes(findings),
         }
 

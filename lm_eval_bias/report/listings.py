@@ -110,11 +110,7 @@ def benchmarks() -> str:
     """List the benchmarks."""
     rows = []
     for benchmark in registry.benchmarks():
-        tasks = [
-            entry
-            for entry in catalog.entries().values()
-            if entry.definition.family is benchmark and entry.kind == "task"
-        ]
+        tasks = [one for one in entries(benchmark.name) if one.kind == "task"]
         languages = dict.fromkeys(task.language for task in tasks if task.language)
         card = card_of(benchmark)
         purpose = card.measures if card else benchmark.title
