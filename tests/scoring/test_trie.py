@@ -7,11 +7,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import DynamicCache, PretrainedConfig
 
 from lm_eval_bias.models import prefix_trie
+from lm_eval_bias.models.packed import rows
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
-from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
 
 NO_LIMIT = 1 << 30
 few = st.lists(
@@ -22,50 +21,25 @@ TABLE = torch.rand(
 )  # of token and position
 
 
-def sees(
-    input_ids,
-    position_ids=None,
-    attention_mask=None,
-    past_key_values=None,
-    use_cache=False,
-):
+def sees(input_ids, position_ids, attention_mask, use_cache):
     """Answer with the sum over all that each token sees, itself included, of what stands in the table for it."""
-    width = input_ids.shape[1]
-    cache = (
-        past_key_values
-        if past_key_values is not None or not use_cache
-        else DynamicCache()
-    )
-    before = 0 if cache is None else cache.get_seq_length()
-    positions = (
-        before + torch.arange(width)[None] if position_ids is None else position_ids
-    )
-    seen = TABLE[input_ids, positions][:, None]
-    if cache is not None:
-        seen, _ = cache.update(seen, seen, 0)
-    causal = torch.ones(width, before + width).tril(before).bool()[None]
-    visible = (
-        attention_mask[:, 0] == 0
-        if attention_mask is not None and attention_mask.dim() == 4
-        else causal
-    )
-    return SimpleNamespace(logits=visible.double() @ seen[:, 0], past_key_values=cache)
+    seen = TABLE[input_ids, position_ids]
+    return SimpleNamespace(logits=(attention_mask[:, 0] == 0).double() @ seen)
 
 
-MODEL = SimpleNamespace(
-    config=PretrainedConfig(), get_output_embeddings=lambda: None, forward=sees
-)
+MODEL = SimpleNamespace(get_output_embeddings=lambda: None)
 NETWORK = Network(MODEL, sees, torch.device("cpu"), torch.float64, 1e-4, 8)
 
 
-def walk(*widths, widest=8192):
-    method = Walk(NETWORK)
-    method.widths, method.widest = widths, widest
-    return method
+def outputs(trie, counts, budget, most):
+    needed = np.zeros(len(trie), bool)
+    needed[trie.tails(counts)] = True
+    layout = rows.lay_out(trie, needed, budget, most, NETWORK.attention_cost)
+    for nodes, places in rows.forwards(trie, needed, layout, budget, most):
+        yield NETWORK.run(trie, nodes, places)
 
 
-@settings(max_examples=30)
-@pytest.mark.parametrize("width", [1, 3, 512])
+@settings(max_examples=60)
 @given(
     few,
     st.integers(0, 30),
@@ -74,41 +48,36 @@ def walk(*widths, widest=8192):
     st.sampled_from([1, 5, NO_LIMIT]),
 )
 def test_each_needed_token_is_answered_once_from_its_own_beginning(
-    width, inputs, shots, last, budget, most
+    inputs, shots, last, budget, most
 ):
     given = [[1] * shots + ids for ids in inputs]
     counts = [min(len(ids), last) for ids in given]
     trie = prefix_trie.Trie(given)
-    needed = trie.tails(counts)
     wanted = []
     for ids, count in zip(given, counts, strict=True):
         wanted.extend(TABLE[ids, range(len(ids))].cumsum(0)[-count:])
     answered = {}
-    method = walk(width)
-    layout = lay_out(trie, needed, method, budget, most)
-    for output in method.outputs(trie, needed, layout):
+    for output in outputs(trie, counts, budget, most):
         for node, states in zip(output.nodes.tolist(), output.logits, strict=True):
             assert node not in answered
             answered[node] = states
-    assert answered.keys() == set(needed.tolist())
-    for node, sums in zip(needed.tolist(), wanted, strict=True):
+    tails = trie.tails(counts).tolist()
+    assert answered.keys() == set(tails)
+    for node, sums in zip(tails, wanted, strict=True):
         assert torch.allclose(answered[node], sums)
 
 
-# 300 tokens are more than a forward takes
-@pytest.mark.parametrize("shots", [0, 300])
-def test_shared_tokens_run_once(shots):
+# what all begin with is run once a row
+@pytest.mark.parametrize(("shots", "most"), [(0, 1.05), (300, 1.7)])
+def test_what_requests_share_is_run_again_once_a_row(shots, most):
     rng = np.random.default_rng(0)
     prompts = [
         [1] * shots + [i % 4, *rng.integers(0, 4, 25).tolist()] for i in range(60)
     ]
     inputs = [prompt + [word, word] for prompt in prompts for word in range(4)]
     trie = prefix_trie.Trie(inputs)
-    needed = trie.tails([2] * len(inputs))
-    method = walk(16)
-    layout = lay_out(trie, needed, method, 128, NO_LIMIT)
-    run = sum(output.tokens for output in method.outputs(trie, needed, layout))
-    assert len(trie) <= run <= 1.05 * len(trie)
+    run = sum(out.tokens for out in outputs(trie, [2] * len(inputs), 2048, NO_LIMIT))
+    assert len(trie) <= run <= most * len(trie)
 
 
 @given(

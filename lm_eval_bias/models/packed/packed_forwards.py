@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,8 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
 
-from lm_eval_bias.models.prefix_trie import Ints
+from lm_eval_bias.models.packed import rows
+from lm_eval_bias.models.prefix_trie import Ints, Trie
 
 
 def _integers(array: npt.NDArray[np.generic], device: torch.device) -> Tensor:
@@ -42,22 +43,24 @@ class Network:
     attention_cost: float
     vocabulary: int
 
-    def tensor(self, array: npt.NDArray[np.generic]) -> Tensor:
-        """Copy an array to the device, as 64-bit integers."""
-        return _integers(array, self.device)
-
-    def forward(
-        self, ids: Ints, nodes: Ints, places: Ints, tokens: int, **inputs: object
+    def run(
+        self, trie: Trie, nodes: Sequence[Ints], needed: Sequence[Ints]
     ) -> ForwardOutput:
-        """Run the model on rows of ids; project only the places of nodes, in the flattened rows, to the vocabulary."""
-        at = self.tensor(places)
+        """Run the model on rows of nodes; only those at the needed places of each row have logits."""
+        ids, depths, visible = rows.layout_of(trie, nodes)
+        width = ids.shape[1]
+        places = [row * width + inside for row, inside in enumerate(needed)]
+        at = _integers(np.concatenate(places), self.device)
+        seen = torch.from_numpy(visible[:, None]).to(self.device)
+        lowest = torch.finfo(self.dtype).min
+        mask = torch.zeros(seen.shape, dtype=self.dtype, device=self.device)
         picked = []
 
         def pick(
             module: torch.nn.Module, inputs: tuple[Tensor, ...]
         ) -> tuple[Tensor, ...]:
             hidden = inputs[0]
-            if hidden.dim() != 3 or hidden.shape[1] != ids.shape[1]:
+            if hidden.dim() != 3 or hidden.shape[1] != width:
                 return inputs
             picked.append(hidden.flatten(0, 1)[at.to(hidden.device)])
             # what follows the projection (soft-caps, scales) is untouched
@@ -68,9 +71,15 @@ class Network:
         if head is not None:
             hook = head.register_forward_pre_hook(pick)
         with hook:
-            logits = self.call(input_ids=self.tensor(ids), **inputs).logits
+            logits = self.call(
+                input_ids=_integers(ids, self.device),
+                position_ids=_integers(depths, self.device),
+                attention_mask=mask.masked_fill_(~seen, lowest),
+                use_cache=False,
+            ).logits
         chosen = logits[0] if picked else logits.flatten(0, 1)[at.to(logits.device)]
-        return ForwardOutput(nodes, chosen, tokens)
+        answered = [row[inside] for row, inside in zip(nodes, needed, strict=True)]
+        return ForwardOutput(np.concatenate(answered), chosen, sum(map(len, nodes)))
 
 
 @dataclass

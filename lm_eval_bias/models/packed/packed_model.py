@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Sequence
-from itertools import chain
+from functools import partial
+from itertools import chain, starmap
 
 import numpy as np
 import torch
@@ -18,9 +18,8 @@ from transformers.utils import ModelOutput
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.harness.internals import Ids
 from lm_eval_bias.models.encoded_texts import EncodesOnce
-from lm_eval_bias.models.packed import attention_masks, method_trial
+from lm_eval_bias.models.packed import method_trial, rows
 from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
-from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
 from lm_eval_bias.models.prefix_trie import (
     Likelihood,
     Likelihoods,
@@ -30,7 +29,7 @@ from lm_eval_bias.models.prefix_trie import (
 )
 
 logger = logging.getLogger("lm_eval.bias")
-_TOKENS_ON_CPU = 1024
+_TOKENS_ON_CPU = 2048
 _TOKENS_ELSEWHERE = 16384  # of a forward
 _LOGITS_ON_CPU = 1 << 29
 _LOGITS_ELSEWHERE = 1 << 31  # bytes of a forward's logits
@@ -46,7 +45,7 @@ class HFPacked(EncodesOnce, HFLM):
     Log-probabilities are taken in float32 whatever the model's dtype. ``batch_size`` serves generated texts only.
 
     Attributes:
-        method: How sequences are run; ``None`` leaves them to the ``hf`` backend.
+        network: Runs rows of sequences; ``None`` leaves them to the ``hf`` backend.
     """
 
     softmax_dtype: torch.dtype | None
@@ -58,7 +57,7 @@ class HFPacked(EncodesOnce, HFLM):
 
         Args:
             args: The ``hf`` backend's.
-            tokens_per_forward: Most tokens of a forward; by default 1,024 on a CPU, 16,384 elsewhere, halved where
+            tokens_per_forward: Most tokens of a forward; by default 2,048 on a CPU, 16,384 elsewhere, halved where
                 memory runs out.
             kwargs: The ``hf`` backend's.
 
@@ -71,9 +70,8 @@ class HFPacked(EncodesOnce, HFLM):
         self._on_cpu = self.device.type == "cpu"
         default = _TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE
         self._budget = max(1, tokens_per_forward or default)
-        self.method: Walk | None = None
-        self._tested_length = 0
-        self._prove(method_trial.STEM)
+        self.network = self._proven()
+        self._reach = method_trial.reach(self.model.config)
         # of what is left to the hf backend
         self.softmax_dtype = self.softmax_dtype or torch.float32
 
@@ -111,34 +109,29 @@ class HFPacked(EncodesOnce, HFLM):
             int(embeddings.shape[0]),
         )
 
-    def _prove(self, stem: int) -> None:
-        """Find the first method that agrees with plain forwards on sequences longer than ``stem`` tokens."""
-        if self.method is None and self._tested_length:
-            return
-        unfit = self._unfit()
-        if unfit:
-            verdict = method_trial.MethodChoice(None, unfit, sys.maxsize)
-        else:
-            network = self.method.network if self.method else self._network()
+    def _proven(self) -> Network | None:
+        """Return the network if its rows give plain forwards' logits."""
+        network = self._network()
+        is_right, why = False, self._unfit()
+        if not why:
             usable = method_trial.usable_ids(self.tokenizer, network.vocabulary)
             logger.info(
                 "hf-packed: checking shared beginnings against plain forward passes"
             )
             quantisation = getattr(self.model.config, "quantization_config", None)
             is_exact_dtype = network.dtype in (torch.float32, torch.float64)
-            exact = is_exact_dtype and quantisation is None
-            verdict = method_trial.choose(
-                network, self.max_length, stem, usable, exact, self.method
+            is_right, why = method_trial.compare(
+                network,
+                self.max_length,
+                usable,
+                is_exact_dtype and quantisation is None,
             )
-        self.method, self._tested_length = verdict.method, max(verdict.longest, 1)
-        if self.method is None:
-            logger.warning("hf-packed: the hf backend's own method (%s)", verdict.why)
-            return
-        # attend over no more than the smallest window that the trial didn't exceed
-        for window in attention_masks.windows(self.model.config):
-            if self.method.attended <= window < self.method.widest:
-                self.method.widest = window
-        logger.info("hf-packed: walk (%s)", verdict.why)
+            why = f"rows of shared beginnings {why}"
+        if not is_right:
+            logger.warning("hf-packed: the hf backend's own method (%s)", why)
+            return None
+        logger.info("hf-packed: %s", why)
+        return network
 
     def _unfit(self) -> str | None:
         """Explain why requests must go to the ``hf`` backend; ``None`` if the model may be tried."""
@@ -159,21 +152,13 @@ class HFPacked(EncodesOnce, HFLM):
     ) -> Likelihoods:
         """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
         self.forget()
-        pairs = fitted(requests, self.max_length, unread=1)
+        pairs = fitted(requests, self.max_length)
         inputs = [context + continuation[:-1] for context, continuation in pairs]
-        longest = max(map(len, inputs), default=0)
-        config = self.model.config
-        stem = attention_masks.beyond(config, self._tested_length, longest)
-        if stem:
-            self._prove(stem)
-        if self.method is None:
+        if self.network is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
-        # where the length changes the model's positions, sequences can't share a forward
-        widest = self.method.widest - min(self.method.widths)
-        reach = min(widest, attention_masks.long_from(config) or sys.maxsize)
-        packed = [i for i, ids in enumerate(inputs) if len(ids) <= reach]
-        others = [i for i, ids in enumerate(inputs) if len(ids) > reach]
-        answers = self._walked(requests, inputs, packed, disable_tqdm)
+        packed = [i for i, ids in enumerate(inputs) if len(ids) <= self._reach]
+        others = [i for i, ids in enumerate(inputs) if len(ids) > self._reach]
+        answers = self._packed(self.network, requests, inputs, packed, disable_tqdm)
         if others:
             unpacked = super()._loglikelihood_tokens(
                 [requests[i] for i in others], disable_tqdm, override_bs
@@ -181,16 +166,15 @@ class HFPacked(EncodesOnce, HFLM):
             answers.update(zip(others, unpacked, strict=True))
         return [answers[i] for i in range(len(requests))]
 
-    def _walked(
+    def _packed(
         self,
+        network: Network,
         requests: Sequence[Request],
         inputs: Sequence[Ids],
         chosen: Sequence[int],
         silent: bool,
     ) -> dict[int, Likelihood]:
-        """Compute some requests' likelihoods by walks of their trie, in smaller forwards where memory runs out."""
-        assert self.method is not None  # noqa: S101
-        network = self.method.network
+        """Compute some requests' likelihoods by rows of their trie, in smaller forwards where memory runs out."""
         size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
         most = max(64, size // (4 * network.vocabulary))
         run = 0
@@ -203,9 +187,13 @@ class HFPacked(EncodesOnce, HFLM):
                     [inputs[i] for i in missing], [requests[i][2] for i in missing]
                 )
                 trie = sums.trie
-                needed = sums.needed
-                layout = lay_out(trie, needed, self.method, self._budget, most)
-                outputs = self.method.outputs(trie, needed, layout)
+                needed = np.zeros(len(trie), bool)
+                needed[sums.needed] = True
+                layout = rows.lay_out(
+                    trie, needed, self._budget, most, network.attention_cost
+                )
+                runs = rows.forwards(trie, needed, layout, self._budget, most)
+                outputs = starmap(partial(network.run, trie), runs)
                 try:
                     for place, answer in chain.from_iterable(map(sums.add, outputs)):
                         key = requests[missing[place]][0]
