@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from lm_eval_bias.models import prefix_trie
 from lm_eval_bias.models.packed import rows
-from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
+from lm_eval_bias.models.packed.network import Network
 
-NO_LIMIT = 1 << 30
 few = st.lists(
     st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=25
 )
@@ -31,40 +30,28 @@ MODEL = SimpleNamespace(get_output_embeddings=lambda: None)
 NETWORK = Network(MODEL, sees, torch.device("cpu"), torch.float64, 1e-4, 8)
 
 
-def outputs(trie, counts, budget, most):
-    needed = np.zeros(len(trie), bool)
-    needed[trie.tails(counts)] = True
-    layout = rows.lay_out(trie, needed, budget, most, NETWORK.attention_cost)
-    for nodes, places in rows.forwards(trie, needed, layout, budget, most):
-        yield NETWORK.run(trie, nodes, places)
-
-
 @settings(max_examples=60)
-@given(
-    few,
-    st.integers(0, 30),
-    st.integers(1, 4),
-    st.sampled_from([1, 7, 20, 100]),
-    st.sampled_from([1, 5, NO_LIMIT]),
-)
-def test_each_needed_token_is_answered_once_from_its_own_beginning(
-    inputs, shots, last, budget, most
+@given(few, st.integers(0, 30), st.sampled_from([1, 7, 20, 100]))
+def test_each_sequence_is_whole_in_one_row_and_sees_its_own_tokens(
+    inputs, shots, budget
 ):
     given = [[1] * shots + ids for ids in inputs]
-    counts = [min(len(ids), last) for ids in given]
     trie = prefix_trie.Trie(given)
-    wanted = []
-    for ids, count in zip(given, counts, strict=True):
-        wanted.extend(TABLE[ids, range(len(ids))].cumsum(0)[-count:])
-    answered = {}
-    for output in outputs(trie, counts, budget, most):
-        for node, states in zip(output.nodes.tolist(), output.logits, strict=True):
-            assert node not in answered
-            answered[node] = states
-    tails = trie.tails(counts).tolist()
-    assert answered.keys() == set(tails)
-    for node, sums in zip(tails, wanted, strict=True):
-        assert torch.allclose(answered[node], sums)
+    found = {}
+    for layout in rows.lay_out(trie, budget, 1e-4):
+        strands = [trie.strand(*row) for row in layout]
+        assert len(layout) == 1 or sum(map(len, strands)) <= budget
+        logits = iter(
+            NETWORK.logits(trie, strands, [np.arange(len(s)) for s in strands])
+        )
+        for strand, row in zip(strands, layout, strict=True):
+            of_nodes = {node: next(logits) for node in strand.tolist()}
+            for sequence in range(*row):
+                assert sequence not in found
+                path = trie.paths[sequence].tolist()
+                found[sequence] = torch.stack([of_nodes[node] for node in path])
+    for ids, sequence in zip(given, trie.sequence_of, strict=True):
+        assert torch.allclose(found[sequence], TABLE[ids, range(len(ids))].cumsum(0))
 
 
 # what all begin with is run once a row
@@ -76,7 +63,8 @@ def test_what_requests_share_is_run_again_once_a_row(shots, most):
     ]
     inputs = [prompt + [word, word] for prompt in prompts for word in range(4)]
     trie = prefix_trie.Trie(inputs)
-    run = sum(out.tokens for out in outputs(trie, [2] * len(inputs), 2048, NO_LIMIT))
+    layouts = list(rows.lay_out(trie, 2048, 1e-4))
+    run = sum(int(rows.sizes(trie, layout).sum()) for layout in layouts)
     assert len(trie) <= run <= most * len(trie)
 
 
@@ -105,18 +93,3 @@ def test_nodes_are_the_distinct_beginnings_in_order(inputs):
     counts = [len(ids) // 2 + 1 for ids in inputs]
     tails = [ids[-count:] for ids, count in zip(inputs, counts, strict=True)]
     assert trie.tokens[trie.tails(counts)].tolist() == sum(tails, [])
-
-
-def test_scores_of_logits():
-    draw = torch.Generator().manual_seed(2)
-    logits = torch.randn(12, 30, generator=draw)
-    logits[:, 7:14] = -torch.inf  # a part of the vocabulary that can't come
-    logits[:, 20] = logits[:, 3]  # equally likely
-    places, targets = np.repeat(np.arange(12), 30), np.tile(np.arange(30), 12)
-    found, greedy = ForwardOutput(np.arange(12), logits, 12).score(places, targets)
-    wanted = logits.log_softmax(-1)[places, targets]
-    assert np.allclose(found, wanted.numpy(), atol=1e-5)
-    assert greedy.tolist() == (logits.argmax(-1)[places].numpy() == targets).tolist()
-    # a window in which no token is predicted
-    nothing = ForwardOutput(np.arange(0), logits[:0], 5)
-    assert [part.size for part in nothing.score(places[:0], targets[:0])] == [0, 0]

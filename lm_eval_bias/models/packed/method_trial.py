@@ -15,7 +15,7 @@ from transformers import PretrainedConfig, PreTrainedTokenizerBase
 from lm_eval_bias.core.errors import one_line
 from lm_eval_bias.harness.internals import Ids
 from lm_eval_bias.models.packed import rows
-from lm_eval_bias.models.packed.packed_forwards import Network
+from lm_eval_bias.models.packed.network import Network
 from lm_eval_bias.models.prefix_trie import Ints, Trie
 from lm_eval_bias.models.question_model import padded
 
@@ -105,17 +105,14 @@ def _in_rows(network: Network, given: Sequence[Ids], counts: Sequence[int]) -> T
     """Return the logits of the last tokens of sequences as rows of their trie give them."""
     trie = Trie(given)
     tails = trie.tails(counts)
-    needed = np.zeros(len(trie), bool)
-    needed[tails] = True
-    logits: dict[int, Tensor] = {}
-    cut = rows.cut(trie, needed, _WIDTH, len(tails))
-    # two rows a forward, and padding in it
-    budget = 2 * int(rows.sizes(trie, cut).max())
-    for nodes, places in rows.forwards(trie, needed, cut, budget, len(tails)):
-        output = network.run(trie, nodes, places)
-        of_nodes = output.logits.float().cpu()
-        logits.update(zip(output.nodes.tolist(), of_nodes, strict=True))
-    return torch.stack([logits[node] for node in tails.tolist()])
+    strands = [trie.strand(*row) for row in rows.cut(trie, _WIDTH)]
+    logits = torch.zeros(len(trie), network.vocabulary)
+    for pair in (strands[:2], strands[2:]):
+        wanted = [np.flatnonzero(np.isin(strand, tails)) for strand in pair]
+        places = [strand[inside] for strand, inside in zip(pair, wanted, strict=True)]
+        made = network.logits(trie, pair, wanted).float().cpu()
+        logits[np.concatenate(places), : made.shape[1]] = made
+    return logits[tails, : made.shape[1]]
 
 
 def _size(deviations: Tensor) -> float:
