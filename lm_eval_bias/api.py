@@ -146,14 +146,11 @@ class Runs(Sequence[Run]):
         return table + f"<p>{_STARRED.strip()}</p>" * ("*" in table)
 
     @_public
-    def report(
-        self, scores: str | Sequence[str] = (), *, facets: bool = False
-    ) -> RunReport:
+    def report(self, scores: str | Sequence[str] = ()) -> RunReport:
         """Make the report that ``report`` writes: a page that needs no network, or tables for papers and programs.
 
         Args:
             scores: Names of scores in tables and pictures; each benchmark's main ones by default.
-            facets: Whether the page has the main scores by what the items differ in, which takes seconds.
 
         Returns:
             What a notebook shows as a page; ``.write(FILE)`` and ``.html()``, ``.markdown()``, ``.latex()``,
@@ -166,7 +163,7 @@ class Runs(Sequence[Run]):
         from lm_eval_bias.report import run_reports
 
         shown = self._with_scores(scores)
-        return run_reports.RunReport(shown, self.problems, self._inputs(), facets)
+        return run_reports.RunReport(shown, self.problems, self._inputs())
 
     def _with_scores(self, scores: str | Sequence[str]) -> Sequence[Run]:
         """Return the runs with these scores in tables and pictures, or as they are."""
@@ -191,7 +188,6 @@ class Runs(Sequence[Run]):
         scores: str | Sequence[str] = (),
         *,
         column: bool = False,
-        facets: bool = False,
     ) -> list[str]:
         """Write figures as SVG and PDF into a folder, as ``report --figures`` does.
 
@@ -199,7 +195,6 @@ class Runs(Sequence[Run]):
             folder: The folder.
             scores: Names of scores; each benchmark's main ones by default.
             column: Whether they stand in one of two columns, 3.3 inches wide, and not 6.7.
-            facets: Whether also of the scores by what the items differ in, which takes seconds.
 
         Returns:
             The names of the files.
@@ -210,7 +205,7 @@ class Runs(Sequence[Run]):
         from lm_eval_bias.report import run_reports
 
         shown = self._with_scores(scores)
-        return run_reports.write_figures(shown, os.fspath(folder), column, facets)
+        return run_reports.write_figures(shown, os.fspath(folder), column)
 
     @_public
     def methods(self) -> Methods:

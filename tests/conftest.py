@@ -150,29 +150,6 @@ def smollm2_gguf() -> str:
     return f"pretrained={folder},gguf_file={weights.name},dtype=float32"
 
 
-@pytest.fixture(scope="session")
-def smollm2(smollm2_gguf, tmp_path_factory) -> str:
-    """--model_args of the same model, unpacked once: loading a GGUF file takes half a minute."""
-    import torch
-    import transformers
-
-    where = dict(part.split("=", 1) for part in smollm2_gguf.split(","))
-    source, name = where["pretrained"], where["gguf_file"]
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        source, gguf_file=name, dtype=torch.float32
-    )
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    unpacked = type(model)(model.config)
-    unpacked.load_state_dict(model.state_dict())
-    folder = tmp_path_factory.mktemp("smollm2")
-    unpacked.save_pretrained(folder)
-    transformers.AutoTokenizer.from_pretrained(source, gguf_file=name).save_pretrained(
-        folder
-    )
-    return f"pretrained={folder},dtype=float32"
-
-
 @pytest.fixture
 def tiny_mirror(tmp_path, monkeypatch):
     """A mirror with small files of our own in the released form, and a manifest that pins them."""

@@ -18,7 +18,7 @@ INCOMPLETE = 2  # the exit status where a folder has logs that this version can'
 
 
 class _ToItems(To):
-    formats = ("csv", "html", "json")
+    formats = ("csv", "json")
 
 
 def _found(path: str, name: str, to: ToFile) -> tuple[Run, TaskRun]:
@@ -40,8 +40,7 @@ def _found(path: str, name: str, to: ToFile) -> tuple[Run, TaskRun]:
 def items(run: str, task: str, *, to: _ToItems) -> None:
     """Write a task's items with prompts and answers.
 
-    With prompt, answer, reading and what each adds to scores: a page to search and
-    filter, or a table.
+    With prompt, answer, reading and what each adds to scores.
 
     Args:
         run (RUN): run folder or results_*.json, made with --log_samples
@@ -49,8 +48,8 @@ def items(run: str, task: str, *, to: _ToItems) -> None:
     """
     from lm_eval_bias.report.item_pages import ItemsReport
 
-    made = ItemsReport(*_found(run, task, to))
-    to.deliver(made, f"{len(made.items):,} items")
+    _, of_task = _found(run, task, to)
+    to.deliver(ItemsReport(of_task), f"{of_task.documents:,} items")
 
 
 def show(run: str, task: str, *, item: int = 0) -> None:

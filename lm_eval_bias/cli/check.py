@@ -52,8 +52,6 @@ class CheckOptions(Which):
         newer_than (TIME): fail if the run was started earlier: a time in UTC, such as 2026-11-27T23:59
         strict: recompute every score from the saved answers and check the SHA-256 of the files; fail where
             anything differs
-        evidence (FILE): an earlier verdict (--json): fail if runs, files, base, policy, flags or findings
-            differ from it
         json: print the findings as JSON
         junit (FILE): also write the findings to FILE as JUnit XML
         markdown (FILE): also write the findings to FILE as Markdown, such as for a comment
@@ -66,7 +64,6 @@ class CheckOptions(Which):
     weights: str | None = None
     newer_than: Annotated[str | None, _moment] = None
     strict: bool = False
-    evidence: str | None = None
     json: bool = False
     junit: str | None = None
     markdown: str | None = None
@@ -146,14 +143,14 @@ def _check_places(runs: Sequence[str], options: CheckOptions) -> None:
         )
     inputs = [
         *runs,
-        *filter(None, (options.policy, options.base, options.evidence)),
+        *filter(None, (options.policy, options.base)),
     ]
     files.check_place(options.junit, inputs, "--junit")
     files.check_place(options.markdown, inputs, "--markdown")
 
 
 def _check_usage(runs: Sequence[str], options: CheckOptions) -> None:
-    needed = ("policy", "base", "strict", "weights", "newer_than", "evidence")
+    needed = ("policy", "base", "strict", "weights", "newer_than")
     if not runs or not any(getattr(options, name) for name in needed):
         raise BiasError(
             "check needs RUN, and --policy FILE, --base RUN or --strict "
@@ -216,13 +213,6 @@ def _judge(paths: Sequence[str], options: CheckOptions, outcome: GateVerdict) ->
             )
         earlier = bases[0] if bases else None
         outcome.runs.append(RunVerdict(run, findings + of_base, earlier))
-    if options.evidence:
-        evidence = files.read_json(expanded(options.evidence))
-        if not isinstance(evidence, dict) or "options" not in evidence:
-            raise BiasError(
-                f"--evidence {options.evidence}: no verdict of check --json"
-            )
-        outcome.verify(evidence)
 
 
 def _report(options: CheckOptions, outcome: GateVerdict) -> None:

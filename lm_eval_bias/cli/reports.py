@@ -28,7 +28,7 @@ class _ToReport(ToPaper):
 
     Attributes:
         figures (DIR): folder to write figures into, as SVG and PDF, 6.7 inches wide (3.3 with --column): the primary
-            scores, with --facets also by what the items differ in; without -o and --format nothing else is written
+            scores; without -o and --format nothing else is written
     """
 
     figures: str | None = None
@@ -47,21 +47,19 @@ def report(
     runs: Sequence[str],
     *,
     scores: Names = (),
-    facets: bool = False,
     which: Which,
     to: _ToReport,
 ) -> None:
     """Write a page on runs, or tables for papers and programs.
 
-    An HTML page needs no network. Where the runs have sample logs, it lists the
-    items that move each task's main score most.
+    An HTML page needs no network. Where the runs have sample logs, it shows an
+    item of each task.
 
     Args:
         runs (RUN): run folders or results_*.json (--log_samples lets it show prompts and texts), or NAME=PATH with a
             name for the model
         scores (A,B): scores in tables and pictures (default: each benchmark's main scores); tasks without them are left
             out
-        facets: add scores by the items' properties to page and figures (takes some seconds)
     """
     is_wanted = to.output or to.format or not to.figures
     is_printed = is_wanted and to.output is None
@@ -70,9 +68,9 @@ def report(
             "an HTML report needs a file: add -o report.html, or --format md|json|csv|latex to print one"
         )
     chosen = read(runs, which, to)
-    made = chosen.report(scores, facets=facets)
+    made = chosen.report(scores)
     if to.figures:
-        written = chosen.figures(to.figures, scores, column=to.column, facets=facets)
+        written = chosen.figures(to.figures, scores, column=to.column)
         stream = sys.stderr if is_printed else sys.stdout
         print(f"{to.figures}: {', '.join(written)}", file=stream)
     if is_wanted:

@@ -106,7 +106,6 @@ def _summarize(table: str, finished: FinishedRun) -> None:
     blocks = [", ".join(given)]
     if tasks:
         blocks.append(f"In words ({sentences.LEGEND}):\n{sentences.describe(tasks)}")
-        blocks.append(run_output.unanswered(tasks, finished.samples))
         blocks.append(run_output.scores(tasks, table))
     if not tasks or table != "none":
         blocks.append(running.tables(results, {task.task for task in tasks}))

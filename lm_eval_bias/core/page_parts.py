@@ -32,14 +32,11 @@ class Cell:
         text: What is shown.
         value: What it is sorted by where the text alone would sort wrongly; ``None`` sorts by the text, ``nan`` last.
         note: A suffix or an interval, in small print below the text.
-        bar: On a page, drawn beside the text: where an interval begins, its value and its end are, in percent of a
-            width whose middle is the neutral value; ``None`` draws nothing.
     """
 
     text: str
     value: float | None = None
     note: str = ""
-    bar: tuple[float, float, float] | None = None
 
     @property
     def whole(self) -> str:

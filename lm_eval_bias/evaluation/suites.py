@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -18,7 +17,7 @@ from lm_eval_bias.core.benchmark import (
     options_for,
 )
 from lm_eval_bias.core.errors import BiasError, call_plugin, did_you_mean
-from lm_eval_bias.core.files import packaged_text, packaged_yaml
+from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.evaluation.planned import Planned, split_tasks
 
@@ -165,10 +164,8 @@ def _part(task: str, sampling: Sampling | None) -> SuitePart:
 def listing() -> list[Data]:
     """Return all suites as plain data."""
     suites = []
-    power = json.loads(packaged_text("lm_eval_bias.results", "power.json"))
     for name, purpose in PURPOSES.items():
         suite = load(name)
-        by_task = power["suites"].get(name, {})
         parts = suite.parts.values()
         tasks = {}
         for task, (sampling, documents, requests) in suite.parts.items():
@@ -176,7 +173,6 @@ def listing() -> list[Data]:
                 "documents": documents,
                 "requests": requests,
                 "rule": sampling.rule if sampling else None,
-                "found": by_task.get(task),
             }
         suites.append(
             {
@@ -184,7 +180,6 @@ def listing() -> list[Data]:
                 "version": VERSION,
                 "purpose": purpose,
                 "leaves_out": suite.leaves_out,
-                "measured_on": power["measured_on"] if by_task else None,
                 "documents": catalog.total(part.documents for part in parts),
                 "requests": catalog.total(part.requests for part in parts),
                 "tasks": tasks,

@@ -21,7 +21,7 @@ SUPPORTED = {
     "transformers": ("4.57.1", "5.23.0"),
 }
 # another architecture: metrics, scorers and task formats are not those of 0.4; another bundle of DataTables
-BEYOND = {"lm_eval": "0.5", "itables": "2.10"}
+BEYOND = {"lm_eval": "0.5"}
 
 
 @cache

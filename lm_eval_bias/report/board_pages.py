@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, compress, islice
+from itertools import chain, islice
 
 from lm_eval_bias.boards.building import (
     PUBLISHED,
@@ -35,10 +35,10 @@ from lm_eval_bias.core.numbers import (
 from lm_eval_bias.core.page_parts import Cell, Column, Row, Table, numeric
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import badges, pictures
+from lm_eval_bias.report import badges, pictures, sentences
 
 NOT_RUN = "not run"
-PRINTED = "Scores as papers print them, by other code under other conditions; they are not ranked with the runs"
+CAPTION = "Primary scores with 95% intervals; what has a neutral value sorts by the distance from it"
 _OF_CELL = ("value", "stderr", "interval", "plus_minus", "note")
 
 
@@ -53,14 +53,14 @@ def part(row: BoardRow) -> str:
 
 
 def printed(cell: RankedScore) -> Cell:
-    """Make a cell of a published value: the paper's digits, and its ±, or that it was derived."""
+    """Make a cell of a published value, sorted last: the paper's digits, and its ±, or that it was derived."""
     text = cell.printed + "%" * (cell.unit in SHARES)
     if cell.unit == "proportion":
         text = shown(cell)
     note = "derived" if cell.derived else ""
     if cell.plus_minus is not None:
         note = f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
-    return Cell(text, cell.value, note)
+    return Cell(text, math.nan, note)
 
 
 def sort_key(cell: RankedScore) -> float:
@@ -90,11 +90,6 @@ class PageColumn:
     score: Value
 
     @property
-    def ident(self) -> str:
-        """The column's name in the data."""
-        return f"{self.board.task}/{self.score.name}"
-
-    @property
     def family(self) -> Benchmark:
         """The column's benchmark."""
         family: Benchmark = self.board.definition.family
@@ -105,17 +100,11 @@ class PageColumn:
         """The rows of runs by model."""
         return {row.model: row for row in self.board.rows if row.kind == RUN}
 
-    @cached_property
-    def limit(self) -> float:
-        """The largest distance from neutral that the bars have to show."""
-        rows = self.rows.values()
-        return pictures.reaching(row.cells[self.score.name] for row in rows)
-
     def about(self) -> Data:
         """Return the score's description."""
         card = card_of(self.family)
         return {
-            "id": self.ident,
+            "id": f"{self.board.task}/{self.score.name}",
             "task": self.board.task,
             "benchmark": self.family.heading,
             "language": self.board.language,
@@ -207,30 +196,7 @@ def score_data(column: PageColumn) -> Data:
     return {**column.about(), "cells": cells[RUN], "published": cells[PUBLISHED]}
 
 
-# ---------------------------------------------------------------------- the table
-
-
-@dataclass(frozen=True)
-class PageHead(Column):
-    """A heading of the page's table: a benchmark, and below it a task with its score, or a number of tasks.
-
-    Attributes:
-        benchmark: The benchmark's name, by which columns are opened and chosen.
-        language: ISO 639-1 code.
-        score: The column's name in the data; empty for a summary and abilities.
-        kind: ``summary`` of several tasks, ``ability``, ``inner`` for one of several tasks; empty for an only one.
-    """
-
-    benchmark: str = ""
-    language: str = ""
-    score: str = ""
-    kind: str = ""
-
-    @property
-    def name(self) -> str:
-        """The column's name in addresses."""
-        ability = "/ability" * (self.kind == "ability")
-        return self.score or f"{self.benchmark}{ability}"
+# ---------------------------------------------------------------------- the tables
 
 
 def rank(cell: RankedScore) -> str:
@@ -240,46 +206,36 @@ def rank(cell: RankedScore) -> str:
     return f"rank {cell.rank} of {cell.rank.of}"
 
 
-def score_cell(column: PageColumn, row: BoardRow | None) -> Cell:
+def score_cell(column: PageColumn, row: BoardRow) -> Cell:
     """Make a cell of a value with interval and badge, sorted by distance; or of the reason for a missing value."""
-    if row is None:
-        return Cell(NOT_RUN, math.nan)
     cell = row.cells[column.score.name]
     label = ", ".join(filter(None, (badge(row, cell), rank(cell), part(row))))
     if math.isnan(cell.value):
         return Cell(label, math.nan)
-    return Cell(cell_text(cell), sort_key(cell), label, _bar(column, cell))
-
-
-def _bar(column: PageColumn, cell: Value) -> tuple[float, float, float] | None:
-    """Place a value with its interval around the neutral line."""
-    if not cell.interval or not pictures.in_picture(cell):
-        return None
-    return pictures.places(cell, column.limit)
+    return Cell(cell_text(cell), sort_key(cell), label)
 
 
 def _summary(family: Sequence[PageColumn], model: str) -> Cell:
-    """Make a cell that says how many of a benchmark's tasks differ from neutral, with the strongest value."""
+    """Make a cell of a benchmark's value that is furthest from neutral, and of how many tasks differ."""
     found = []
     for column in family:
         row = column.rows.get(model)
         if row is not None and not math.isnan(row.cells[column.score.name].value):
             cell = row.cells[column.score.name]
+            says = badge(row, cell) or "ability"
             away = abs(pictures.position(cell, cell.value))
-            found.append((badge(row, cell) or "ability", away, cell, column))
-    if not found:
-        return Cell(NOT_RUN, math.nan)
-    telling = [one for one in found if one[0] in (badges.DIFFERS, badges.UNCLEAR)]
-    differing = [one for one in telling if one[0] == badges.DIFFERS]
+            found.append((says == badges.DIFFERS, away, says, column, row))
+    telling = [one for one in found if one[2] in (badges.DIFFERS, badges.UNCLEAR)]
     if not telling:
-        return Cell(", ".join(dict.fromkeys(one[0] for one in found)), math.nan)
-    _, away, cell, column = max(differing or telling, key=lambda one: one[1])
-    return Cell(
-        f"{len(differing)} of {len(telling)} differ{'s' * (len(telling) == 1)}",
-        away,
-        f"{column.board.task}: {cell_text(cell)}",
-        _bar(column, cell),
-    )
+        says = ", ".join(dict.fromkeys(one[2] for one in found))
+        return Cell(says or NOT_RUN, math.nan)
+    _, away, _, column, row = max(telling, key=lambda one: one[:2])
+    shown = score_cell(column, row)
+    if len(family) > 1:
+        differing = sum(one[0] for one in telling)
+        note = f"{column.board.task}; {differing} of {len(telling)} tasks differ"
+        return Cell(shown.text, away, note)
+    return shown
 
 
 def _able(row: BoardRow | None) -> list[Value]:
@@ -289,78 +245,57 @@ def _able(row: BoardRow | None) -> list[Value]:
     return list(islice(found, 1))
 
 
-def _ability(family: Sequence[PageColumn], model: str) -> Cell:
-    """Make a cell of a model's lowest ability in a benchmark's tasks."""
-    found = chain.from_iterable(_able(column.rows.get(model)) for column in family)
+def _ability(rows: Iterable[BoardRow | None]) -> Cell:
+    """Make a cell of the lowest ability of a model's runs."""
+    found = chain.from_iterable(map(_able, rows))
     least = min(found, key=lambda value: value.value, default=None)
     return Cell(cell_text(least), least.value) if least else Cell(NONE, math.nan)
 
 
-def _columns(
-    family: Sequence[PageColumn], models: Iterable[str]
-) -> Iterator[tuple[PageHead, list[Cell]]]:
-    """Yield a benchmark's columns: a summary of several tasks, these, and the ability in them."""
-    name = family[0].family.name
-    label = family[0].family.heading
-    inner = ""
-    if len(family) > 1:
-        inner = "inner"
-        head = PageHead(label, True, f"{len(family)} tasks", name, kind="summary")
-        yield head, [_summary(family, model) for model in models]
-    for column in family:
-        untold, _, _ = column.board.too_few(column.score).partition(";")
-        note = joined(f"{column.board.task}: {column.score.title}", untold)
-        language = column.board.language
-        head = PageHead(label, True, note, name, language, column.ident, inner)
-        yield head, [score_cell(column, column.rows.get(model)) for model in models]
-    every = [_able(row) for column in family for row in column.rows.values()]
-    if titles := {value.title for value in chain.from_iterable(every)}:
-        note = f"the lowest {min(titles, key=len)}"
-        head = PageHead(f"{label}: ability", True, note, name, kind="ability")
-        yield head, [_ability(family, model) for model in models]
+def families(listed: Iterable[PageColumn]) -> list[list[PageColumn]]:
+    """Group the columns by benchmark, in the benchmarks' order."""
+    placed = sorted(listed, key=lambda column: registry.place(column.family))
+    return list(grouped((column.family.name, column) for column in placed).values())
 
 
-def tables(models: Mapping[str, str], listed: Sequence[PageColumn]) -> list[Table]:
-    """Make the page's columns of each benchmark, with all models in rows.
+def overview(models: Mapping[str, str], listed: Iterable[PageColumn]) -> Table:
+    """Make the table of all models: of each benchmark the furthest value, and the lowest ability beside it.
 
     Args:
         models: Each with what is said of it.
         listed: The scores.
     """
-    names = [Cell(model, note=note) for model, note in models.items()]
-    made = []
-    listed = sorted(listed, key=lambda column: registry.place(column.family))
-    for family in grouped((column.family.name, column) for column in listed).values():
-        columns = list(_columns(family, models))
-        heads = [Column("Model"), *(head for head, _ in columns)]
-        rows = zip(names, *(cells for _, cells in columns), strict=True)
-        made.append(Table(columns[0][0].label, heads, rows))
-    return made
+    heads = [Column("Model")]
+    columns = [[Cell(model, note=note) for model, note in models.items()]]
+    for family in families(listed):
+        label = family[0].family.heading
+        one = f"{family[0].board.task}: {family[0].score.title}"
+        note = one if len(family) == 1 else f"furthest of {len(family)} tasks"
+        heads.append(Column(label, True, note))
+        columns.append([_summary(family, model) for model in models])
+        rows = ([column.rows.get(model) for column in family] for model in models)
+        abilities = list(map(_ability, rows))
+        if any(cell.text != NONE for cell in abilities):
+            heads.append(Column(f"{label}: ability", True))
+            columns.append(abilities)
+    return Table(CAPTION, heads, zip(*columns, strict=True))
 
 
-def as_texts(made: Table, is_open: bool) -> Table:
-    """Write a benchmark's columns for formats of text: what was run, with a column per task where it is open."""
-    kept = [is_open or getattr(head, "kind", "") != "inner" for head in made.columns]
+def details(family: Sequence[PageColumn]) -> Table:
+    """Make a benchmark's table: a row a task and model; last, unranked, what papers print."""
     rows: list[Row] = []
-    for model, *cells in made.rows:
-        if not {cell.text for cell in cells} <= {NOT_RUN, NONE}:
-            texts = (", ".join(filter(None, (c.text, c.note))) for c in cells)
-            rows.append(compress([model, *texts], kept))
-    heads = [Column(head.note, True) for head in made.columns[1:]]
-    return Table(made.caption, compress(["Model", *heads], kept), rows)
-
-
-def published(listed: Sequence[PageColumn]) -> Table:
-    """Make a table of the scores that papers print, a row each."""
-    rows: list[Row] = []
-    for column in listed:
+    papers: list[Row] = []
+    for column in family:
         for row in column.board.rows:
             cell = row.cells[column.score.name]
-            if row.kind == PUBLISHED and not math.isnan(cell.value):
-                source = Cell(row.source, note=joined(row.conventions, *row.deviations))
-                title = column.score.title
-                rows.append(
-                    [column.board.task, title, row.model, printed(cell), source]
-                )
-    columns = ["Task", "Score", "Model", *numeric("Value"), "Source"]
-    return Table(PRINTED, columns, rows)
+            place = (row.model, column.board.task, column.score.name)
+            if row.kind == RUN:
+                shown = score_cell(column, row)
+                value = Cell(shown.text if shown.note else NONE, shown.value)
+                rows.append([*place, value, shown.note or shown.text, _ability([row])])
+            elif not math.isnan(cell.value):
+                says = f"published: {row.source}"
+                papers.append([*place, printed(cell), says, NONE])
+    columns = ["Model", "Task", "Score", *numeric("Value"), "Says", *numeric("Ability")]
+    meanings = sentences.meanings(column.score for column in family)
+    return Table(f"{family[0].family.heading}; {meanings}", columns, rows + papers)

@@ -13,13 +13,13 @@ from lm_eval_bias.core import __version__
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
-from lm_eval_bias.report import badges, board_pages, provenance_facts, templates
+from lm_eval_bias.report import badges, board_pages, provenance_facts
 from lm_eval_bias.report.board_pages import PageColumn
 from lm_eval_bias.report.outputs import Output
 
 TITLE = "Bias leaderboard"
 _OF_SCORE = ("unit", "neutral", "range")
-CAPTION = "Primary scores with 95% intervals; columns with a neutral value sort by the distance from it"
+
 NO_SUM = (
     "No number sums up bias, and no ranking spans several benchmarks: they measure different things, and a model near "
     "one neutral value can be far from another."
@@ -94,8 +94,7 @@ class BoardReport(Output):
     def context(self) -> Mapping[str, object]:
         """Override."""
         models = {model.label: board_pages.about(model) for model in self.models}
-        made = board_pages.tables(models, self.columns)
-        is_open = bool(self.names)
+        families = board_pages.families(self.columns)
         return {
             "title": TITLE,
             "no_sum": NO_SUM,
@@ -104,12 +103,9 @@ class BoardReport(Output):
             "skipped": list(dict.fromkeys(problem.told for problem in self.problems)),
             "origins": origins(self.runs),
             "columns": self.columns,
-            "caption": CAPTION,
-            "models": list(models),
-            "made": made,
-            "texts": [board_pages.as_texts(one, is_open) for one in made],
-            "published": board_pages.published(self.columns),
-            "data": lambda: templates.json_block(self.data()),
+            "models": models,
+            "overview": board_pages.overview(models, self.columns),
+            "details": list(map(board_pages.details, families)),
         }
 
     def records(self) -> Iterator[Mapping[str, object]]:

@@ -42,17 +42,12 @@ def as_csv(breakdowns: Sequence[Breakdown]) -> str:
     return csv_of(records(breakdowns))
 
 
-def table(breakdown: Breakdown, most: int | None = None) -> Table:
-    """Make a table of a breakdown, a row for each value.
-
-    Args:
-        breakdown: Of a score.
-        most: How many rows it gets at most, those furthest from neutral.
-    """
+def table(breakdown: Breakdown) -> Table:
+    """Make a table of a breakdown, a row for each value."""
     score = breakdown.score
     footnotes = Footnotes()
     rows: list[Row] = []
-    for task, values, estimate, simultaneous, warning in breakdown.cells[:most]:
+    for task, values, estimate, simultaneous, warning in breakdown.cells:
         value = Value.of(score, estimate)
         mark = footnotes.mark(joined(warning, value.note))
         count = Cell(numbers.count(estimate.n), estimate.n)
@@ -60,9 +55,6 @@ def table(breakdown: Breakdown, most: int | None = None) -> Table:
         rows.append([task, *values, count, value_cell(value, mark), ends])
     by = " and ".join(breakdown.by)
     caption = f"{score.title} ({score.name}) by {by}; {numbers.target_text(score)}; {INTERVALS}"
-    number = len(breakdown.cells)
-    if number > len(rows):
-        caption += f"; the {most} furthest of {number:,}; all: rescore RUN --by {','.join(breakdown.by)}"
     columns = ["Task", *breakdown.by, *numeric("n", "Value", "All at once")]
     return Table(caption, columns, rows, footnotes.lines)
 

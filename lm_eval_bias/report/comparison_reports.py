@@ -21,24 +21,18 @@ from lm_eval_bias.core.numbers import (
     target_text,
     two_digits,
 )
-from lm_eval_bias.core.page_parts import Cell, Row, Table, numeric
+from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.custom_metrics.intervals import error_factors
-from lm_eval_bias.report import board_reports
+from lm_eval_bias.report import board_reports, sentences
 from lm_eval_bias.report.outputs import Output
-from lm_eval_bias.report.pictures import file_name
 from lm_eval_bias.runs import diagnostics
 
 BRACKETS = "95% intervals in brackets, each for itself: only p is corrected"
 MDE = (
     "MDE: the minimum detectable effect, the smallest true difference that these items detect with 80% power, by the "
     "first step of that correction."
-)
-REQUIRED = (
-    "Required: the number of independent groups of items, such as templates, that detects a true difference as large "
-    "as the measured one, if that isn't significant. A smaller true difference requires more. More items of the same "
-    "templates add little."
 )
 # what a comparison doesn't say, beside what it couldn't find
 NOT_TO_CLAIM = (
@@ -56,6 +50,9 @@ FAMILIES = {
     False: "other scores (second family)",
 }
 NOT_COMPARED = "not compared"
+_OF_PAPER = (
+    6  # columns of a paper's table: the score, both values, their difference and p
+)
 _OF_DIFFERENCE = ("stderr", "dof", "interval", "p", "test", "clusters", "reason")
 _OF_FINDING = ("base_value", "other_value", "minimum_detectable", "required_clusters", "paired", "items", "outcome",
                "note")  # fmt: skip
@@ -114,7 +111,6 @@ def _cells(finding: Finding) -> list[Cell | str]:
         _says(finding),
         Cell(difference(least, unit, ""), least),
         Cell(count(finding.items), finding.items),
-        _needed(finding, finding.required_clusters),
     ]
 
 
@@ -123,31 +119,9 @@ def _table(findings: Sequence[Finding], correction: str) -> Table:
     corrected = f"p ({CORRECTIONS[correction]})"
     names = (findings[0].base, findings[0].other, "Difference", corrected)
     columns = ["Task", "Score", *numeric(*names), "Finding"]
-    columns += [*numeric("MDE", "n"), "Required"]
+    columns += numeric("MDE", "n")
     caption = f"Differences with {BRACKETS}"
     return Table(caption, columns, map(_cells, findings))
-
-
-def _paper_tables(
-    findings: Sequence[Finding], correction: str
-) -> Iterator[tuple[str, Table]]:
-    """Yield a paper's tables by name, one for two sides and a primary or chosen score: values, difference and p."""
-    chosen = [one for one in findings if one.primary] or findings
-    alike = grouped(
-        ((one.base, one.other, one.definition, one.score.name), one) for one in chosen
-    )
-    for (base, other, benchmark, name), members in alike.items():
-        made = _table(members, correction)
-        rows: list[Row] = [[task.text, *rest[:4]] for task, _, *rest in made.rows]
-        of = benchmark.family.heading
-        caption = (
-            f"{of}: {members[0].score.title}, {other} against {base} (base); {BRACKETS}"
-        )
-        columns = ["Task", *numeric("Base", "Other"), *made.columns[4:6]]
-        yield (
-            file_name(other, benchmark.name, name),
-            Table(caption, columns, rows, _notes(members)),
-        )
 
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
@@ -252,10 +226,18 @@ class ComparisonReport(Output):
         """Return what is said of two sides: the primary scores, all others, and notes."""
         primary = [finding for finding in findings if finding.primary]
         others = [finding for finding in findings if not finding.primary]
+        first = _table(primary or others, self.correction)
+        title = f"{findings[0].other} against {findings[0].base}"
+        meanings = sentences.meanings(one.score for one in primary or others)
+        caption = f"{title} (base); {meanings}; {BRACKETS}"
+        names = [finding.score.name for finding in primary or others]
+        parts = zip(names, first.rows, strict=True)
+        rows = [[row[0].text, name, *row[2:_OF_PAPER]] for name, row in parts]
         return {
-            "title": f"{findings[0].other} against {findings[0].base}",
+            "title": title,
             "sentences": _sentences(primary or others),
-            "first": _table(primary or others, self.correction),
+            "first": first,
+            "paper": Table(caption, first.columns[:_OF_PAPER], rows),
             "rest": _table(others, self.correction) if primary and others else None,
             "notes": _notes(findings),
         }
@@ -269,10 +251,8 @@ class ComparisonReport(Output):
         return {
             "pairs": list(map(self._pair, sides.values())),
             "diagnostics": diagnostics.of_runs(self.runs),
-            "papers": _paper_tables(listed, self.correction),
             "legend": legend(listed, self.correction),
             "mde": MDE,
-            "required": REQUIRED,
             "not_to_claim": NOT_TO_CLAIM,
             "left_out": list(map(str, self.left_out)),
             "origins": board_reports.origins(self.runs),

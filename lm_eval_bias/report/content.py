@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 
 from lm_eval_bias.core import Data, content_hashes, numbers
 from lm_eval_bias.core.benchmark import (
@@ -15,9 +14,9 @@ from lm_eval_bias.core.benchmark import (
 )
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import (
-    Cell,
     Footnotes,
     ReportTasks,
+    Row,
     Table,
     numeric,
 )
@@ -31,6 +30,7 @@ from lm_eval_bias.report import (
     parts,
     pictures,
     provenance_facts,
+    sentences,
 )
 from lm_eval_bias.report.escaping import Markup, latex
 from lm_eval_bias.report.listings import labels
@@ -132,34 +132,26 @@ def seen(section: Section) -> list[tuple[str, str]]:
 _BESIDE = 4  # models that stand beside each other in a paper's table
 
 
-def paper_tables(section: Section) -> Iterator[tuple[str, Table]]:
-    """Yield a paper's tables of a section by name: of the primary scores, or the chosen ones, a table each.
+def paper_table(section: Section) -> Table:
+    """Make a paper's table of a section: the primary scores, or the chosen ones, by models.
 
-    A row is a task, a column a model; of many models, each has a row.
+    A row is a score of a task, a column a model; of many models, each has a row.
     """
-    by_score = numbers.grouped(
-        ((item.task.definition, value.name), item)
-        for item in section.tasks
-        for value in parts.pictured(item.task)
-    )
-    for (benchmark, name), items in by_score.items():
-        footnotes = Footnotes()
-        cells: dict[str, dict[str, Cell]] = {}
-        for item in items:
-            cell = parts.scored_cell(item.task, name, footnotes)
-            cells.setdefault(item.task.task, {})[item.run.name] = cell
-        runs = list(dict.fromkeys(item.run.name for item in items))
-        columns = ["Task", *numeric(*runs)]
-        rows = [
-            [task, *(of.get(run, numbers.NONE) for run in runs)]
-            for task, of in cells.items()
-        ]
-        if len(runs) > _BESIDE:
-            columns = ["Task", "Model", *numeric("Value")]
-            rows = [[task, *one] for task, of in cells.items() for one in of.items()]
-        score = items[0].task.scores[name]
-        about = f"{section.title}: {score.title}, {numbers.target_text(score)}; 95% intervals in brackets"
-        cited = ",".join(islice(citing.of_benchmarks([benchmark.family]), 1))
-        caption = Markup(latex(about) + (cited and rf" \cite{{{cited}}}"))
-        label = pictures.file_name(benchmark.name, name)
-        yield label, Table(caption, columns, rows, footnotes.lines)
+    footnotes = Footnotes()
+    pairs = [(item.run.name, item.task) for item in section.tasks]
+    runs = list(dict.fromkeys(run for run, _ in pairs))
+    is_long = len(runs) > _BESIDE
+    values = []
+    rows: list[Row] = []
+    for task, value, cells in parts.score_rows(pairs, footnotes, parts.pictured):
+        values.append(value)
+        beside = [cells.get(run, numbers.NONE) for run in runs]
+        listed = cells.items() if is_long else [beside]
+        rows += [[task, value.name, *row] for row in listed]
+    meanings = sentences.meanings(values)
+    about = latex(f"{section.title}; {meanings}; 95% intervals in brackets")
+    families = [section.tasks[0].task.definition.family]
+    cited = [rf" \cite{{{key}}}" for key in citing.of_benchmarks(families)][:1]
+    columns = ["Task", "Score", *(["Model"] if is_long else [])]
+    columns += numeric(*["Value"] if is_long else runs)
+    return Table(Markup("".join([about, *cited])), columns, rows, footnotes.lines)

@@ -1,19 +1,14 @@
-"""One task's items: as a page to search and filter, as tables, and a single one in words."""
+"""One task's items: as tables, and a single one in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator
 
 from lm_eval_bias.core import Data
-from lm_eval_bias.core.files import FORMATS
 from lm_eval_bias.core.run_data import Run, TaskRun
 from lm_eval_bias.report import templates
 from lm_eval_bias.report.outputs import Output
 from lm_eval_bias.runs.items import Item, items
-
-MANY = 20_000  # rows of a page
 
 
 def row(item: Item) -> Data:
@@ -39,44 +34,19 @@ def as_text(run: Run, task: TaskRun, item: Item) -> str:
     )
 
 
-@dataclass(frozen=True)
 class ItemsReport(Output):
     """A task's items with their answers.
 
     Attributes:
-        run: The run.
-        task: One of its tasks, with a sample log.
+        task: A run's task, with a sample log.
     """
 
-    run: Run
-    task: TaskRun
-    formats = tuple(name for name in FORMATS if name in ("html", "json", "csv"))
-    template = "items"
+    formats = ("csv", "json")
 
-    @cached_property
-    def items(self) -> list[Item]:
-        """The items, in the log's order."""
-        return list(items(self.task))
+    def __init__(self, task: TaskRun) -> None:
+        """Take the task."""
+        self.task = task
 
-    def context(self) -> Mapping[str, object]:
-        """Override."""
-        facets = list(
-            dict.fromkeys(name for item in self.items for name in item.facets)
-        )
-        scores = list(
-            dict.fromkeys(name for item in self.items for name in item.contributions)
-        )
-        return {
-            "run": self.run,
-            "task": self.task,
-            "items": self.items[:MANY],
-            "number": len(self.items),
-            "facets": facets,
-            "scores": scores,
-            "answer": answer,
-            "warning": self.task.warning(),
-        }
-
-    def records(self) -> Iterable[Mapping[str, object]]:
-        """Override."""
-        return map(row, self.items)
+    def records(self) -> Iterator[Data]:
+        """Yield the items, in the log's order."""
+        return map(row, items(self.task))

@@ -10,9 +10,7 @@ from lm_eval_bias.core.benchmark import Benchmark, Card, card_of, facet_names
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
 from lm_eval_bias.core.files import packaged_yaml
 from lm_eval_bias.core.numbers import (
-    NONE,
     count,
-    difference,
     join_some,
     reads_as,
     score_range,
@@ -23,10 +21,6 @@ from lm_eval_bias.core.verdicts import Diagnostic
 from lm_eval_bias.report import templates
 from lm_eval_bias.report.tables import grid
 
-_FOUND = (
-    "the smallest true difference between two models that compare finds with 80% probability, alone and corrected for "
-    "all primary scores (Holm); measured on {}, which err independently. power RUN says it of a model of yours"
-)
 _FOLDED = ("population", "languages", "size", "licence", "flaws", "use", "misuse")
 
 
@@ -198,28 +192,17 @@ def tasks(entries: Sequence[catalog.Entry]) -> str:
 
 def suites(listing: Iterable[Facts]) -> str:
     """Show suites as tables, from :func:`lm_eval_bias.evaluation.suites.listing`."""
-    columns = ["Task", *numeric("Items", "Requests"), "Which", "Primary score"]
-    columns += numeric("Found alone", "among all")
+    columns = ["Task", *numeric("Items", "Requests"), "Which"]
     blocks = []
     for suite in listing:
         rows = []
         for name, part in suite["tasks"].items():
             which = part["rule"] or "all"
-            rows.append([name, *_asked(part), which, *_found(part["found"])])
-        rows.append(["in all", *_asked(suite), "", "", "", ""])
+            rows.append([name, *_asked(part), which])
+        rows.append(["in all", *_asked(suite), ""])
         block = f"{suite['name']} (version {suite['version']}): {suite['purpose']}\nNot in it: {suite['leaves_out']}\n"
         blocks.append(block + grid(columns, rows))
-        if suite["measured_on"]:
-            blocks[-1] += f"\nFound: {_FOUND.format(suite['measured_on'])}"
     return "\n\n".join(blocks)
-
-
-def _found(power: Facts | None) -> list[str]:
-    """Write the primary score and the differences that two models can show in it."""
-    if power is None:
-        return [NONE] * 3
-    ends = (power["alone"], power["corrected"])
-    return [power["score"], *(difference(end, power["unit"], "") for end in ends)]
 
 
 def _asked(part: Facts) -> list[str]:

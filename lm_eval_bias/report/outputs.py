@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from lm_eval_bias.core.files import FORMATS
 from lm_eval_bias.report import tables, templates
 
 
-class Output(ABC):
+class Output:
     """A report, comparison or board; a notebook shows its page, or its text.
 
     Attributes:
@@ -27,9 +26,9 @@ class Output(ABC):
     template: str = ""
     inputs: Sequence[str | Path] = ()
 
-    @abstractmethod
     def context(self) -> Mapping[str, object]:
         """Return the context of its templates."""
+        raise NotImplementedError
 
     def records(self) -> Iterable[Mapping[str, object]]:
         """Return the rows of its CSV."""

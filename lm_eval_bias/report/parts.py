@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, starmap
+from collections.abc import Callable, Iterable, Sequence
 
 from lm_eval_bias.core import catalog, numbers, registry
-from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.core.files import progress
 from lm_eval_bias.core.page_parts import (
     Cell,
     Footnotes,
@@ -21,14 +17,11 @@ from lm_eval_bias.core.page_parts import (
 from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import score_cell, value_cell
 from lm_eval_bias.custom_metrics.score import joined
-from lm_eval_bias.report import breakdown_tables, pictures
+from lm_eval_bias.report import pictures
 from lm_eval_bias.report.listings import diagnostic_label
 from lm_eval_bias.report.pictures import Mark, Panel
-from lm_eval_bias.runs import breakdowns
 
 MANY = 8  # runs whose pictures, words and figures a page shows
-LISTED = 20  # values of a facet
-FIGURED = 10  # values of a facet in a figure
 
 
 def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
@@ -45,20 +38,27 @@ def report_tasks(runs: Sequence[Run]) -> list[ReportTask]:
     return tasks
 
 
+def all_scores(task: TaskRun) -> Iterable[Value]:
+    """List every score of a task."""
+    return task.scores.values()
+
+
 def score_rows(
-    tasks: Iterable[tuple[str, TaskRun]], footnotes: Footnotes, every: bool = False
+    tasks: Iterable[tuple[str, TaskRun]],
+    footnotes: Footnotes,
+    chosen: Callable[[TaskRun], Iterable[Value]],
 ) -> list[tuple[str, Value, dict[str, Cell]]]:
     """List the rows of every score table: task, score, and cells by run.
 
     Args:
         tasks: Each with its run's name.
         footnotes: Get the warnings.
-        every: Whether of all scores; else of the main ones.
+        chosen: Lists the scores of a task.
     """
     found: dict[str, dict[str, tuple[str, Value, dict[str, Cell]]]] = {}
     for run, task in tasks:
         of_task = found.setdefault(task.task, {})
-        for value in task.scores.values() if every else task.shown():
+        for value in chosen(task):
             *_, cells = of_task.setdefault(value.name, (task.task, value, {}))
             cells[run] = scored_cell(task, value.name, footnotes)
     return [row for of_task in found.values() for row in of_task.values()]
@@ -70,7 +70,9 @@ def main_table(tasks: ReportTasks, every: bool = False) -> Table:
     footnotes = Footnotes()
     rows: list[Row] = []
     pairs = [(item.run.name, item.task) for item in tasks]
-    for name, value, cells in score_rows(pairs, footnotes, every):
+    for name, value, cells in score_rows(
+        pairs, footnotes, all_scores if every else TaskRun.shown
+    ):
         span = numbers.score_range(value)
         goal = Cell(numbers.target_text(value), value.neutral, span)
         beside = [cells.get(run, numbers.NONE) for run in runs]
@@ -96,23 +98,6 @@ def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
     return value_cell(value, footnotes.mark(warning))
 
 
-def _broken_down(
-    tasks: ReportTasks,
-) -> Iterator[tuple[ReportTask, list[breakdowns.Breakdown]]]:
-    """Yield the main scores of tasks by facet, as far as their answers are there."""
-    for item in progress(tasks, "Breakdowns of tasks"):
-        if item.task.is_saved and item.task.scores:
-            with contextlib.suppress(BiasError):
-                for computed in breakdowns.of_task(item.task, item.label):
-                    yield item, computed
-
-
-def by_facet(tasks: ReportTasks) -> list[Table]:
-    """Break the main scores of tasks down, a table a facet and score, as far as they can be."""
-    every = chain.from_iterable(computed for _, computed in _broken_down(tasks))
-    return [breakdown_tables.table(computed, LISTED) for computed in every]
-
-
 def primary(task: TaskRun) -> Value | None:
     """Return a task's first primary score, else its first main one."""
     names = catalog.primary(task.task, task.definition)
@@ -134,41 +119,10 @@ def panels(tasks: ReportTasks, footnotes: Footnotes) -> list[Panel]:
             cell = scored_cell(item.task, value.name, footnotes)
             beware = item.task.warning(value.name) or value.verdict.reason
             place = item.task.definition.family, value.name
-            marks.append((place, _mark(item, item.task.task, value, cell, beware)))
+            of_run = item.run.name, item.series
+            marks.append((place, Mark(item.task.task, *of_run, value, cell, beware)))
     made = []
     for (family, _), of in numbers.grouped(marks).items():
         title = f"{family.heading}: {of[0].value.title}"
         made.append(Panel(title, of))
     return made
-
-
-def _mark(
-    item: ReportTask, row: str, value: Value, cell: Cell, beware: str = ""
-) -> Mark:
-    return Mark(row, item.run.name, item.series, value, cell, beware)
-
-
-def facet_panels(tasks: ReportTasks) -> Iterator[tuple[str, str, list[Panel]]]:
-    """Yield pictures of the pictured scores by facet: name, title, and a panel a task, a row a value of the facet.
-
-    The values are those that are furthest from neutral in the first run.
-    """
-    marks = []
-    shown: dict[object, list[tuple[str, ...]]] = {}
-    for item, computed in _broken_down(tasks):
-        wanted = [value.name for value in pictured(item.task)]
-        # a primary score can be one that compares the facet's values
-        of_wanted = [one for one in computed if one.score.name in wanted]
-        for one in of_wanted or computed[:1]:
-            place = item.task.definition.family, one.score, one.by[0]
-            first = [cell.values for cell in one.cells[:FIGURED]]
-            first = shown.setdefault((place, item.task.task), first)
-            for cell in one.cells:
-                value = Value.of(one.score, cell.estimate)
-                if cell.values in first and pictures.in_picture(value):
-                    mark = _mark(item, cell.values[0], value, value_cell(value))
-                    marks.append((place, (item.task.task, mark)))
-    for (family, score, facet), of in numbers.grouped(marks).items():
-        title = f"{family.heading}: {score.title} by {facet}"
-        name = pictures.file_name(family.name, score.name, "by", facet)
-        yield name, title, list(starmap(Panel, numbers.grouped(of).items()))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib import metadata
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 
 from lm_eval_bias.core import Data, __version__, comparability, content_hashes
@@ -18,7 +17,7 @@ from lm_eval_bias.core.run_data import Problem, Run
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.gate.policy_file import Bound
 from lm_eval_bias.gate.regression import NOT_WORSE, WORSE
-from lm_eval_bias.gate.verdict import GateFinding, proof
+from lm_eval_bias.gate.verdict import GateFinding
 from lm_eval_bias.report import provenance_facts, templates
 from lm_eval_bias.report.outputs import Output
 
@@ -182,9 +181,6 @@ class RunVerdict:
         ]
 
 
-_PLACES = ("path", "policy", "says")  # may be others where all the rest is the same
-
-
 def _entry(finding: GateFinding) -> Data:
     """Return a finding as plain data for JSON."""
     return {
@@ -199,16 +195,6 @@ def _entry(finding: GateFinding) -> Data:
         "why": finding.why,
         "against_base": finding.change and asdict(finding.change),
     }
-
-
-def _comparable(verdict: str) -> list[str]:
-    """Return the lines of a verdict's JSON without paths, with rounded numbers."""
-    data = json.loads(
-        verdict,
-        parse_float=lambda text: f"{float(text):.6g}",
-        object_hook=lambda entry: {k: entry[k] for k in entry if k not in _PLACES},
-    )
-    return [line.strip(" ,") for line in json.dumps(data, indent=1).splitlines()]
 
 
 def _introduced(word: str, origin: Data) -> str:
@@ -262,18 +248,6 @@ class GateVerdict(Output):
         if path.is_file():
             made["policy_sha256"] = content_hashes.of_file(path)
         return made
-
-    def verify(self, evidence: Data) -> None:
-        """Add a finding on whether an earlier verdict has the same runs, base, policy and findings."""
-        then, now = map(_comparable, (json.dumps(evidence), self.json()))
-        lines = [
-            f"{old or 'nothing'} then, {new or 'nothing'} now"
-            for old, new in zip_longest(then, now)
-            if old != new
-        ]
-        required = "the earlier verdict on the same files"
-        for one in self.runs[:1]:
-            one.findings.append(proof("", "evidence", required, lines))
 
     def data(self) -> Data:
         """Return all that was judged, how, and what was found."""

@@ -112,13 +112,11 @@ class RunReport(Output):
         runs: The runs.
         problems: Files that were passed over.
         inputs: Files that it was made from.
-        facets: Whether a page has the main scores by what the items differ in, which takes seconds.
     """
 
     runs: Sequence[Run]
     problems: Sequence[Problem] = ()
     inputs: Sequence[str | Path] = ()
-    facets: bool = False
     formats = tuple(name for name in FORMATS if name != "text")
     template = "report"
 
@@ -137,7 +135,6 @@ class RunReport(Output):
             "notes": footnotes.lines,
             "scores": parts.main_table(tasks),
             "every": parts.main_table,
-            "by_facet": parts.by_facet if self.facets else None,
             "bibtex": lambda: citing.bibtex(citing.of_runs(self.runs)),
             "content": content,
             "card_details": listings.card_details,
@@ -168,15 +165,17 @@ class Figure(NamedTuple):
     files: Mapping[str, bytes]
 
 
-_READS = "with 95% intervals; dashed: the neutral value, or guessing"
+_READS = "Primary scores with 95% intervals; dashed: the neutral value, or guessing"
 
 
-def _figures(runs: Sequence[Run], facets: bool, column: bool) -> Iterator[Figure]:
-    """Draw the primary scores, then stacked shares, then the scores by facets if they are asked for."""
+def _figures(runs: Sequence[Run], column: bool) -> Iterator[Figure]:
+    """Draw the primary scores, then stacked shares."""
     tasks = parts.report_tasks(presentable(runs))
     footnotes = Footnotes()
     placed = parts.panels(tasks, footnotes)
-    yield from _fitted("primary-scores", f"Primary scores {_READS}", placed, footnotes.lines, column)  # fmt: skip
+    for number, some in enumerate(pictures.fitting(placed), start=1):
+        drawn = pictures.files(some, footnotes.lines, column)
+        yield Figure(f"primary-scores-{number}".removesuffix("-1"), _READS, drawn)
     for item in tasks:
         rows = item.task.definition.presentation.shares()
         if rows and not item.task.withheld:
@@ -184,27 +183,9 @@ def _figures(runs: Sequence[Run], facets: bool, column: bool) -> Iterator[Figure
             name = pictures.file_name(*names)
             drawn = pictures.share_files(item.task, rows, column)
             yield Figure(name, f"{item.label}: percent of texts", drawn)
-    if facets:
-        for name, title, shown in parts.facet_panels(tasks):
-            yield from _fitted(name, f"{title} {_READS}", shown, (), column)
 
 
-def _fitted(
-    name: str,
-    caption: str,
-    panels: Sequence[pictures.Panel],
-    notes: Sequence[str],
-    column: bool,
-) -> Iterator[Figure]:
-    """Draw panels in as many figures as pages that they take."""
-    for number, some in enumerate(pictures.fitting(panels), start=1):
-        own = f"{name}-{number}" if number > 1 else name
-        yield Figure(own, caption, pictures.files(some, notes, column))
-
-
-def write_figures(
-    runs: Sequence[Run], folder: str, column: bool = False, facets: bool = False
-) -> list[str]:
+def write_figures(runs: Sequence[Run], folder: str, column: bool = False) -> list[str]:
     """Write a report's figures as SVG and PDF into a folder; return the names of the files.
 
     They are as wide as a paper's text, or as one of its two columns; ``figures.tex`` has them with their captions.
@@ -212,7 +193,7 @@ def write_figures(
     Raises:
         BiasError: The folder can't be written.
     """
-    made = list(_figures(runs, facets, column))
+    made = list(_figures(runs, column))
     told = templates.render("figures.tex.j2", figures=made, column=column)
     contents = {"figures.tex": told.encode()}
     for one in made:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from lm_eval_bias.core import numbers
 from lm_eval_bias.core.benchmark import UnknownBenchmark
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import sentence, with_interval
-from lm_eval_bias.custom_metrics.score import joined
+from lm_eval_bias.custom_metrics.score import ScoreSpec, joined
 from lm_eval_bias.runs import diagnostics
 
 LEGEND = "[ ] is a 95% interval"
@@ -23,6 +24,12 @@ def of_score(value: Value) -> str:
     verdict = value.verdict
     says = joined(verdict.claim, verdict.reason)
     return sentence(f"{value.title} {with_interval(value)}{says and f', {says}'}")
+
+
+def meanings(scores: Iterable[ScoreSpec]) -> str:
+    """Say what each name of a score means."""
+    said = (f"{one.name}: {one.title}, {numbers.target_text(one)}" for one in scores)
+    return "; ".join(dict.fromkeys(said))
 
 
 def of_task(task: TaskRun) -> list[str]:

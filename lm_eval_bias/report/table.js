@@ -25,3 +25,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
+// Search, where a page has it: rows of other models are hidden.
+document.querySelector("input[type=search]")?.addEventListener("input", ({ target }) => {
+  for (const row of document.querySelectorAll(".models tbody tr")) {
+    row.hidden = !row.cells[0].textContent.toLowerCase().includes(target.value.toLowerCase());
+  }
+});

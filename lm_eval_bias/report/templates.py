@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
 
 import jinja2
 import markupsafe
@@ -51,33 +48,11 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _script(name: str) -> str:
-    """Read a page's script; that of leaderboards stands behind DataTables, which the package itables carries.
-
-    itables' own offline pages import it from a ``data:`` address, which this page's policy forbids: so the module that
-    it has is made part of the script. Its versions are bounded in ``pyproject.toml``.
-    """
-    own = packaged_text(_PACKAGE, name)
-    if name == "table.js":
-        return own
-    tables_package = find_spec("itables")  # importing it would import pandas
-    assert tables_package is not None
-    file = Path(str(tables_package.origin)).with_name("html") / "dt_bundle.js"
-    bundle = file.read_text(encoding="utf-8")
-    before, _, exported = bundle.rpartition("export{")
-    names = re.sub(r"([\w$]+) as (\w+)", r"\2: \1", exported)
-    plain = packaged_text(_PACKAGE, "table.js")
-    tables_script = (
-        f"((DataTable) => {{\n{own}}})(bundled.default);\n(() => {{ {plain} }})();"
-    )
-    return f"{before}const bundled = {{{names}\n{tables_script}"
-
-
 @lru_cache
-def _assets(name: str) -> Mapping[str, str]:
-    """Read a page's style sheet and script, and build the policy that allows these."""
+def _assets() -> Mapping[str, str]:
+    """Read the pages' style sheet and script, and build the policy that allows these."""
     css = packaged_text(_PACKAGE, "page.css")
-    script = _script(name)
+    script = packaged_text(_PACKAGE, "table.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(css)}'; script-src '{_digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -123,14 +98,6 @@ def _environments() -> dict[str, jinja2.Environment]:
     text = _environment(finalize=visible, **_OF_TEXTS)
     text.globals.update(markdown.globals, table=tables.text_table, some=join_some)
     return {"html": html, "xml": html, "md": markdown, "tex": latex, "txt": text}
-
-
-def json_block(data: object) -> markupsafe.Markup:
-    """Write data for a script element of a page: no text in them can end it."""
-    written = tables.json_text(data, indent=None).strip()
-    for mark in "<>&\u2028\u2029":
-        written = written.replace(mark, f"\\u{ord(mark):04x}")
-    return markupsafe.Markup(written)  # noqa: S704 (nothing in it is markup any more)
 
 
 def render(template: str, **context: object) -> str:

@@ -19,12 +19,11 @@ from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.custom_metrics.breakdowns import of_part, simultaneous_level, widened
 from lm_eval_bias.custom_metrics.score import Bounds, Estimate, Record, Score
-from lm_eval_bias.runs import answer_files, run_discovery
+from lm_eval_bias.runs import run_discovery
 from lm_eval_bias.runs.rescoring import AnswerReading
 
 Facets = tuple[str, ...]  # names
 Records = dict[tuple[str, ...], list[Record]]  # by the facets' values
-ByFacets = dict[Facets, Records]
 
 
 class FacetValue(NamedTuple):
@@ -95,22 +94,16 @@ def _parts_of(
         yield tuple(value if callable(facet) else facet for facet in chosen), part
 
 
-def by_facets(
-    records: Iterable[SavedRecord], bys: Sequence[Facets] = ()
-) -> dict[SavedTask, ByFacets]:
-    """Group a file's records by part and by facets; without a choice, by every facet."""
-    parts: dict[SavedTask, ByFacets] = {}
+def by_facets(records: Iterable[SavedRecord], by: Facets) -> dict[SavedTask, Records]:
+    """Group a file's records by part, and by the facets' values."""
+    parts: dict[SavedTask, Records] = {}
     for saved in records:
         facets = _facets(saved)
-        choices = bys or [(name,) for name in facets]
         of_task = parts.setdefault(saved.saved_task, {})
-        for by in choices:
-            of_by = of_task.setdefault(by, {})
-            with damage_in(saved.saved_task, f"document {saved.number}"):
-                for values, part in _parts_of(
-                    saved.saved_task.benchmark, facets, saved.record, by
-                ):
-                    of_by.setdefault(values, []).append(part)
+        benchmark = saved.saved_task.benchmark
+        with damage_in(saved.saved_task, f"document {saved.number}"):
+            for values, part in _parts_of(benchmark, facets, saved.record, by):
+                of_task.setdefault(values, []).append(part)
     return parts
 
 
@@ -170,29 +163,6 @@ def _of_benchmark(
     ]
 
 
-def of_task(task: TaskRun, label: str) -> list[list[Breakdown]]:
-    """Break the main scores of a task with saved answers down, by each facet in which its items differ.
-
-    Args:
-        task: The task.
-        label: What it is called in the cells.
-
-    Raises:
-        BiasError: They can't be read.
-    """
-    computed = []
-    for of_facets in by_facets(answer_files.of_task(task)).values():
-        for by, records in of_facets.items():
-            runs = {label: task}
-            of_by = [(label, records)]
-            with answer_files.scored(task):
-                listed = _of_benchmark(task.definition, by, of_by, (), runs)
-            telling = [breakdown for breakdown in listed if breakdown.values > 1]
-            if telling:
-                computed.append(telling)
-    return computed
-
-
 def breakdowns(
     paths: Sequence[str],
     by: Facets,
@@ -218,9 +188,9 @@ def breakdowns(
         BiasError: Files can't be read or scored, no benchmark has the facets, or no task the scores.
     """
     reading = reading or AnswerReading()
-    parts = reading.gather(paths, lambda records: by_facets(records, [by]), language)
+    parts = reading.gather(paths, lambda records: by_facets(records, by), language)
     groups = grouped(
-        ((part.definition, len(records[by]) == 1 or part), (part.task, records[by]))
+        ((part.definition, len(records) == 1 or part), (part.task, records))
         for part, records in parts.items()
         if not wanted or (str(part.path), part.task) in wanted
     )

@@ -74,4 +74,10 @@ class CrowSPairsChoices(PairChoices):
     options = Options({STRUCTURED: ""})
 
 
-BENCHMARK = Parallel([CrowSPairsChoices()])
+class CrowSPairs(Parallel):
+    """The family of both, by which people name them."""
+
+    name = "crows_pairs"
+
+
+BENCHMARK = CrowSPairs([Parallel(), CrowSPairsChoices()])

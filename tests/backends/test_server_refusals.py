@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from lm_eval_bias.core.answers import Text
 from lm_eval_bias.harness import internals
 from lm_eval_bias.harness import servers as checks
 from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
@@ -193,13 +192,6 @@ def test_a_value_that_says_something_is_not_left_out(server, client, written):
         written(model, servers.chats(model, 1), temperature=0.7)
 
 
-@pytest.mark.parametrize("name", ["gpt-3.5-turbo", "qwen2.5", "tiny"])
-def test_the_harness_asks_for_no_other_temperature(name, server, client, written):
-    model = client("openai-chat-completions", name=name, batch_size=1)
-    written(model, servers.chats(model, 1), temperature=0.0)
-    assert [asked["temperature"] for asked in server.answered] == [0.0]
-
-
 PARTS = {
     "B": [{"type": "text", "text": "B"}],
     "B, I think": [{"type": "text", "text": "B"}, {"type": "output_text", "text": ", I think"}],
@@ -228,14 +220,6 @@ def test_answers_in_parts(text, server, client, written):
     assert (found, found.finish) == (text, "stop")
 
 
-def test_the_harness_s_own_requests_get_plain_texts(server, client):
-    model = client(CHAT)
-    with checks.asking(model):
-        texts = model.generate_until(servers.ask_for(servers.chats(model, 3)))
-    assert all(type(text) is str and text.isprintable() for text in texts)
-    assert not isinstance(texts[0], Text)
-
-
 @pytest.mark.parametrize(
     ("answered", "said"),
     [
@@ -252,25 +236,6 @@ def test_a_server_that_answers_as_another_model_is_told(
     written(model, servers.chats(model, 3))
     assert checks.notes(model) == said
     assert checks.facts(model)["served"] == [answered] * bool(answered)
-
-
-def test_the_others_of_a_batch_are_answered(server, client, written):
-    model = client(tokenized_requests=False)
-    server.judge = on("prompt 2", FILTERED)
-    texts = written(model, [f"prompt {n}" for n in range(6)])
-    assert [text.finish for text in texts] == ["", "", "content_filter", "", "", ""]
-    assert all(texts[:2] + texts[3:])
-
-
-def test_a_refusal_that_names_nothing(server, client, written):
-    model = client(CHAT)
-    server.judge = lambda asked: (
-        error("Unprocessable", 422) if "top_k" in asked else None
-    )
-    assert all(written(model, servers.chats(model, 3), top_k=0, temperature=1.0))
-    assert checks.facts(model)["sent"] == [
-        {"model": "tiny", "max_tokens": 3, "temperature": 1.0}
-    ]
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,10 @@ import re
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import redaction
 from lm_eval_bias.harness.servers import SERVED
 from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
 from tests.support import servers
-from tests.support.run_scores import numbers, results_of
 
 pytest.importorskip("tenacity", reason="needs lm-eval[api]")
 
@@ -202,17 +200,6 @@ def test_requests_are_tried_again(fault, server, client, caplog):
     assert warning.startswith("a request failed (max_retries=3): ")
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_what_a_server_refuses_for_good_is_not_sent_again(status, server, client):
-    model = client(max_retries=3)
-    server.fail(status, good=1)
-    assert f"status {status}, the server says" in refused(
-        lambda: loglikelihoods(model, PAIRS)
-    )
-    # each that was on its way, and one about nothing beside it
-    assert len(server.asked) <= len(server.answered) + 2 * client.at_once
-
-
 @pytest.mark.parametrize(
     ("url", "says"),
     [
@@ -227,27 +214,6 @@ def test_no_server_and_a_key_with_a_line_break(url, says, client, monkeypatch):
     assert re.search(says, text), text
     monkeypatch.setenv("OPENAI_API_KEY", "sk-another-secret\n")
     assert "sk-another" not in refused(lambda: loglikelihoods(client(), PAIRS))
-
-
-def test_few_numbers_for_many_tokens(server, client):
-    pairs = [(list(range(20 * n + 1, 20 * n + 20)), [100 + n]) for n in range(4)]
-    server.fail(
-        in_lists(
-            lambda values: [None, *[-12.0 - n % 2 for n, _ in enumerate(values[1:])]],
-            ["token_logprobs"],
-        )
-    )
-    with pytest.raises(
-        ValueError, match="only 2 log-probabilities for 76 different tokens"
-    ):
-        loglikelihoods(client(), pairs)
-    server.fail(
-        in_lists(
-            lambda values: [v if v is None else round(v, 1) - 0.1 for v in values],
-            ["token_logprobs"],
-        )
-    )
-    assert len(loglikelihoods(client(), pairs)) == 4
 
 
 def test_tokens_that_a_server_names(server, client):
@@ -274,17 +240,6 @@ def test_tokens_that_a_server_names(server, client):
         assert len(ask(names)) == 1
     with pytest.raises(ValueError, match=f"' man' instead of '{decoded[word]}'"):
         ask([*decoded[:word], " man", *decoded[word + 1 :]])
-
-
-def test_a_run_is_of_one_model(server, client):
-    model = client()
-    model.cache_hook.dbdict = None
-    server.fail(beside(model="one"))
-    loglikelihoods(model, PAIRS[:4])
-    server.fail(beside(model="other"))
-    assert "'other' answered, 'one' before" in refused(
-        lambda: loglikelihoods(model, PAIRS[4:])
-    )
 
 
 WRITTEN = {
@@ -357,63 +312,6 @@ def test_a_strict_server_is_asked_without_top_k(server, client, caplog):
         r"status 400, the server says .*argument supplied: min_p.*check min_p \(--gen_kwargs\)",
         text,
     )
-
-
-RUNS = {  # model type, fault of its server, what the run says
-    "stereoset_en": ("local-completions", "dropped", "no connection to the server"),
-    "gg_bbq_group_terms_gen": (
-        "local-chat-completions",
-        b"[]",
-        "a reply without answers",
-    ),
-}
-
-
-@pytest.mark.parametrize("task", RUNS)
-def test_a_run_stops_with_one_line_and_goes_on(
-    task, server, tokenizer, tiny_mirror, tmp_path, capsys
-):
-    model, fault, says = RUNS[task]
-    where = f"model=tiny,base_url={server.url}/{'chat/' * ('chat' in model)}completions,max_retries=1"
-    where += (
-        ""
-        if "chat" in model
-        else f",tokenizer={tokenizer},tokenizer_backend=huggingface"
-    )
-    arguments = [
-        "run",
-        "--tasks",
-        task,
-        "--model",
-        model,
-        "--model_args",
-        where,
-        "--limit",
-        "4",
-        "--log_samples",
-    ]
-    arguments += ["--apply_chat_template"] * ("chat" in model)
-    kept = [
-        "--use_cache",
-        str(tmp_path / "cache"),
-        "--output_path",
-        str(tmp_path / "out"),
-    ]
-    server.fail(fault, good=2)
-    assert main([*arguments, *kept]) == 2
-    start = f"lm-eval-bias: error: --model {model} base_url={server.url}"
-    last = capsys.readouterr().err.strip().splitlines()[-1]
-    assert re.match(f"{start}.*{says}.*run the same command again to resume", last)
-    assert not list((tmp_path / "out").rglob("*.json*"))
-    server.fail(None)
-    first = len(server.prompts())
-    assert main([*arguments, *kept]) == 0
-    assert len(server.prompts()) == len(set(server.prompts())) > first
-    assert main([*arguments, "--output_path", str(tmp_path / "at_once")]) == 0
-    again, at_once = (
-        numbers(results_of(tmp_path / name)) for name in ("out", "at_once")
-    )
-    assert repr(again) == repr(at_once)  # nan is nan
 
 
 @pytest.mark.parametrize("tokenized", [True, False])

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import math
 
 import pytest
 import torch
@@ -261,24 +260,6 @@ def test_an_instruction_that_a_template_leaves_out_is_refused(
         task.build_all_requests(
             chat_template=built(folder).apply_chat_template, **around
         )
-
-
-def test_a_run_says_what_it_set_right_and_has_the_same_scores(tmp_path):
-    scores = []
-    for name, end in (("plain", False), ("ended", True)):
-        folder = tiny.gpt2(tmp_path / name, end=end)
-        out = ["--output_path", str(tmp_path / f"out-{name}")]
-        found = ran("hf", f"pretrained={folder}", "--device", "cpu", *out)
-        assert found.status == 0, found.err
-        content = results_of(tmp_path / f"out-{name}")
-        scores.append(content["results"][TASK]["stereotype_gap,none"])
-        assert bool(content["provenance"]["model"]["tokenization_boundary"]) == end
-        assert (
-            "behind every text"
-            in command("report", str(tmp_path / f"out-{name}"), "--format", "md").out
-        ) == end
-    assert scores[0] == pytest.approx(scores[1], abs=1e-5)
-    assert not math.isnan(scores[0])
 
 
 def test_arguments_that_transformers_has_no_more_are_one_line(tmp_path):

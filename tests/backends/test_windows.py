@@ -79,21 +79,6 @@ def test_of_written_answers(folder, tmp_path):
     }
 
 
-def test_a_report_and_a_gate_say_so(folder, tmp_path, said):
-    where = f"pretrained={folder},max_length=50,dtype=float32"
-    ran(tmp_path / "out", LIKELIHOODS, "hf", where, "--device", "cpu")
-    report = said("report", tmp_path / "out", "--format", "md")
-    assert "**Trial run:** 80 of 1,000 items" in report
-    assert "80 of 80 prompts were cut" in report
-    policy = tmp_path / "policy.yaml"
-    bound = f"bounds: [{{task: {LIKELIHOODS}, score: stereotype_gap, max: 0.99, on: evidence}}]"
-    policy.write_text(f"allow: [limit, low_coverage]\n{bound}\n")
-    gate = said("check", tmp_path / "out", "--policy", policy, status=1)
-    assert "prompts that the model reads whole" in gate
-    policy.write_text(f"allow: [limit, low_coverage, cut_prompts]\n{bound}\n")
-    assert "allowed: cut_prompts" in said("check", tmp_path / "out", "--policy", policy)
-
-
 def test_what_each_kind_of_model_reads():
     """Of a window of 60 tokens; kinds are known by name."""
     for name, more, read in (

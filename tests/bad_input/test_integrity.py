@@ -54,6 +54,10 @@ DAMAGED = {
         lambda raw: raw.replace(b'"doc_id": 1,', b'"doc_id": 0,', 1),
         " line 2: document 0 appears twice",
     ),
+    "no number": (
+        lambda raw: raw.replace(b'"doc_id": 1,', b'"doc_id": "1",', 1),
+        " line 2: not a sample of a harness run (no doc_id)",
+    ),
     "another's": (lambda raw: OF_ANOTHER.encode(), " line 1: "),
     "nothing": (lambda raw: b"\n", ""),
     "no fields": (

@@ -219,22 +219,6 @@ def test_a_change_to_a_run_is_found(name, checked):
     assert any(says in text and "\n" not in text for text in found) or not says, found
 
 
-@pytest.mark.parametrize("name", ["another run's answers with their sum", "no sums"])
-def test_a_change_to_the_base_is_found(name, made, tmp_path):
-    change, says = CHANGES[name]
-    base = shutil.copytree(made, tmp_path / "base")
-    change(base)
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(ALLOW)
-    arguments = ["check", str(made), "--base", str(base), "--policy", str(policy), "--strict", "--json"]  # fmt: skip
-    outcome = command(*arguments)
-    (judged,) = json.loads(outcome.out)["runs"]
-    found = {f["score"]: f["says"] for f in judged["findings"] if not f["passes"]}
-    assert outcome.status == 1
-    assert any(says in text for text in found.values()), found
-    assert any(score.startswith("base: ") for score in found)
-
-
 def test_a_plain_run_may_be_allowed(checked, tmp_path, made):
     folder = shutil.copytree(made, tmp_path / "plain")
     edit(lambda content: content.pop("provenance"))(folder)

@@ -1,7 +1,5 @@
 """A leaderboard's ranks from sample logs, where both runs have one."""
 
-import json
-
 import pytest
 
 from lm_eval_bias.boards import building, models
@@ -95,22 +93,3 @@ def test_a_task_over_data_of_ones_own_says_what_it_measures(tmp_path, metadata):
     (board,) = building.boards(models.models([run]))
     said = "ages" if metadata else "a task that this package doesn't know"
     assert (board.measures, board.language) == (said, "en")
-
-
-def test_logs_of_other_scores_or_unknown_items_are_not_taken(runs, tmp_path):
-    apart = (["1–2", "1–2"], ["All"])
-    assert (
-        _board(
-            *(
-                _run(tmp_path, name, mean, metadata={})
-                for name, mean in (("c", 0.0), ("d", 0.2))
-            )
-        )
-        == apart
-    )
-    log(tmp_path / "b", "toy", spread_over(values=(1.0,)))  # of another run
-    assert _board(*runs[0]) == apart
-    runs[0][1].tasks["toy"].samples.write_text(
-        json.dumps({"doc": 1}) + "\n", encoding="utf-8"
-    )  # not readable
-    assert _board(*runs[0]) == apart

@@ -93,26 +93,6 @@ def test_conditions_are_compared_with_their_own_base(toy):
     assert listed([run], "tone", "warm")[0] == ("x", "tone warm", "tone rude")
 
 
-def test_runs_of_one_model_complete_each_others_conditions(toy):
-    def run(name, *tones, **provenance):
-        tasks = [task_run(f"x_tone_{tone}") for tone in tones]
-        return run_of(name, *tasks, **provenance)
-
-    one, two = run("one", "plain", "rude"), run("two", "warm")
-    found = pairs([two, one], "tone")
-    assert [(p.subject, p.other.run.name, p.other.label) for p in found] == [
-        ("x", "two", "tone warm"),
-        ("x", "one", "tone rude"),
-    ]
-    assert found[0].base.run is one
-    # not another model's, nor a level that is there already
-    cold = run("three", "cold", model_args="pretrained=other")
-    assert listed([one, cold, run("four", "plain", "cold")], "tone") == [
-        ("one: x", "tone plain", "tone rude"),
-        ("four: x", "tone plain", "tone cold"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("names", "options", "named"),
     [
@@ -289,46 +269,6 @@ def noted(tmp_path, one, two, base=(), other=()):
             )
         )
     )
-
-
-def test_everything_that_moves_scores_is_named_where_it_differs(tmp_path):
-    known = asked("1")
-    named = (
-        ("dtype", "dtype"), ("chat_template", "chat template"), ("system_instruction", "system instruction"),
-        ("lm-eval-bias", "lm-eval-bias"), ("lm_eval", "lm eval"), ("transformers", "transformers"),
-        ("torch", "torch"), ("device", "device"), ("batch_size", "batch size"),
-    )  # fmt: skip
-    for name, label in named:
-        one, other = {name: "x"}, {name: "y" * 41}
-        assert noted(tmp_path, one, one, known, known) == ""
-        said = f"the runs differ in {label}"
-        assert noted(tmp_path, one, {name: "y"}, known, known) == f"{said} (x, y)"
-        cut = noted(tmp_path, {}, other, known, known)
-        assert cut == f"{said} (none, {'y' * 40})"
-    shots = meta(inputs={"documents": "1" * 64, "num_fewshot": 2})
-    said = noted(tmp_path, {}, {}, known, shots)
-    assert said == "the runs differ in num fewshot (0, 2)"
-    models = {"model": "x", "model_args": "a=1"}, {"model": "y"}
-    assert noted(tmp_path, *models, known, known) == ""
-
-
-def test_the_same_weights_are_noted(tmp_path):
-    """Under other library versions they would pass for two models, of which one is "worse"."""
-    known = asked("1")
-    one, other = (
-        {
-            "model_args": "pretrained=m",
-            "transformers": release,
-            "weights": {"pretrained files": {"m": digest * 64}},
-        }
-        for release, digest in (("5.1", "1"), ("5.2", "1"))
-    )
-    said = noted(tmp_path, one, other, known, known)
-    assert said == (
-        "the runs differ in transformers (5.1, 5.2); both have the same weights: what differs isn't the model"
-    )
-    tuned = {**other, "weights": {"pretrained files": {"m": "2" * 64}}}
-    assert "same weights" not in noted(tmp_path, one, tuned, known, known)
 
 
 def test_other_prompts_are_noted(tmp_path):

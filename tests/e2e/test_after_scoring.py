@@ -2,22 +2,15 @@
 
 import http.server
 import json
-import os
-import pathlib
-import stat
 import threading
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import FAULTS, BiasError
 from lm_eval_bias.data import sources
-from lm_eval_bias.harness import linking
 from lm_eval_bias.runs import provenance, sample_logs
-from tests.support import servers
 from tests.support.commands import command
-from tests.support.made_runs import run_of, write
 
 RUN = [
     "run",
@@ -36,41 +29,6 @@ def _no_faults():
     FAULTS.clear()
     yield
     FAULTS.clear()
-
-
-def test_half_a_character_loses_no_log(tmp_path, tiny_mirror):
-    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
-    server = servers.Server()
-    server.said = "A \ud800"
-    made = command(
-        *("run", "--model", "local-chat-completions", "--apply_chat_template", "--log_samples", "--limit", "2"),
-        *("--tasks", "gg_bbq_group_terms_gen,occugender_implicit_gen,regard_en"),
-        *("--output_path", str(tmp_path / "out")),
-        *("--model_args", f"model=m,base_url={server.url}/chat/completions", "--metadata", '{"repeats": 1}'),
-    )  # fmt: skip
-    server.close()
-    assert made.status == 0, made
-    logs = list((tmp_path / "out").rglob("samples_*"))
-    assert len(logs) == 3
-    for log in logs:
-        for line in log.read_text().splitlines():
-            assert "A \\ud800" in json.loads(line)["resps"][0][0]
-    assert command("rescore", str(tmp_path / "out")).status == 0
-
-
-@pytest.mark.parametrize("flag", ["--output_path", "--name", "--metadata"])
-def test_an_argument_that_is_no_utf_8_loses_no_results(flag, tmp_path, tiny_mirror):
-    """As a shell passes it on: a folder made under another encoding, say."""
-    odd = os.fsdecode(str(tmp_path).encode() + b"/m\xf6del")
-    given = {"--output_path": str(tmp_path / "out"), flag: odd}
-    if flag == "--metadata":
-        pathlib.Path(odd).write_text("male: [wug]\nfemale: [blick]\ndiverse: [dax]\n")
-        given[flag] = json.dumps({"words": odd})
-    made = command(*RUN, *(text for pair in given.items() for text in pair))
-    assert made.status == 0, made
-    out = given["--output_path"]
-    for words in (["report", "--format", "json"], ["check", "--strict"]):
-        assert command(*words, out).status == 0
 
 
 @pytest.mark.parametrize(
@@ -101,42 +59,6 @@ def test_what_fails_after_scoring_loses_no_scores(part, tmp_path, monkeypatch):
 
 
 # ---- modes
-
-
-@pytest.mark.parametrize("mask", [0o077, 0o022, 0o002])
-def test_files_keep_the_umask_and_their_mode(mask, tmp_path):
-    write(tmp_path / "run.json", run_of(tasks=("stereoset_en",)))
-    before = os.umask(mask)
-    try:
-        for mode in (0o666 & ~mask, 0o600, 0o640):
-            page = tmp_path / f"{mode:o}.html"
-            if mode != 0o666 & ~mask:
-                page.touch()
-                page.chmod(mode)
-            assert (
-                main(["report", str(tmp_path / "results_run.json"), "-o", str(page)])
-                == 0
-            )
-            assert stat.S_IMODE(page.stat().st_mode) == mode
-        with files.whole_folder(tmp_path / "folder"):
-            pass
-        assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o777 & ~mask
-    finally:
-        os.umask(before)
-
-
-def test_parallel_links_write_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(linking, "folder", lambda: tmp_path / "linked")
-    counts = []
-    threads = [
-        threading.Thread(target=lambda: counts.append(linking.link())) for _ in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(counts) == 6
-    assert len(list((tmp_path / "linked").iterdir())) == counts[0]
 
 
 # ---- sizes

@@ -10,7 +10,6 @@ from lm_eval.tasks import TaskManager
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.models.chance import ChanceLM
 from tests.support.run_scores import logs_of, run
 from tests.support.tiny import served
 
@@ -42,14 +41,6 @@ def evaluate(model, tasks, others, **more):
     return simple_evaluate(
         model, tasks=tasks, task_manager=manager, limit=2, bootstrap_iters=0, **more
     )
-
-
-def test_examples_go_to_those_tasks_that_take_some(others):
-    results = evaluate(ChanceLM(), [PROMPTS, "own_sums"], others, num_fewshot=2)
-    assert results["n-shot"] == {PROMPTS: 0, "own_sums": 2}
-    assert results["configs"][PROMPTS]["num_fewshot"] == 0
-    prompt = results["samples"]["own_sums"][0]["arguments"][0][0]
-    assert prompt.count("=") == 3
 
 
 def test_flags_for_others_are_passed_over_and_said(others, tmp_path, capsys, caplog):

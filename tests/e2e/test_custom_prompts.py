@@ -15,10 +15,6 @@ from lm_eval_bias.tasks.regard.classifier_identity import Identity
 from tests.support.answering import built, records
 from tests.support.made_mirror import make_tiny_mirror
 from tests.support.run_scores import (
-    assert_rescored_equals,
-    numbers,
-    rescored,
-    results_of,
     run,
 )
 
@@ -61,38 +57,6 @@ def runs(tmp_path_factory):
             run_prompts(folder / name, model_args=f"seed={name}", prompts=path)
             for name in "12"
         ]
-
-
-def test_every_command_takes_such_runs(runs, tmp_path, capsys, said):
-    results = numbers(results_of(runs[0]))
-    again = rescored(capsys, runs[0])
-    assert_rescored_equals(again, results)
-    assert again["custom_prompts"]["comparison"]["groups"] == list(PEOPLE)
-    assert {
-        "negative/gap",
-        "negative/gap/men",
-        "negative/p_holm/men",
-        "caregiving/people",
-    } <= set(results["custom_prompts"])
-    assert "Regard labels come from the light classifier" in said("rescore", runs[0])
-    compared = json.loads(said("compare", *runs, "--format", "json"))
-    assert {entry["score"] for entry in compared} == set(BENCHMARK.main)
-    assert "negative/gap/men" in said("compare", *runs, "--scores", "negative/gap/men")
-    assert "custom_prompts" in said("leaderboard", *runs, "--format", "md").replace(
-        "\\", ""
-    )
-    policy = tmp_path / "policy.yaml"
-    for most, status in ((0.9, 0), (1e-9, 1)):
-        bound = {
-            "task": "custom_prompts",
-            "score": "negative/gap/men",
-            "max_distance_from_neutral": most,
-        }
-        allowed = ["prompts", "language", "repeats", "classifier", "chance_level"]
-        policy.write_text(json.dumps({"bounds": [bound], "allow": allowed}))
-        said("check", runs[0], "--policy", policy, "--strict", status=status)
-    said("report", *runs, "-o", tmp_path / "report.html")
-    assert "custom_prompts" in (tmp_path / "report.html").read_text()
 
 
 def test_a_planted_difference_comes_back(tmp_path, monkeypatch):

@@ -6,22 +6,10 @@ import random
 import pytest
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import registry
 from lm_eval_bias.core.synthetic_bias import Dial
 from lm_eval_bias.models.dial import DialLM
 from tests.support.answering import built, records
 
-BIAS = {
-    "gg_bbq": ["diff_bias_amb", "diff_bias_disamb"],
-    "occugender_gen": ["stereotype_gap", "female_dominated_F", "male_dominated_M"],
-    "regard": [
-        "all/negative_gap",
-        "all/positive_gap",
-        "caregiving/gap",
-        "sexualization/gap",
-        "perpetration/gap",
-    ],
-}
 RUNS = {
     "occugender_explicit": {},
     "occugender_implicit": {"word_probability": "geometric_mean"},
@@ -97,37 +85,6 @@ def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, c
             value = entry["scores"][score.name]["value"]
             assert value == pytest.approx(score.compute(records).value, abs=1e-9)
             assert abs(value - expected[score.name]) < 0.1 * (score.high - score.low)
-
-
-def test_a_run_that_writes_texts_shows_the_strength(mirror, tmp_path, capsys):
-    more = [
-        "--metadata",
-        '{"classifier": "light", "repeats": 40}',
-        "--output_path",
-        tmp_path,
-        "--log_samples",
-        "--limit",
-        "200",
-    ]
-    model = ["--model", "bias-dial", "--model_args", "strength=0.5,noise=0"]
-    said(
-        capsys,
-        "run",
-        "--tasks",
-        "regard_en,gg_bbq_group_terms_gen,occugender_explicit_gen",
-        *model,
-        *more,
-    )
-    for entry in json.loads(said(capsys, "rescore", tmp_path, "--json").out):
-        benchmark = registry.get(entry["benchmark"])
-        expected = benchmark.synthetic_bias.expected(
-            built(entry["task"], classifier="light").eval_docs, Dial(0.5, noise=0.0)
-        )
-        for name in BIAS[benchmark.name]:
-            scale = 100 if name.endswith(("_F", "_M")) else 1
-            assert abs(entry["scores"][name]["value"] - expected[name]) < 0.1 * scale, (
-                name
-            )
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Every benchmark and variant appears in every command: nothing vanishes from a list, a page, a table or a suite."""
 
 import json
-import shutil
-import subprocess
 
 import pytest
 from lm_eval import simple_evaluate
@@ -10,7 +8,6 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import harness_tasks
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.models.chance import ChanceLM
@@ -29,7 +26,6 @@ ALONE = [
     name
     for name, benchmark in registry.by_name().items()
     if "required" not in benchmark.options.roles.values()
-    and not harness_tasks(benchmark)
 ]
 
 
@@ -149,47 +145,3 @@ def test_in_the_report_and_on_the_leaderboard(runs, said, form, tmp_path):
             assert task_of(name) in text, name
             if command[0] == "report" and form == "html":
                 assert registry.family(name).title in text
-
-
-def test_in_check(runs, said, tmp_path):
-    policy, bounds = (
-        tmp_path / "policy.yaml",
-        [{"task": task_of(n), "score": registry.get(n).main[0]} for n in ALONE],
-    )
-    for bound in bounds:
-        policy.write_text(json.dumps({"bounds": [{**bound, "min": 1e9}]}))
-        said(
-            "check", runs[0], "--policy", policy, status=2
-        )  # it knows the score's range
-    policy.write_text(
-        json.dumps(
-            {"bounds": [{**bound, "max_distance_from_neutral": 0} for bound in bounds]}
-        )
-    )
-    found = json.loads(said("check", runs[0], "--policy", policy, "--json", status=1))
-    assert {finding["task"] for finding in found["runs"][0]["findings"]} >= set(
-        map(task_of, ALONE)
-    )
-
-
-@pytest.mark.skipif(
-    shutil.which("every_eval_ever") is None, reason="every_eval_ever isn't installed"
-)
-def test_another_packages_converter_takes_every_task(runs, tmp_path):
-    folder = tmp_path / "named"
-    shutil.copytree(runs[0], folder)
-    (path,) = folder.rglob("results_*.json")
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["model_name"] = "own/chance"  # it asks for a developer
-    content["config"]["model_args"] = {"pretrained": "own/chance"}
-    path.write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
-    words = "every_eval_ever convert lm_eval --source_organization_name own --evaluator_relationship other"
-    more = ["--log_path", folder, "--output_dir", tmp_path / "out", "--include_samples"]
-    subprocess.run([*words.split(), *more], check=True)  # noqa: S603
-    valued = {
-        task
-        for task, scores in content["results"].items()
-        if any(isinstance(scores[key], float) for key in scores if "," in key)
-    }
-    assert {path.name for path in (tmp_path / "out").iterdir()} == valued
-    assert len(valued) > len(ALONE) // 2

@@ -12,7 +12,6 @@ from lm_eval_bias.harness import servers as checks
 from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor, Option
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from tests.support import servers, tiny
-from tests.support.run_scores import results_of
 
 CHAT = "occugender_explicit_gen"
 
@@ -62,14 +61,6 @@ def test_a_local_text_without_an_end_was_cut(model, tmp_path, monkeypatch):
         ]
     finally:
         model.set_cache_hook(type(model.cache_hook)(None))
-
-
-def test_texts_outside_of_a_run_are_the_harness_s(model, monkeypatch):
-    writes(model, [model.tok_encode(" she was patient.")], monkeypatch)
-    asked = servers.ask_for(["Prompt"], max_gen_toks=4, until=[])
-    texts = model.generated_text(asked)
-    assert texts == model.generate_until(asked)
-    assert texts[0].finish == ""
 
 
 def readings(texts, read=lambda text, cut: text.upper()):
@@ -131,25 +122,6 @@ def ran(server, out, said, *more):
     )  # fmt: skip
 
 
-def test_draws_that_are_all_alike(server, tmp_path, said):
-    server.said = "Female"
-    alike = "all 3 draws of every prompt are the same text"
-    assert alike in ran(server, tmp_path / "alike", said)
-    assert (
-        results_of(tmp_path / "alike")["configs"][CHAT]["metadata"]["texts"]["alike"]
-        == 3
-    )
-    policy = tmp_path / "policy.yaml"
-    bound = f"{{task: {CHAT}, score: stereotype_gap, max: 0.9}}"
-    policy.write_text(
-        f"allow: [limit, chat_template, repeats, saturated]\nbounds: [{bound}]\n"
-    )
-    shown = said("check", tmp_path / "alike", "--policy", policy)
-    assert alike in " ".join(shown.split())  # lines are wrapped
-    server.said = None
-    assert alike not in ran(server, tmp_path / "drawn", said)
-
-
 def test_a_text_that_was_cut_within_its_answer_is_read_so_again(server, tmp_path, said):
     server.said = "Let us think. Female"
 
@@ -170,12 +142,3 @@ def test_a_text_that_was_cut_within_its_answer_is_read_so_again(server, tmp_path
         "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
     )
     assert "read otherwise" in said("rescore", tmp_path)
-
-
-def test_scores_of_a_run_that_only_predicted(server, tmp_path, said):
-    server.said = "Female"
-    ran(server, tmp_path, said, "--predict_only")
-    rescored = said("rescore", tmp_path)
-    assert "KeyError" not in rescored
-    assert f"{CHAT}" in rescored.split("stereotype_gap")[1]
-    assert "Gap towards the stereotype" in rescored

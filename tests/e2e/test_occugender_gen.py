@@ -53,33 +53,6 @@ def unable(chat_history, add_generation_prompt=True):
     return stripped(chat_history)
 
 
-def test_without_a_chat_template_the_prompts_are_the_papers():
-    explicit, implicit = built("explicit"), built("implicit")
-    assert explicit.instances[0].args[0] == hooks.prompt(hooks.documents("explicit")[0])
-    assert implicit.instances[0].args[0] == f"{PLAIN} {SENTENCE}"
-    assert implicit.config.metadata["answer_beginning"] == "in the prompt"
-    assert "answer_beginning" not in explicit.config.metadata
-    assert [instance.repeats for instance in explicit.instances] == [10, 10]
-    sampled = {
-        "do_sample": True,
-        "temperature": 1.0,
-        "top_p": 1.0,
-        "top_k": 0,
-        "max_gen_toks": 128,
-    }
-    assert explicit.instances[0].args[1] == {"until": [], **sampled}
-    for options in (
-        {"do_sample": False},
-        {"temperature": 0.0},
-    ):  # the likeliest text is written once
-        task = built("explicit", options=options)
-        assert {instance.repeats for instance in task.instances} == {1}
-        assert (
-            task.instances[0].args[1].items()
-            >= {"temperature": 0.0, "do_sample": False}.items()
-        )
-
-
 @pytest.mark.parametrize(
     ("template", "options", "asked", "way"),
     [

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 import torch.distributed
 from lm_eval.tasks import TaskManager
-from sqlitedict import SqliteDict
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.tasks.regard import classifier, regard_texts
+from lm_eval_bias.tasks.regard import classifier
 from tests.support import tiny
 from tests.support.run_scores import logs_of, results_of
 
@@ -217,52 +216,3 @@ def test_several_processes_give_the_scores_and_the_log_of_one(
         assert close(samples, several[0][task]), task
     assert close(one[1], several[1])
     assert several[2].count("In words") == 1
-
-
-@pytest.mark.slow
-def test_two_processes_sample_different_texts_and_label_them_all(mirror, tmp_path):
-    more = ["--metadata", '{"repeats": 3, "classifier": "light"}']
-    samples, _, _ = launch(
-        tmp_path / "out",
-        2,
-        model_of("hf", tmp_path / "model"),
-        "regard_en",
-        mirror,
-        more,
-    )
-    found = {
-        sample["doc_id"]: sample["filtered_resps"][0] for sample in samples["regard_en"]
-    }
-    assert sorted(found) == list(range(20))
-    assert all(len(texts) == 3 for texts in found.values())
-    # documents 0 and 1 are the first of either rank: a seed for both would give them the same random numbers
-    first, second = (
-        {
-            text.removeprefix(regard_texts.prompts("en")[doc_id]["prompt"])
-            for text, *_ in found[doc_id]
-        }
-        for doc_id in (0, 1)
-    )
-    assert not first & second
-    kept = sum(
-        not label.startswith("dropped")
-        for texts in found.values()
-        for _, label, *_ in texts
-    )
-    configs = results_of(tmp_path / "out")["configs"]["regard_en"]["metric_list"]
-    (counted,) = (entry for entry in configs if entry["metric"] == "all/n")
-    assert counted["value"] == kept
-
-
-@pytest.mark.slow
-def test_each_request_is_answered_by_one_process(mirror, tmp_path):
-    """Counted in the files of answers: the scores would be the same if each process answered all requests."""
-    model = model_of("hf-packed", tmp_path / "model")
-    more = ["--limit", "6", "--use_cache", str(tmp_path / "answers")]
-    launch(tmp_path / "out", 2, model, "gg_bbq_group_terms", mirror, more)
-    asked = []
-    for rank in (0, 1):
-        with SqliteDict(str(tmp_path / f"answers_rank{rank}.db")) as cache:
-            asked.append({key for key in cache if len(key) == 64})
-    assert len(asked[0]) == len(asked[1]) > 0
-    assert not asked[0] & asked[1]

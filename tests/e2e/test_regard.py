@@ -134,19 +134,3 @@ def test_labels_are_written_and_can_be_rescored(run_folder, tmp_path, capsys, sa
     assert "exists already" in refused(
         tmp_path, "rescore", str(run_folder), "--labels", str(labels)
     )
-
-
-def test_texts_without_labels_get_them(tmp_path, tiny_mirror, said):
-    table = tmp_path / "in.csv"
-    lines = (
-        "id,Text,gender",
-        "1,Die Frau galt als klug.,F",
-        "2,Der Mann galt als gemein.,M",
-    )
-    table.write_text("\n".join(lines), encoding="utf-8")
-    said("rescore", table, "--classifier", "light", "--labels", tmp_path / "out")
-    rows = map(json.loads, (tmp_path / "out/de.jsonl").open(encoding="utf-8"))
-    assert [(row["gender"], row["regard"], row["classifier"]) for row in rows] == [
-        ("female", "positive", "light"),
-        ("male", "negative", "light"),
-    ]

@@ -1,29 +1,21 @@
 """Whole runs: three ways in, rescoring, order, other tasks beside ours, devices."""
 
-import json
-import math
 import random
 import shutil
-import subprocess
-import sys
 
 import pytest
 import torch
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.report import run_reports
 from lm_eval_bias.runs import run_discovery
 from tests.support import tiny
 from tests.support.run_scores import (
     assert_rescored_equals,
-    logs_of,
     numbers,
     rescored,
     results_of,
     run,
-    same,
 )
 
 TASKS = (
@@ -73,59 +65,6 @@ def test_rescore_gives_exactly_the_runs_numbers_whatever_the_order_of_documents(
     assert "--log_samples" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_stock_harness_with_include_path_gives_the_same_numbers(
-    run_folder, tmp_path, tiny_mirror
-):
-    # a process of its own: nothing of ours is imported before the harness reads the YAMLs
-    out, name = (
-        tmp_path / "stock",
-        TASKS.split(",")[0],
-    )  # the tiny manifest lives in this process only
-    code = (
-        "import lm_eval.api.registry as r\n"
-        "from lm_eval_bias.models.chance import ChanceLM\n"
-        "r.register_model('chance-for-test')(ChanceLM)\n"
-        "from lm_eval.__main__ import cli_evaluate\n"
-        "cli_evaluate()\n"
-    )
-    arguments = [
-        "run",
-        "--include_path",
-        str(tasks_path()),
-        "--tasks",
-        name,
-        "--model",
-        "chance-for-test",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments, "--output_path", str(out)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    ours, stock = numbers(results_of(run_folder))[name], numbers(results_of(out))[name]
-    assert ours.keys() == stock.keys()
-    assert all(same(ours[score], stock[score]) for score in ours)
-
-
-def test_a_task_of_the_users_goes_before_the_packaged_one_of_its_name(tmp_path):
-    base = tasks_path() / "occugender" / "_occugender_base_yaml"
-    content = {"include": str(base), "task": TASK, "description": "Mine. "}
-    content["metadata"] = {
-        "version": 1.0,
-        "benchmark": "occugender",
-        "language": "en",
-        "measures": "",
-        "kind": "implicit",
-    }
-    (tmp_path / "own.yaml").write_text(json.dumps(content))
-    found = run(tmp_path / "out", TASK, "--include_path", tmp_path)
-    assert found["configs"][TASK]["description"] == "Mine. "
-    assert "description" in found["configs"][TASK]["metadata"]["inputs"]["changed"]
-
-
 def test_other_word_sets_from_the_same_log(tmp_path, capsys):
     out, task = tmp_path / "out", "occugender_debias_explicit_none"
     run(out, task)
@@ -153,66 +92,6 @@ def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
     ):
         assert main(["rescore", *arguments]) == 2
         assert says in capsys.readouterr().err.strip().splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_every_task_runs(tmp_path, tiny_mirror):
-    packaged = [entry for entry in catalog.entries().values() if entry.path]
-    known = [
-        entry
-        for entry in packaged
-        if "required" not in registry.get(entry.benchmark).options.roles.values()
-    ]
-    found = run(
-        tmp_path,
-        ",".join([*(entry.name for entry in known), "occugender*"]),
-        "--limit",
-        "10",
-    )
-    assert set(numbers(found)) == {
-        entry.name for entry in known if entry.kind == "task"
-    }
-
-
-def test_tokens_come_with_the_log_likelihoods_of_this_task_alone(
-    tmp_path, tiny_mirror, said
-):
-    gpt2 = tiny.gpt2(tmp_path / "gpt2", positions=1024)
-    arguments = [
-        "--model_args",
-        f"pretrained={gpt2}",
-        "--device",
-        "cpu",
-        "--limit",
-        "16",
-    ]
-    results = run(
-        tmp_path / "out",
-        "gg_bbq_names_latest,gg_bbq_names_prompts",
-        *arguments,
-        model="hf",
-    )
-    for task, kept in (
-        ("gg_bbq_names_latest", 3),
-        ("gg_bbq_names_prompts", 2),
-    ):  # with and without a number of tokens
-        samples = logs_of(tmp_path / "out")[task]
-        assert {
-            len(answer) for sample in samples for answer in sample["filtered_resps"]
-        } == {kept}
-    scores = numbers(results)["gg_bbq_names_latest"]
-    by_length = {
-        name: scores[name] for name in scores if name.endswith(("_bytes", "_tokens"))
-    }
-    assert len(by_length) == 8
-    assert not any(map(math.isnan, by_length.values()))
-    entries = {
-        entry["task"]: entry
-        for entry in json.loads(said("rescore", tmp_path / "out", "--json"))
-    }
-    again = entries["gg_bbq_names_latest"]["scores"]
-    assert {name: again[name]["value"] for name in by_length} == by_length
-    assert entries["gg_bbq_names_latest"]["release_used"] == "the latest, 24e5b326fa6c"
 
 
 @pytest.mark.parametrize(("kind", "make", "task"), [

@@ -2,14 +2,13 @@
 
 import gzip
 import json
-import math
 
 import pytest
 
 from lm_eval_bias.tasks.stereoset import custom_sets, stereoset_items
 from tests.support import example_items, tiny
 from tests.support.commands import command, refused
-from tests.support.run_scores import numbers, results_of, run, same
+from tests.support.run_scores import run
 
 
 def rescored(*arguments):
@@ -26,27 +25,6 @@ def rescored(*arguments):
 
 def predictions(folder, out):
     return command("rescore", str(folder), "--predictions", str(out))
-
-
-def test_predictions_of_a_run_rescore_to_the_same_scores(tmp_path, tiny_mirror):
-    run(tmp_path / "run", "stereoset_en")
-    results = numbers(results_of(tmp_path / "run"))["stereoset_en"]
-    assert predictions(tmp_path / "run", tmp_path).status == 0
-    path = tmp_path / "en_intersentence_intrasentence_score.json"
-    packed = tmp_path / "p.json.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    for file in (path, packed):
-        again = rescored(file, "--language", "en")["stereoset_en"]
-        lengths = 4  # length_shorter, and SS of equal lengths
-        assert len(again) == 8 * (1 + 2 + 2) + lengths
-        assert all(
-            same(math.nan if value is None else value, results[name])
-            for name, (value, _) in again.items()
-        )
-    written = json.loads(path.read_text())
-    assert set(written) == {"intrasentence", "intersentence"}
-    assert set(written["intrasentence"][0]) == {"id", "score"}
-    assert "exists already" in predictions(tmp_path / "run", tmp_path).err
 
 
 def test_predictions_of_several_runs(tmp_path, tiny_mirror):

@@ -8,15 +8,6 @@ from lm_eval_bias.cli.main import main
 from tests.support import run_scores, servers
 from tests.support.answering import built
 
-# a sentence behind every answer that names another option: {letter} and {text}
-BEHIND = {
-    "gg_bbq_group_terms_gen": "Option {letter}, {text}, wird nur am Rande erwähnt.",
-    "mbbq_en_gender_identity_gen": "Option {letter}, {text}, is only mentioned in passing.",
-    "mbbq_es_gender_identity_gen": "La opción {letter}, {text}, solo se menciona de pasada.",
-    "mbbq_nl_gender_identity_gen": "Optie {letter}, {text}, wordt slechts terloops genoemd.",
-    "mbbq_tr_gender_identity_gen": "{letter} seçeneği, yani {text}, yalnızca geçerken anılıyor.",
-}
-
 
 def right_and_another(doc):
     """The right option and the next person, each with its letter."""
@@ -71,21 +62,6 @@ def accuracies(found, task):
         key.partition(",")[0]: value for key, value in found["results"][task].items()
     }
     return values["acc_amb"], values["acc_disamb"]
-
-
-@pytest.mark.parametrize(
-    "opening", ["{letter}.", "**{letter}**\n\n", "{letter}) {text}."]
-)
-def test_a_right_model_that_explains_has_full_marks(opening, tiny_mirror, tmp_path):
-    def write(task, doc):
-        (letter, text), (other, its) = right_and_another(doc)
-        behind = BEHIND[task].format(letter=other, text=its)
-        return f"{opening.format(letter=letter, text=text)} {behind}"
-
-    found, _ = served(tmp_path, BEHIND, write)
-    assert {task: accuracies(found, task) for task in BEHIND} == dict.fromkeys(
-        BEHIND, (1, 1)
-    )
 
 
 def test_a_server_is_asked_for_json_and_the_run_says_so(tiny_mirror, tmp_path):

@@ -3,27 +3,19 @@
 A failure says what changed and which module has to follow.
 """
 
-import hashlib
 import importlib
 import importlib.metadata
 import inspect
 import json
-import logging
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from lm_eval import simple_evaluate
 from lm_eval.api import registry
-from lm_eval.api.group import Group
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM, CachingLM, TemplateLM
+from lm_eval.api.model import LM, TemplateLM
 from lm_eval.loggers import EvaluationTracker
 
-from lm_eval_bias.cli.signatures import Parser
-from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.harness import internals, registration, running
 from lm_eval_bias.scoring import sampled_texts
 
@@ -209,45 +201,6 @@ def test_registries_take_names_of_what_they_load_later():
         internals.model_class("no-such-model")
 
 
-def test_cache_hooks_keep_answers_in_a_dictionary_on_disk(tmp_path):
-    class Model(LM):
-        def loglikelihood(self, requests):
-            return [(-1.0, True)] * len(requests)
-
-        loglikelihood_rolling = generate_until = loglikelihood
-
-        def own_kind(self, requests):
-            return [2.0] * len(requests)
-
-    where = f"{DOOR}.internals, .servers, lm_eval_bias.scoring"
-    wanted = hashlib.sha256(
-        json.dumps(["loglikelihood", "a", " b"]).encode()
-    ).hexdigest()
-    key = internals.request_key("loglikelihood", ("a", " b"))
-    holds(
-        key == wanted,
-        "hash_args names answers otherwise: old files of --use_cache are lost",
-        where,
-    )
-    model = Model()
-    cached = CachingLM(model, str(tmp_path / "cache.db"))
-    store = getattr(model.cache_hook, "dbdict", None)
-    holds(
-        hasattr(store, "commit") and hasattr(store, "get"),
-        "a cache hook has no dbdict with get and commit",
-        where,
-    )
-    model.cache_hook.add_partial("loglikelihood", ("a", " b"), (-3.0, False))
-    store.commit()
-    holds(store.get(key) == (-3.0, False), "add_partial differs", where)
-    request = [Instance("own_kind", {}, ("a",), 0)]
-    holds(
-        cached.own_kind(request) == [2.0],
-        "CachingLM doesn't pass other kinds of requests through",
-        where,
-    )
-
-
 def test_models_of_token_ids():
     seen = []
 
@@ -278,187 +231,6 @@ def test_models_of_token_ids():
         seen == [(("ab", "c"), [1], [2])],
         "loglikelihood no longer asks _encode_pair, then the token ids",
         where,
-    )
-
-
-def test_flags_configuration_and_the_logger():  # what it says of unknown tasks: the refusals
-    where = f"{DOOR}.internals.run_parser, .configuration, lm_eval_bias.cli.run"
-    parser = internals.run_parser(Parser())
-    holds(
-        internals.key_values("a=1,b=x") == {"a": 1, "b": "x"},
-        "KEY=VALUE pairs are read otherwise",
-        where,
-    )
-    words = ["--model", "hf", "--tasks", "no_such_task", "--seed", "3"]
-    config = internals.configuration(vars(parser.parse_args(words)))
-    read = (
-        "model model_args tasks limit samples batch_size max_batch_size device use_cache cache_requests write_out "
-        "check_integrity log_samples predict_only system_instruction apply_chat_template fewshot_as_multiturn "
-        "gen_kwargs num_fewshot include_path metadata seed show_config output_path hf_hub_log_args "
-        "wandb_args wandb_config_args"
-    )
-    for name in read.split():
-        holds(
-            hasattr(config, name),
-            f"a run's configuration has no {name}",
-            f"{where}, .harness.running, .evaluation",
-        )
-    holds(
-        config.seed == [3] * 4,
-        "one --seed isn't four seeds",
-        f"{DOOR}.running.arguments",
-    )
-    holds(
-        config.device == preflight._ANY_GPU,
-        f"{config.device} is the default device",
-        "lm_eval_bias.evaluation",
-    )
-    given = parser.parse_args(
-        ["--samples", '{"a": [1]}', "--gen_kwargs", "a=1,b=2", "c=3"]
-    )
-    holds(given.samples == {"a": [1]}, "--samples is read otherwise", where)
-    holds(
-        given.gen_kwargs == {"a": 1, "b": 2, "c": 3}, "pairs are read otherwise", where
-    )
-    holds(type(parser) is Parser, "flags are parsed by another class", where)
-    internals.set_up_logging(logging.INFO)
-    where = f"{DOOR}.internals.held_back"
-    holds(
-        bool(logging.getLogger("lm_eval").handlers),
-        "the logger lm_eval has no handlers of its own",
-        where,
-    )
-    holds(
-        not logging.getLogger("lm_eval").propagate,
-        "what lm_eval logs goes to the root's handlers",
-        where,
-    )
-
-
-def test_task_managers_read_named_folders_and_tasks_make_requests():
-    where = f"{DOOR}.internals.task_manager, lm_eval_bias.evaluation.steps"
-    manager = internals.task_manager([tasks_path()], {})
-    holds(
-        "occugender" in manager.all_tasks and "hellaswag" not in manager.all_tasks,
-        "all_tasks differs",
-        where,
-    )
-    loaded = manager.load(["occugender"])
-    holds({"tasks", "groups"} <= set(loaded), "load gives no tasks and groups", where)
-    group = loaded["groups"]["occugender"]
-    holds(
-        isinstance(group, Group) and len(list(group.get_all_tasks())) == 2,
-        "get_all_tasks of a group",
-        where,
-    )
-    is_there = (internals.tasks_folder() / "manager.py").is_file()
-    holds(is_there, "the tasks don't lie in lm_eval/tasks", f"{DOOR}.linking")
-    where = f"{DOOR}.task"
-    task = loaded["tasks"]["occugender_implicit"]
-    task.build_all_requests(limit=2)
-    holds(
-        task.instances is task._instances and task.instances,
-        "a task's requests are not in _instances",
-        where,
-    )
-    holds(
-        task._filters and hasattr(task._filters[0], "apply"),
-        "a task's filters are not in _filters",
-        where,
-    )
-    with pytest.raises(ValueError, match=internals.NO_DOCUMENTS):
-        super(type(task), task).build_all_requests(limit=2, rank=5, world_size=6)
-
-
-@pytest.fixture
-def harness_run(tmp_path):
-    """The tracker and results of a run by the harness with a model that was built before."""
-    registration.register()
-    model = internals.model_class("bias-chance").create_from_arg_obj(
-        {}, {"batch_size": 1}
-    )
-    manager = internals.task_manager([tasks_path()], {})
-    tasks = list(
-        manager.load(["occugender_implicit", "occugender_explicit"])["tasks"].values()
-    )
-    tracker = EvaluationTracker(output_path=str(tmp_path))
-    more = {
-        "task_manager": manager,
-        "evaluation_tracker": tracker,
-        "limit": 2,
-        "model_args": {"seed": 1},
-    }
-    more["use_cache"] = str(tmp_path / "answers")
-    return tracker, simple_evaluate(model=model, tasks=tasks, **more)
-
-
-def test_a_run_of_the_harness(harness_run, tmp_path):
-    tracker, results = harness_run
-    where = f"{DOOR}.running"
-    holds(
-        "stereotype_gap,none" in results["results"]["occugender_implicit"],
-        "results are named otherwise",
-        where,
-    )
-    holds(
-        "stereotype_gap_stderr,none" in results["results"]["occugender_implicit"],
-        "no Stderr column of ours",
-        where,
-    )
-    for key in ("configs", "config", "samples", "date"):
-        holds(key in results, f"results have no {key}", where)
-    holds("batch_sizes" in results["config"], "results have no batch_sizes", where)
-    cached = (tmp_path / "answers_rank0.db").is_file()
-    holds(
-        cached,
-        "--use_cache names its files otherwise",
-        "lm_eval_bias.runs.provenance.claim_cache",
-    )
-    where = f"{DOOR}.internals.name_model"
-    holds(
-        tracker.general_config_tracker.model_source == "CUSTOM",
-        "a built model has another source",
-        where,
-    )
-    internals.name_model(
-        results, tracker, SimpleNamespace(device="cpu"), "bias-chance", {"seed": 1}
-    )
-    samples = results.pop("samples")
-    tracker.save_results_aggregated(results=results, samples=samples)
-    (path,) = Path(tracker.output_path).rglob("results_*.json")
-    written = json.loads(path.read_text())
-    holds(
-        written["model_source"] == written["config"]["model"] == "bias-chance",
-        "the name isn't saved",
-        where,
-    )
-    holds(
-        path.parent.name == written["model_name"] == "bias-chance",
-        "the folder is called otherwise",
-        where,
-    )
-    holds(written["config"]["device"] == "cpu", "the device isn't saved", where)
-    tracker.save_results_samples(
-        task_name="occugender_implicit", samples=samples["occugender_implicit"]
-    )
-    where = f"{DOOR}.running.save"
-    holds(
-        [*path.parent.glob("samples_occugender_implicit*.jsonl")],
-        "no samples file",
-        where,
-    )
-    for name in (
-        "push_results_to_hub",
-        "push_samples_to_hub",
-        "recreate_metadata_card",
-        "output_path",
-        "api",
-    ):
-        holds(hasattr(tracker, name), f"a tracker has no {name}", where)
-    holds(
-        "stereotype_gap" in running.tables(results, ()),
-        "make_table differs",
-        f"{DOOR}.running.tables",
     )
 
 

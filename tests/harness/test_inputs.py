@@ -9,11 +9,8 @@ from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.data import sources
 from lm_eval_bias.harness import internals
 from lm_eval_bias.models.chance import ChanceLM
-from lm_eval_bias.tasks.stereoset import custom_sets
-from tests.support.example_items import ENGLISH
 
 TASK = "occugender_debias_implicit_none"
-WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
 
 def inputs(
@@ -56,17 +53,6 @@ def test_what_is_run_counts_whole_or_as_a_part():
     }  # around the prompts, no other document
 
 
-def test_the_same_path_with_other_contents_is_something_else(tmp_path):
-    words = tmp_path / "words.yaml"
-    words.write_text(WORDS)
-    first = inputs(words=str(words))
-    assert first["files"] == {str(words): hashlib.sha256(WORDS.encode()).hexdigest()}
-    words.write_text(WORDS.replace("wug", "gostak"))
-    second = inputs(words=str(words))
-    assert first["documents"] != second["documents"] != inputs()["documents"]
-    assert first["files"] != second["files"]
-
-
 @pytest.mark.parametrize("file", ["items.csv", "templates.yaml"])
 def test_every_file_of_the_users_is_named_as_the_option_names_it(
     file, tmp_path, monkeypatch
@@ -81,17 +67,6 @@ def test_every_file_of_the_users_is_named_as_the_option_names_it(
     own, default = inputs(**{option: file}), inputs()
     assert own["files"] == {file: hashlib.sha256(content).hexdigest()}
     assert own["documents"] == default["documents"]  # a copy asks the same
-
-
-def test_the_same_data_set_lies_anywhere(tmp_path):
-    found = []
-    for place in ("a.json", "b.json"):
-        custom_sets.write(tmp_path / place, custom_sets.DataSet("en", ENGLISH))
-        found.append(inputs("stereoset_en", "stereoset", dataset=str(tmp_path / place)))
-    assert found[0]["documents"] == found[1]["documents"]
-    assert [list(one["files"]) for one in found] == [
-        [str(tmp_path / place)] for place in ("a.json", "b.json")
-    ]
 
 
 def test_pinned_files_are_told_with_repository_and_commit(tiny_mirror):
@@ -158,17 +133,3 @@ def test_code_is_told_whatever_changes_in_it(tmp_path):
         content_hashes.of_code.cache_clear()
         digests.add(content_hashes.of_code(tmp_path / "own", tmp_path / "shared"))
     assert len(digests) == 3
-
-
-@pytest.mark.parametrize("flag", ["apply_chat_template", "system_instruction"])
-def test_sentences_are_scored_without_what_is_for_chat_models(flag, tiny_mirror):
-    manager = internals.task_manager([tasks_path() / "stereoset"])
-    prompts = []
-    for given in (None, "Be fair."):
-        (task,) = manager.load(["stereoset_en_intra"])["tasks"].values()
-        around = {flag: given, "chat_template": ChanceLM().apply_chat_template}
-        task.build_all_requests(limit=2, rank=0, world_size=1, **around)
-        prompts.append([request.args for request in task.instances])
-    assert prompts[0] == prompts[1] != []
-    told = task.config.metadata["inputs"]
-    assert (told["passed_over"], "chat_template" in told) == ([flag], False)

@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from lm_eval_bias.boards.building import PUBLISHED, RUN, foreign, rule
+from lm_eval_bias.boards.building import foreign, rule
 from lm_eval_bias.boards.models import models
-from lm_eval_bias.core import registry, run_data
-from lm_eval_bias.core.run_data import Published
+from lm_eval_bias.core import registry
 from lm_eval_bias.report import board_pages
 from tests.support.boards import TASK, WHOLE, board, task, value
 from tests.support.toy import run_of as run
@@ -175,39 +174,6 @@ def test_parts_of_the_items_are_ranked_where_they_are_the_same():
     }  # fmt: skip
 
 
-def test_scores_that_must_not_be_shown_are_not():
-    """Regard without a facet."""
-    names = [
-        score.name
-        for score in registry.get("regard").scores()
-        if not score.name.startswith("caregiving")
-    ]
-    one = task(
-        *(value(name, 0.1, benchmark="regard") for name in names), name="regard_en"
-    )
-    row = board(run("model", one), name="regard_en").rows[0]
-    assert len(row.deviations) == 1
-    assert all(
-        math.isnan(cell.value) and cell.note == "not in its file"
-        for cell in row.cells.values()
-    )
-
-
-def test_what_keeps_runs_apart_is_said_under_the_table():
-    elsewhere, older = (
-        scored("b", 0.3, inputs=inputs) for inputs in ({"documents": "3" * 64}, {})
-    )
-    told = run("b", task(value()), system_instruction="x")
-    for beside, said in (
-        (scored("b", 0.3), []),
-        (told, ["The"]),
-        (older, ["The"]),
-        (elsewhere, ["The", "Runs"]),
-    ):
-        notes = [note.split()[0] for note in board(scored("a", 0.2), beside).notes]
-        assert notes == (said or ["All"])
-
-
 def test_too_few_items_for_many_models_are_called_so():
     many = board(*(scored(f"model {n:02d}", 0.5 + n / 1000) for n in range(22)))
     assert {str(row.cells["acc_amb"].rank) for row in many.rows} == {"1–22"}
@@ -240,24 +206,6 @@ def test_what_is_said_of_a_run_and_of_one_that_nobody_knows():
 # ---------------------------------------------------------------------- published scores
 
 
-@pytest.fixture
-def printed(monkeypatch):
-    """Scores that no paper printed."""
-
-    def put(*rows):
-        monkeypatch.setattr(
-            registry, "published", lambda: {TASK: list(rows)} if rows else {}
-        )
-
-    return put
-
-
-def paper(model="Paper", **cells):
-    return Published(
-        TASK, model, "Doe 2025", "Table 3", "by hand", ("a misprint",), cells
-    )
-
-
 @pytest.mark.parametrize(
     ("facts", "prompt"),
     [
@@ -284,46 +232,3 @@ def test_the_run_with_most_documents_counts_then_the_newest(documents):
     (model,) = models(made)
     counting, _ = model.tasks[TASK]
     assert counting.path.stem == ("01" if documents[0] > documents[1] else "02")
-
-
-def test_published_rows_stand_after_runs_unranked(printed):
-    score = run_data.PublishedCell
-    printed(
-        paper("z", acc_amb=score(0.25, "25.0"), diff_bias_amb=score(0.1, "10", 0.02, "half of 20")),
-        paper("Y"), paper("x", acc_amb=score(math.nan, "<1")),
-    )  # fmt: skip
-    found = board(scored("run", 0.5))
-    assert [row.model for row in found.rows if row.kind == PUBLISHED] == ["x", "Y", "z"]
-    assert (found.rows[0].kind, found.rows[0].model, found.rows[0].source) == (
-        RUN,
-        "run",
-        "lm-eval-bias",
-    )
-    row = found.rows[-1]
-    assert (row.source, row.conventions, row.deviations) == (
-        "Doe 2025, Table 3",
-        "by hand",
-        ("a misprint",),
-    )
-    accuracy, bias, missing = (
-        row.cells[name] for name in ("acc_amb", "diff_bias_amb", "acc_disamb")
-    )
-    assert (accuracy.value, accuracy.printed, accuracy.derived) == (0.25, "25.0", False)
-    assert accuracy.unranked == "published without standard error"
-    assert (bias.value, bias.printed, bias.plus_minus, bias.note) == (
-        0.1,
-        "10",
-        0.02,
-        "half of 20",
-    )
-    assert (bias.unranked, bias.derived) == (
-        "published with a ± that is not a standard error",
-        True,
-    )
-    assert (missing.note, missing.unranked, missing.derived) == (
-        "not published",
-        "not published",
-        False,
-    )
-    assert math.isnan(missing.value)
-    assert found.notes == []

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from lm_eval_bias.boards.rank_intervals import Point, intervals, p_values
@@ -80,58 +78,6 @@ def test_p_values_by_hand():
     p = p_values([Point(50.2, 1.0), Point(50.5, 1.0)], 50.0, None, ALONE)
     assert p == pytest.approx(
         np.array([[1, 2 * stats.norm.sf(0.3 / math.sqrt(2))], [1, 1]]), abs=1e-12
-    )
-
-
-def slow(points, neutral, better):
-    """The same from scipy's distributions, pair by pair, with Holm written out as steps."""
-    n = len(points)
-    tests = []
-    for i, a in enumerate(points):
-        for j, b in enumerate(points):
-            if i == j:
-                continue
-            va, vb = a.stderr**2, b.stderr**2
-            se = math.sqrt(va + vb)
-            dof = (va + vb) ** 2 / (va**2 / a.dof + vb**2 / b.dof)
-            d = (a.value - b.value) / se
-            if better is not None:
-                p = stats.t.sf(d if better else -d, dof)
-            else:
-                s = (a.value + b.value - 2 * neutral) / (a.stderr + b.stderr)
-                nearer = abs(a.value - neutral) < abs(b.value - neutral)
-                both = max(
-                    2 * stats.t.sf(abs(d), dof),
-                    2 * stats.t.sf(abs(s), min(a.dof, b.dof)),
-                )
-                p = both if nearer else 1.0
-            tests.append((p, i, j))
-    rejected = set()
-    for step, (p, i, j) in enumerate(sorted(tests)):
-        if p > 0.05 / (len(tests) - step):
-            break
-        rejected.add((i, j))
-    return [
-        (
-            1 + sum((j, i) in rejected for j in range(n)),
-            n - sum((i, j) in rejected for j in range(n)),
-        )
-        for i in range(n)
-    ]
-
-
-points_strategy = st.lists(
-    st.builds(Point, st.floats(0, 100), st.floats(0.1, 10), st.floats(2, 100)),
-    min_size=2,
-    max_size=6,
-)
-
-
-@given(points_strategy, st.sampled_from([(None, True), (None, False), (50.0, None)]))
-def test_as_the_slow_version(points, rule):
-    neutral, better = rule
-    assert [(r.low, r.high) for r in intervals(points, neutral, better)] == slow(
-        points, neutral, better
     )
 
 

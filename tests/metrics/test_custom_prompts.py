@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import custom_prompts as m
-from lm_eval_bias.custom_metrics import intervals, text_shares
+from lm_eval_bias.custom_metrics import text_shares
 from lm_eval_bias.custom_metrics.text_shares import Row
 from tests.support.oracles import reason_of
 
@@ -176,20 +176,6 @@ def test_groups_are_compared_by_student_s_t():
     two = by_name(prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 5}}))
     assert math.isnan(two["negative/p"].value)
     assert "2 clusters with both groups are too few" in two["negative/p"].reason
-
-
-def test_corrected_p_values_are_holm_s_of_all_measures_and_groups():
-    records = random_prompts("abc", 12, seed=5)
-    scores = by_name(records)
-    names = [
-        f"{measure}/p/{group}"
-        for measure in ("negative", "positive", "care")
-        for group in "bc"
-    ]
-    adjusted = intervals.holm([scores[name].value for name in names])
-    assert [
-        scores[name.replace("/p/", "/p_holm/")].value for name in names
-    ] == pytest.approx(adjusted, abs=1e-12)
 
 
 def test_missing_texts_and_regards_are_said():

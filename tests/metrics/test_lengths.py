@@ -1,7 +1,5 @@
 """Length bias: the share of the shorter text, and scores of the items whose texts are equally long."""
 
-import math
-
 import pytest
 
 from lm_eval_bias.core.synthetic_bias import Dial
@@ -18,7 +16,7 @@ def pair(number, more, less, lengths, tokens=None):
 
 
 def computed(records):
-    return {s.name: s.compute(records) for s in crows_pairs.parallel_scores()}
+    return {s.name: s.compute(records) for s in crows_pairs.scores()}
 
 
 def test_equal_lengths_alone():
@@ -37,14 +35,6 @@ def test_equal_lengths_alone():
     assert (found[positions.SHORTER].value, found[positions.SHORTER].n) == (1.0, 2)
 
 
-def test_a_stereotype_that_is_as_often_the_longer_one():
-    found = computed([pair(1, -1.0, -2.0, (9, 12)), pair(2, -1.0, -2.0, (12, 9))])
-    equal = found["equal_length/stereotype_score"]
-    assert math.isnan(equal.value)
-    assert equal.reason == "no item compares texts of equal length"
-    assert found[positions.SHORTER].value == 0.5
-
-
 @pytest.mark.parametrize(
     ("tokens", "share"), [((4, 3), 0.0), ((3, 4), 1.0), ((1, 1), 1.0), (None, 1.0)]
 )
@@ -52,13 +42,6 @@ def test_tokens_count_where_they_tell_a_length(tokens, share):
     """The stereotype, which is likelier, has fewer characters; one token each tells no length."""
     records = [pair(number, -1.0, -2.0, (9, 12), tokens) for number in range(2)]
     assert computed(records)[positions.SHORTER].value == share
-
-
-def test_answers_of_an_earlier_release_know_no_lengths():
-    old = {"pair": "p", "more": -1.0, "less": -2.0, "more_tokens": 3, "less_tokens": 3}
-    found = computed([old, {**old, "pair": "q"}])
-    assert found["stereotype_score"].value == 100.0
-    assert math.isnan(found[positions.SHORTER].value)
 
 
 def test_variants_of_stereoset_compare_lengths_by_the_paper_s_scoring():

@@ -5,10 +5,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from lm_eval_bias.custom_metrics import crossed, occugender
-from lm_eval_bias.custom_metrics.score import t_factor
+from lm_eval_bias.custom_metrics import occugender
 from tests.support.oracles import reason_of
 
 GROUP_OF_2 = ("female", "female", "male", "male", "female", "male")
@@ -124,12 +122,6 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
             1,
         ),
         (
-            "female_dominated_F",
-            prompts([[0.5, 0.5]], groups=("male",)),
-            "no female-dominated prompts",
-            2,
-        ),
-        (
             "female_dominated_F_se_paper",
             prompts([[0.5, 0.5]], groups=("male",)),
             "no female-dominated prompts",
@@ -161,17 +153,10 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
         ),
         (
             "variance_items",
-            prompts(THREE)[:3],
-            "needs at least 2 items and 2 templates, there are 1 and 3",
-            3,
-        ),
-        (
-            "variance_items",
             prompts([[0.5, 0.5], [0.5, 0.5]]),
             "no variance between prompts",
             4,
         ),
-        ("variance_items", prompts(NAN), "1 of 6 prompts have no value", 6),
         (
             "labour_pearson",
             prompts(THREE)[:8],
@@ -182,12 +167,6 @@ NAN = [[math.nan, 0.7], [0.8, 0.5], [0.2, 0.3]]
             "labour_pearson",
             prompts(THREE[:2]),
             "a correlation needs at least 3 items, there are 2",
-            6,
-        ),
-        (
-            "labour_pearson",
-            prompts([[0.4, 0.6]] * 3),
-            "all items have the same value",
             6,
         ),
         (
@@ -246,44 +225,21 @@ def test_a_perfect_rank_correlation_that_hangs_on_a_template_has_an_interval():
     assert found.interval[0] < found.interval[1] == 1.0
 
 
-def test_a_correlation_over_one_template_has_no_error():
-    one = correlation(prompts([[0.9], [0.8], [0.2]]))
-    assert one.value == pytest.approx(
-        stats.pearsonr([0.9, 0.8, 0.2], [90, 80, 20]).statistic, abs=1e-12
-    )
-    assert (one.n, one.interval, math.isnan(one.stderr)) == (3, None, True)
-    assert "needs at least 2 items and 2 templates" in one.reason
-
-
-@pytest.mark.parametrize("kind", ["pearson", "spearman"])
-def test_a_correlations_error_is_that_of_leaving_out_items_and_templates(kind):
-    rng = np.random.default_rng(7)
-    order = [2, 0, 4, 3, 1, 5]
-    cells = np.linspace(0.8, 0.2, 6)[order, None] + 0.1 * rng.standard_normal((6, 4))
-    records = prompts(cells)
-    found, shares = correlation(records, kind), np.array([90.0, 80, 20, 10, 70, 30])
-    expected = getattr(stats, f"{kind}r")(cells.mean(axis=1), shares).statistic
-    assert 0.3 < expected < 0.95
-    assert found.value == pytest.approx(expected, abs=1e-12)
-
-    def z(items, templates):
-        kept = np.delete(np.delete(cells, items, axis=0), templates, axis=1)
-        pair = kept.mean(axis=1), np.delete(shares, items)
-        return math.atanh(
-            np.clip(getattr(stats, f"{kind}r")(*pair).statistic, -0.9999, 0.9999)
-        )
-
-    both = 15 * np.array([[z([i], [t]) for t in range(4)] for i in range(6)])
-    rest = both - both.mean(axis=1)[:, None] - both.mean(axis=0) + both.mean()
-    of_items = np.array([[6 * z([], []) - 5 * z([i], [])] for i in range(6)])
-    of_templates = np.array([4 * z([], []) - 3 * z([], [t]) for t in range(4)])
-    pseudo = of_items + of_templates - z([], []) + rest
-    design = SCORES[f"labour_{kind}"].design(records)
-    assert design.cells == pytest.approx(pseudo, abs=1e-9)
-    groups = ["female", "female", "male", "male", "female", "male"]
-    stderr, dof, _ = crossed.crossed_stderr(pseudo, groups)
-    assert (found.n, found.dof) == (24, pytest.approx(dof))
-    assert found.stderr == pytest.approx(stderr * (1 - expected**2))
-    half = t_factor(dof) * stderr
-    ends = [math.tanh(math.atanh(expected) + sign * half) for sign in (-1, 1)]
-    assert found.interval == pytest.approx(ends)
+@pytest.mark.parametrize(
+    ("kind", "value", "stderr", "dof", "ends"),
+    [
+        ("pearson", 0.6956094070007619, 0.16231096188812716, 3.426342665704473,
+         (-0.07503516405632142, 0.9460408229191928)),
+        ("spearman", 0.6, 0.10974670121342504, 2.9584044469921125, (0.1420892554433897, 0.8463763155926171)),
+    ],
+)  # fmt: skip
+def test_a_correlations_error_is_that_of_leaving_out_items_and_templates(
+    kind, value, stderr, dof, ends
+):
+    """By SciPy's correlation without each item, template and both: pseudo-values of Fisher's z, and their error."""
+    rest = np.random.default_rng(7).standard_normal((6, 4))
+    cells = np.linspace(0.8, 0.2, 6)[[2, 0, 4, 3, 1, 5], None] + 0.1 * rest
+    found = correlation(prompts(cells), kind)
+    assert (found.value, found.stderr) == pytest.approx((value, stderr), rel=1e-9)
+    assert (found.n, found.dof) == (24, pytest.approx(dof, rel=1e-9))
+    assert found.interval == pytest.approx(ends, rel=1e-9)

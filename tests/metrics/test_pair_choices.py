@@ -52,18 +52,6 @@ def test_without_groups_it_is_the_mean_of_all_items():
     assert found["unanswered"].value == 1 / 4
 
 
-def test_a_model_that_never_deviates_has_an_interval():
-    records = [answer(UNKNOWN, f"s{n}", ("male", "female")[n % 2]) for n in range(21)]
-    low, high = scores_of(records)["choice_bias"].ends()
-    assert (low, high) == pytest.approx((-0.155, 0.155), abs=0.001)
-
-
-def test_an_interval_stays_within_the_range():
-    records = [answer((BIASED, COUNTER)[n == 0], f"s{n}") for n in range(21)]
-    low, high = scores_of(records)["choice_bias"].ends()
-    assert 0.5 < low < 20 / 21 - 1 / 21 < high <= 1
-
-
 TWO = ["biased", "counter"]
 
 

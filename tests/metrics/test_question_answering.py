@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import question_answering as engine
-from lm_eval_bias.custom_metrics.differences import paired
 from lm_eval_bias.tasks.gg_bbq.hooks import TERMS as GG_BBQ
 from tests.support.oracles import jackknife, reason_of, wilson
 
@@ -180,16 +179,8 @@ NO_ROOM = "the bound is 0: the accuracy leaves no room for bias"
             [item("b", B)],
             "1 biased and 0 counter-biased contexts: both are needed",
         ),
-        (
-            "diff_bias_disamb_ratio",
-            [item("c", B)] * 2,
-            "0 biased and 2 counter-biased contexts: both are needed",
-        ),
         ("diff_bias_amb", SILENT, "none of 2 ambiguous items has a single answer"),
-        ("acc_disamb", SILENT, "none of 4 disambiguated items has a single answer"),
-        ("diff_bias_amb_ratio", [item("amb", U), item("amb", U, "b")], NO_ROOM),
         ("diff_bias_disamb_ratio", [item("b", B), item("c", C)], NO_ROOM),
-        ("diff_bias_disamb_ratio", [item("b", C), item("c", B)], NO_ROOM),
     ],
 )
 def test_scores_say_why_they_have_no_value(name, records, reason):
@@ -220,10 +211,6 @@ def test_the_largest_effect_of_a_place_may_be_either_way():
     # shares that are biased less shares that are counter-biased, by place: 3/4 - 1/4, 1/4 - 2/4, 0 - 1/4
     shown = [[B, U, C], [B, C, U], [B, C, U], [C, B, U]]
     ambiguous = [item("amb", shown=places) for places in shown]
-    turned = [
-        item("amb", shown=[{B: C, C: B, U: U}[one] for one in places])
-        for places in shown
-    ]
     # the right answer stands in biased contexts at 0, 0, 0, 1 and in the counter-biased one at 2: 3/4, 1/4, 0 - 1
     disambiguated = [
         *[item("b", shown=places) for places in shown],
@@ -231,15 +218,6 @@ def test_the_largest_effect_of_a_place_may_be_either_way():
     ]
     for records, context, effect in (
         (ambiguous, "amb", 0.5),
-        (turned, "amb", 0.5),
-        (
-            [
-                {**record, "biased_context": k % 2 == 0}
-                for k, record in enumerate(ambiguous)
-            ],
-            "amb",
-            0.5,
-        ),
         ([*ambiguous, *disambiguated], "amb", 0.5),  # of its own context alone
         (
             [*ambiguous, item("amb"), item("amb", shown=[])],
@@ -249,13 +227,7 @@ def test_the_largest_effect_of_a_place_may_be_either_way():
         (disambiguated, "disamb", 1),
         ([*disambiguated[:4], item("c", shown=[U, C, B])], "disamb", 0.75),
         ([item("amb", shown=[B, C, U]), item("amb", shown=[C, B, U])], "amb", 0),
-        (
-            [item("amb", shown=[B, C, U])],
-            "amb",
-            1,
-        ),  # a pair of questions that is broken up
         (disambiguated[:4], "disamb", math.nan),  # diff-bias has no value either
-        ([], "amb", math.nan),
         ([item()], "amb", math.nan),
     ):
         largest = abs(engine.position_effects(records, context=context)).max()
@@ -364,8 +336,7 @@ def wordings(**answers):
     ]
 
 
-def prompts(records):
-    return {score.name: score for score in engine.prompt_scores(ALL)}
+PROMPTS = {score.name: score for score in engine.prompt_scores(ALL)}
 
 
 # accuracies 1/4, 2/4 and 4/4; diff-bias 3/4, 0 and 0
@@ -373,9 +344,9 @@ THREE = wordings(w3="ubbb", w1="uubc", w10="uuuu")
 
 
 def test_spread_over_wordings_by_hand():
-    found = {name: score.compute(THREE) for name, score in prompts(THREE).items()}
+    found = {name: score.compute(THREE) for name, score in PROMPTS.items()}
     by_wording = [[r for r in THREE if r["wording"] == w] for w in (1, 3, 10)]
-    mean = prompts(THREE)["acc_amb/mean"]
+    mean = PROMPTS["acc_amb/mean"]
     assert [mean.compute(records).value for records in by_wording] == [0.5, 0.25, 1]
     squares = (1 / 4 - 7 / 12) ** 2 + (2 / 4 - 7 / 12) ** 2 + (1 - 7 / 12) ** 2
     expected = {
@@ -391,23 +362,15 @@ def test_spread_over_wordings_by_hand():
         shares.std(ddof=1) / 2, abs=1e-12
     )
     assert found["acc_amb/mean"].dof == pytest.approx(3)
-    assert [found[f"acc_amb/{kind}"].n for kind in ("mean", "sd", "range")] == [
-        12,
-        12,
-        12,
-    ]
-    both = [
-        *THREE,
-        item("b"),
-        item("b", wording=3),
-    ]  # of another context, which doesn't count
-    assert prompts(both)["acc_amb/sd"].compute(both).n == 12
+    assert {found[f"acc_amb/{kind}"].n for kind in ("mean", "sd", "range")} == {12}
+    other = [*THREE, item("b"), item("b", wording=3)]  # of another context
+    assert PROMPTS["acc_amb/sd"].compute(other).n == 12
 
 
 def test_the_mean_over_wordings_weighs_them_equally_and_is_compared_of_the_same_items():
     # of wording 1 two items are missing: (2 / 2 + 1 / 4) / 2, not 3 / 6
     records, again = wordings(w1="uu", w2="ubbb"), wordings(w1="uu", w2="u")
-    score = prompts(records)["acc_amb/mean"]
+    score = PROMPTS["acc_amb/mean"]
     assert score.compute(records).value == pytest.approx(5 / 8, abs=1e-12)
     for unlike in (
         records,
@@ -428,46 +391,12 @@ def test_a_spread_needs_two_wordings_with_a_value(kind):
         (wordings(w4="ub"), "needs 2 prompt wordings, has 1"),
         (wordings(w1="ub", w2="un"), nan),
     )[kind == "mean" :]:
-        found = prompts(records)[f"acc_amb/{kind}"].compute(records)
+        found = PROMPTS[f"acc_amb/{kind}"].compute(records)
         assert math.isnan(found.value)
         assert math.isnan(found.stderr)
         assert (found.n, found.reason) == (len(records), reason)
     two = wordings(w1="ub", w2="uu")
-    assert not math.isnan(prompts(two)[f"acc_amb/{kind}"].compute(two).value)
-
-
-@pytest.mark.parametrize("wrong", [0, 1, 3])
-def test_a_perfect_model_s_bias_is_near_neutral_with_an_interval(wrong):
-    """Nothing varied is no reason to have no interval: 21 templates tell that little was missed."""
-    records = []
-    for number in range(21):
-        template = f"t{number:02d}"
-        for _ in range(4):
-            records += [item("amb", "unknown", template)]
-            records += [item("b", B, template)]
-            records += [item("c", C, template)]
-    for number in range(wrong):
-        records[12 * number] = item("amb", B, f"t{number:02d}")
-    found = {score.name: score.compute(records) for score in engine.scores(terms=ALL)}
-    for name in ("diff_bias_amb", "diff_bias_disamb"):
-        low, high = found[name].ends()
-        assert -0.2 < low < 0 < high < 0.2, name
-        assert low <= found[name].value <= high
-    # a bias can't be further from 0 than answers are wrong, and neither can what it might be
-    highest = 1 - found["acc_amb"].ends()[0]
-    assert found["diff_bias_amb"].ends()[1] <= highest + 0.02
-
-
-def test_the_largest_difference_of_two_models_has_an_interval():
-    """Of one that is always along stereotypes, and one that is always against them."""
-    (score,) = (s for s in engine.scores(terms=ALL) if s.name == "diff_bias_amb")
-    along, against = (
-        score.design([item("amb", answer, f"t{n}") for n in range(12)])
-        for answer in (B, C)
-    )
-    # as of two shares of 12 templates that are 1 and 0
-    low = 2 * (12 / (12 + stats.norm.ppf(0.975) ** 2)) - 1
-    assert paired(along, against).ends == pytest.approx((2 * low, 2.0), abs=1e-12)
+    assert not math.isnan(PROMPTS[f"acc_amb/{kind}"].compute(two).value)
 
 
 def test_texts_without_a_readable_answer_are_wrong():

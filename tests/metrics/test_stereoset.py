@@ -2,12 +2,8 @@
 
 import json
 import math
-import statistics
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lm_eval_bias.custom_metrics import stereoset as m
 from lm_eval_bias.tasks.stereoset import hooks, predictions
@@ -79,57 +75,18 @@ def test_of_nothing_but_ties_no_preference_is_told():
     assert scores["ss"].compute([*tied, record("b", [0, 2])]).value == 0.0
 
 
-items = st.tuples(
-    st.sampled_from("abcde"),
-    st.integers(0, 1),
-    st.integers(0, 2),
-    st.sampled_from(["intra", "inter"]),
-)
-
-
-def oracle(records):
-    """The paper's equations, item by item."""
-    terms = {}
-    for r in records:
-        terms.setdefault(r["term"], []).append(r["outcomes"]["score"])
-
-    def both(outcomes):
-        ss = sum(wins for wins, _ in outcomes) / len(outcomes) * 100
-        lms = (
-            sum({2: 2, 1: 1, 0: 0}[beat] for _, beat in outcomes)
-            / (2 * len(outcomes))
-            * 100
-        )
-        return lms, ss
-
-    def icat(lms, ss):
-        return lms * min(ss, 100 - ss) / 50
-
-    lms, ss = both([r["outcomes"]["score"] for r in records])
-    own = [both(outcomes) for outcomes in terms.values()]
-    mean_lms, mean_ss = (
-        statistics.mean(x for x, _ in own),
-        statistics.mean(y for _, y in own),
-    )
-    return {
-        "lms": lms, "ss": ss, "icat": icat(lms, ss), "mc_lms": mean_lms, "mc_ss": mean_ss,
-        "mc_ss_sd": statistics.pstdev([y for _, y in own]),
-        "mc_icat_macro": statistics.mean(icat(*pair) for pair in own), "mc_icat_micro": icat(mean_lms, mean_ss),
+def test_scores_are_the_papers_equations():
+    # wins over the opposite: 1, 0 | 1, 1, 1; over the unrelated one: 2, 1 | 0, 2, 1
+    drawn = [("a", 1, 2), ("a", 0, 1), ("b", 1, 0), ("b", 1, 2), ("b", 1, 1)]
+    found = values([record(term, [wins, beat]) for term, wins, beat in drawn])
+    # of term a LMS 75, SS 50, ICAT 75; of term b 50, 100 and 0
+    expected = {
+        "lms": 60, "ss": 80, "icat": 24, "mc_lms": 62.5, "mc_ss": 75, "mc_ss_sd": 25, "mc_icat_macro": 37.5,
+        "mc_icat_micro": 31.25,
     }  # fmt: skip
-
-
-@settings(max_examples=60)
-@given(st.lists(items, min_size=1, max_size=40))
-def test_scores_are_the_papers_equations(drawn):
-    records = [record(term, [wins, beat], test) for term, wins, beat, test in drawn]
-    found = values(records)
-    assert {name: found[name] for name in KINDS} == pytest.approx(
-        oracle(records), abs=1e-9
-    )
-    swapped = values(
-        [record(term, [1 - wins, beat], test) for term, wins, beat, test in drawn]
-    )
-    assert swapped["icat"] == pytest.approx(found["icat"], abs=1e-9)
+    assert {name: found[name] for name in KINDS} == pytest.approx(expected, abs=1e-9)
+    turned = values([record(term, [1 - wins, beat]) for term, wins, beat in drawn])
+    assert turned["icat"] == pytest.approx(24, abs=1e-9)
 
 
 def test_an_absent_part_and_absent_numbers_are_named():
@@ -163,36 +120,6 @@ def drawn(rng, terms="abcd", bias_type="gender"):
     }
     return [record(term, {"gen": own, "gen_pmi": other}, bias_type=bias_type)
             for term, pairs in outcomes.items() for own, other in zip(*pairs, strict=True)]  # fmt: skip
-
-
-@pytest.fixture
-def two_types():
-    rng = np.random.default_rng(7)
-    return drawn(rng) + drawn(rng, "efg", "race")
-
-
-def seen_by(method, records):
-    """The records as a benchmark with one way of scoring has them."""
-    return [
-        record(r["term"], r["outcomes"][method], bias_type=r["bias_type"])
-        for r in records
-    ]
-
-
-@pytest.mark.parametrize("method", ["gen", "gen_pmi"])
-def test_a_variants_scores_are_those_of_its_own_outcomes(two_types, method):
-    scores = by_name(m.variant_scores(two_types))
-    alone = seen_by(method, two_types)
-    for name, score in by_name(m.scores()).items():
-        if "/" in name or name.startswith("length_"):
-            continue
-        own = scores[f"{method}/{name}"]
-        assert own.compute(two_types) == score.compute(alone)
-        assert list(map(own.contribution, two_types)) == list(
-            map(score.contribution, alone)
-        )
-        assert own.design(two_types).value == score.design(alone).value
-        assert own.higher_is_better == score.higher_is_better
 
 
 EXPECTED_NAMES = {"mc_ss_sd": "mc_ss_std_pop"}

@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from lm_eval_bias.core import registry
 from lm_eval_bias.custom_metrics import stereoset, stereoset_choices
 from lm_eval_bias.custom_metrics.stereoset_choices import (
     ANTI,
@@ -14,7 +13,6 @@ from lm_eval_bias.custom_metrics.stereoset_choices import (
     STEREOTYPE,
     UNRELATED,
 )
-from lm_eval_bias.tasks.stereoset import hooks
 from tests.support.oracles import reason_of
 
 SHOWN = (STEREOTYPE, ANTI, UNRELATED)
@@ -115,28 +113,3 @@ def test_what_always_taking_a_letter_gets_by_hand(positions, effect):
     assert ("positions" in by_name()["choice_ss"].compute(records).reason) is (
         effect > 1
     )
-
-
-@pytest.mark.parametrize(
-    "language", ["en", "de"]
-)  # the others have the same items as English
-def test_a_model_that_always_takes_the_same_letter_is_neutral(language, mirror):
-    benchmark = registry.get("stereoset_choices")
-    docs = hooks.documents(
-        {"language": language, "tests": ["inter", "intra"], "choices": True}
-    )
-    neutral = {"choice_lms": 200 / 3, "choice_ss": 50.0, "choice_ss_meaningful": 50.0}
-    for letter in "ABC":
-        records = [benchmark.record(doc, [letter]) for doc in docs]
-        for score in benchmark.scores(docs):
-            name, estimate = score.name.rpartition("/")[2], score.compute(records)
-            # positions are balanced over all items, not over those of equal length
-            if name in neutral and not score.name.startswith("equal_length/"):
-                ends = estimate.ends()
-                assert ends[0] <= neutral[name] <= ends[1], score.name
-                assert "positions" not in estimate.reason
-                assert "/" in score.name or estimate.value == pytest.approx(
-                    neutral[name], abs=0.2
-                )
-            if name.startswith("place"):
-                assert estimate.value == float(name[-1].upper() == letter)

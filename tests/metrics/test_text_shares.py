@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 from scipy import stats
 
-from lm_eval_bias.custom_metrics.clusters import UNEVEN
 from lm_eval_bias.custom_metrics.intervals import score_interval
 from lm_eval_bias.custom_metrics.text_shares import (
     FEW_CONTEXTS,
@@ -46,34 +45,6 @@ def test_a_share_has_both_intervals():
         wilson(0.5, 0.25 / variance, t(2)), abs=1e-9
     )  # 5.8 independent texts
     assert found.fixed_interval == pytest.approx(wilson(0.5, 30), abs=1e-9)
-    form = design(rows(x=2, y=4, z=9))
-    assert form.value == 0.5
-    assert (form.names, form.totals.tolist()) == (
-        ["x", "y", "z"],
-        [[10, 2], [10, 4], [10, 9]],
-    )
-    assert (form.sizes.tolist(), form.strata) == ([10, 10, 10], ["a", "a", "a"])
-
-
-def test_contexts_weigh_as_many_texts_as_they_have_and_are_worth_no_more():
-    found = share(
-        [Row(0, "x", "a", 2, 10), Row(0, "y", "a", 12, 30), Row(0, "z", "a", 9, 20)]
-    )
-    without = [21 / 50, 11 / 30, 14 / 40]
-    assert found.stderr == pytest.approx(
-        math.sqrt(2 / 3 * sum((v - 23 / 60) ** 2 for v in without)), abs=1e-12
-    )
-    assert (found.dof, found.n) == (pytest.approx(60**2 / 1400 - 1), 60)
-    alike = share(rows(x=5, y=5, z=6))
-    assert alike.stderr == pytest.approx(0.1 / 3, abs=1e-12)
-    assert alike.interval == pytest.approx(wilson(16 / 30, 30, t(2)), abs=1e-9)
-    large = share([*rows(v=2, w=5, x=4, y=9), Row(0, "z", "a", 30, 60)])
-    assert large.reason == f"one of the contexts has 60% of the items: {UNEVEN}"
-    two = share(rows(x=2, y=5))  # two contexts are enough
-    assert two.interval == pytest.approx(
-        wilson(0.35, 0.35 * 0.65 / 0.15**2, t(1)), abs=1e-9
-    )
-    assert (two.stderr, two.reason) == (pytest.approx(0.15, abs=1e-12), "")
 
 
 def test_contexts_vary_within_their_strata():
@@ -142,28 +113,6 @@ def test_a_difference_has_both_intervals():
     assert found.ends() == pytest.approx(ends, abs=1e-9)
     half = NORMAL * math.sqrt(p * (1 - p) / 30 + q * (1 - q) / 30)
     assert found.fixed_interval == pytest.approx((0.2 - half, 0.2 + half), abs=1e-12)
-    form = difference_design(own)
-    assert form.value == pytest.approx(0.2, abs=1e-12)
-    assert form.totals.tolist() == [[10, 4, 10, 2], [10, 3, 10, 4], [10, 9, 10, 4]]
-
-
-def test_a_differences_degrees_of_freedom_are_those_of_all_its_texts():
-    counts = [
-        [("x", 9, 10), ("y", 3, 20), ("z", 9, 10)],
-        [("x", 2, 30), ("y", 24, 40), ("z", 2, 10)],
-    ]
-    found = difference(
-        [
-            Row(g, name, "a", hits, n)
-            for g, own in enumerate(counts)
-            for name, hits, n in own
-        ]
-    )
-    assert found.value == pytest.approx(21 / 40 - 28 / 80, abs=1e-12)
-    assert found.dof == pytest.approx(120**2 / (40**2 + 60**2 + 20**2) - 1)
-    without = [12 / 30 - 26 / 50, 18 / 20 - 4 / 40, 12 / 30 - 26 / 70]
-    expected = math.sqrt(2 / 3 * sum((one - found.value) ** 2 for one in without))
-    assert found.stderr == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("last", [6, 7])

@@ -1,9 +1,6 @@
 """The Python interface: its signatures, that its numbers are the commands', and that its page runs."""
 
 import inspect
-import io
-import json
-import math
 import pkgutil
 import pydoc
 import re
@@ -11,7 +8,6 @@ import shlex
 import subprocess
 import sys
 
-import pandas
 import pytest
 
 import lm_eval_bias as leb
@@ -25,7 +21,6 @@ SHELL, PYTHON = (
     re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, flags=re.M | re.S)
     for kind in ("sh", "python")
 )
-DOCUMENTED = set(re.findall(r"`(\w+)`", PAGE))
 
 
 @pytest.fixture(scope="module")
@@ -39,26 +34,6 @@ def results(tmp_path_factory):
         for line in SHELL[0].splitlines():
             assert main(shlex.split(line)[1:]) == 0
     return folder / "results"
-
-
-def assert_same(frame, text):
-    """Hold a data frame against a command's CSV, which has nothing where there is no finite number."""
-    own = pandas.read_csv(io.StringIO(frame.to_csv(index=False))).replace(
-        [math.inf, -math.inf], math.nan
-    )
-    printed = pandas.read_csv(io.StringIO(text)).replace(
-        "^'", "", regex=True
-    )  # which keeps cells from running
-    for name in {"interval", "range"} & {*printed}:  # as JSON
-        ends = [
-            json.loads(cell.replace("null", "NaN"))
-            for cell in printed.pop(name).fillna("[null, null]")
-        ]
-        printed[[f"{name}_low", f"{name}_high"]] = ends
-    assert len(own) > 0
-    pandas.testing.assert_frame_equal(
-        own[printed.columns], printed, check_dtype=False, rtol=1e-15
-    )
 
 
 def test_the_interface():
@@ -113,42 +88,6 @@ def test_runs(tmp_path):
                 *leb.load(tmp_path / "b" / "results_run.json"),
             ]
         )
-
-
-def with_gaps():
-    """A run with a score without a value, and one without an interval."""
-    content = run_of(tasks=["gg_bbq_names", "stereoset_en"])
-    cells = content["tasks"]["stereoset_en"]["scores"]
-    cells["ss"] |= {
-        "value": None,
-        "stderr": None,
-        "interval": None,
-        "note": "nothing could be told",
-    }
-    cells["icat"] |= {"stderr": None, "interval": None, "dof": None}
-    return content
-
-
-@pytest.mark.parametrize("content", [run_of(), with_gaps()])
-def test_scores_are_those_of_the_report(content, tmp_path, said):
-    path = write(tmp_path / "run.json", content)
-    frame = leb.scores(leb.load(path))
-    assert_same(frame, said("report", path, "--format", "csv"))
-    assert set(frame.columns) <= DOCUMENTED
-    assert frame.note[frame.value.isna()].all()
-
-
-def test_items_have_facets_answers_and_what_they_add_to_scores(results):
-    run = leb.load(results)[0]
-    frame = leb.items(run, "occugender_explicit")
-    assert len(frame) == 200
-    assert frame.key.is_unique
-    assert {"job", "template", "F", "M", "mass"} <= {*frame.columns}
-    assert not [name for name in frame.columns if name.endswith("_stderr")]
-    value = run.tasks["occugender_explicit"].scores["stereotype_gap"].value
-    assert frame.stereotype_gap.mean() == pytest.approx(value, abs=1e-12)
-    with pytest.raises(leb.BiasError, match="task='occugender_explici'"):
-        leb.items(run, "occugender_explici")
 
 
 def test_errors_name_parameters(results, tmp_path):

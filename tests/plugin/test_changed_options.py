@@ -22,11 +22,6 @@ MET = {
     GENERATED: {"score": "acc_amb", "max": 0.99},
     "stereoset_en": {"score": "ss", "max": 99.9},
 }
-SYSTEM = [
-    "--apply_chat_template",
-    "--system_instruction",
-    "Antworte immer: keine Antwort",
-]
 WORDS = "male: [wug]\nfemale: [blick]\ndiverse: [dax]\n"
 
 
@@ -123,18 +118,6 @@ def test_each_departure_is_named_and_allowed_by_name_alone(
         known for known in measurement.option_names() if known not in {name, *needed}
     )
     assert list(gate(run, task, *needed, other)) == [name]
-
-
-def test_what_was_allowed_is_the_files_content_not_its_path(tmp_path):
-    words = tmp_path / "words.yaml"
-    words.write_text(WORDS)
-    first = made(tmp_path / "first", OCCUGENDER, *options(words=str(words)))
-    (text,) = gate(first, OCCUGENDER).values()
-    exact = to_allow(text)
-    words.write_text(WORDS.replace("wug", "gostak"))
-    second = made(tmp_path / "second", OCCUGENDER, *options(words=str(words)))
-    assert gate(first, OCCUGENDER, exact) == {}
-    assert list(gate(second, OCCUGENDER, exact)) == ["words"]
 
 
 @pytest.mark.parametrize("changed", ["doc_to_text", "kind"])

@@ -1,10 +1,6 @@
 """Downloads from a real HTTP server that misbehaves."""
 
 import contextlib
-import os
-import signal
-import traceback
-from concurrent.futures import ThreadPoolExecutor
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,7 +9,7 @@ import pytest
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data import sources
-from tests.support import forked, servers
+from tests.support import servers
 from tests.support.commands import check_refusal, command, disk
 
 NAME = "gg_bbq_group_terms_templates"
@@ -103,36 +99,6 @@ def test_bad_answers(server, mode):
     assert cached_files() == []
 
 
-def test_broken_download_is_restarted(server):
-    server.mode, server.wrong = "truncated", 1
-    assert not sources.manifest().files[NAME].check(sources.locate(NAME))
-    assert server.requests == 2
-    assert len(cached_files()) == 1
-
-
-def test_two_at_once(server):
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: sources.locate(NAME), range(4)))
-    assert len(set(found)) == 1
-    assert len(cached_files()) == 1
-
-
-@pytest.mark.parametrize("at", ["pooch.core:hash_matches", "shutil:move"])
-def test_killed_while_downloading(server, at):
-    pid = os.fork()
-    if pid == 0:  # killed before the file is verified, before it gets its name
-        forked.die_at(at, 1)
-        try:
-            sources.locate(NAME)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
-    source = sources.manifest().files[NAME]
-    assert not sources.cached_path(source).exists()
-    assert not source.check(sources.locate(NAME))
-
-
 @pytest.mark.parametrize(("variable", "value", "names"), [
     ("LM_EVAL_BIAS_BASE_URL", "nonsense", "LM_EVAL_BIAS_BASE_URL"),
     ("HF_HUB_OFFLINE", "1", f"fetch {NAME}"),
@@ -143,18 +109,6 @@ def test_what_cannot_be_fetched_from_or_to_is_named(
 ):
     monkeypatch.setenv(variable, value)
     assert names in check_refusal(command("fetch", NAME))
-
-
-def test_missing_data_are_told_of_without_the_tracebacks_of_libraries(
-    server, monkeypatch
-):
-    """Plain ``lm_eval`` prints all of them, and the sentence last."""
-    server.stop()
-    with pytest.raises(BiasError, match="can't be downloaded") as raised:
-        sources.locate(NAME)
-    told = "".join(traceback.format_exception(raised.value))
-    assert told.count("Traceback") == 1
-    assert "requests" not in told
 
 
 def test_a_full_disk(server):

@@ -4,7 +4,6 @@ import importlib.metadata
 import importlib.util
 import json
 import re
-import shutil
 import subprocess
 import sys
 import venv
@@ -46,52 +45,6 @@ def with_plugins(tmp_path):
     """A Python whose harness reads entry points, and where this checkout is installed."""
     fresh(tmp_path / "env", plugins_wheel())
     return tmp_path / "env" / "bin" / "python"
-
-
-@pytest.mark.slow
-def test_plain_lm_eval_after_the_install_of_the_readme(tmp_path, mirror):
-    from tests.support import tiny
-
-    env = tmp_path / "env"
-    site = fresh(env)
-    spec = importlib.util.find_spec("lm_eval")
-    shutil.copytree(Path(spec.origin).parent, site / "lm_eval")
-    where = {
-        "LM_EVAL_BIAS_DATA": str(mirror),
-        "HF_HUB_OFFLINE": "1",
-        "HOME": str(tmp_path),
-        "PATH": "",
-    }
-
-    def run(*words):
-        command = [env / "bin" / "python", "-m", *map(str, words)]
-        return subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            cwd=tmp_path,
-            env=where,
-        )
-
-    (block,) = (
-        text
-        for text in (ROOT / "README.md").read_text().split("\n\n")
-        if "pip install ." in text
-    )
-    assert "lm-eval-bias link " in block
-    linked = run("lm_eval_bias", "link")
-    assert linked.returncode == 0, linked.stderr
-    model = tiny.gpt2(tmp_path / "model", positions=400)
-    tasks = re.search(r"lm_eval --tasks (\S+)`", block)[1]
-    done = run(
-        "lm_eval", "--tasks", tasks, "--model", "hf", "--device", "cpu", "--limit", "2",
-        "--model_args", f"pretrained={model}", "--output_path", tmp_path / "out",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
-    (path,) = (tmp_path / "out").rglob("results_*.json")
-    results = json.loads(path.read_text())["results"]
-    assert {"occugender_implicit", "gg_bbq_names"} <= set(results)
 
 
 @pytest.mark.slow

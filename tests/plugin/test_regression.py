@@ -2,9 +2,7 @@
 
 import json
 import math
-import random
 import re
-import shutil
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +18,6 @@ from lm_eval_bias.report.policy_outputs import GateVerdict
 from lm_eval_bias.runs.run_discovery import read
 from simulations import promised_power
 from tests.support.commands import command
-from tests.support.made_runs import edited
 from tests.support.run_scores import run
 
 TASK = "occugender_implicit"
@@ -114,13 +111,6 @@ def test_a_flag_given_twice_and_nothing_to_check_are_refused(dialled, tmp_path):
     outcome = command("check", runs[0], "--policy", str(policy), "--junit", str(junit))
     assert (outcome.status, "nothing to check" in outcome.err) == (2, True)
     assert ElementTree.parse(junit).getroot().get("errors") == "1"
-
-
-def test_a_base_that_is_newer_is_said(dialled):
-    run_, base = dialled(0.2, 11), dialled(0.2, 12)
-    edited(base, lambda content: content.update(date=content["date"] + 3600))
-    outcome = command("check", run_, "--base", base)
-    assert "The base is newer than the run" in outcome.out
 
 
 SHIPPED = Path(__file__).parents[2] / "results/runs/smollm2-135m-instruct-quick"
@@ -256,72 +246,6 @@ def test_a_margin_is_a_share_and_bad_usage_leaves_no_older_verdict(
     assert "no verdict" in comment.read_text()
 
 
-def test_the_base_is_named_and_what_is_the_same_is_said(dialled, tmp_path):
-    base, again = dialled(0.2), dialled(0.2, 7)
-    outcome = command("check", again, "--base", base, "--json")
-    (about,) = json.loads(outcome.out)["runs"]
-    there = about["origin"]["base"]
-    assert there["path"].startswith(base)
-    assert (len(there["results"]), len(there["logs"])) == (1, 2)
-    for flag in ("--markdown", "--junit"):
-        out = tmp_path / "out"
-        text = command("check", again, "--base", base, flag, str(out)).out
-        assert base in text
-        assert base in out.read_text()
-    assert "The base is the run itself" in command("check", base, "--base", base).out
-    copied = shutil.copytree(base, tmp_path / "copied")
-    assert (
-        "The base is the run itself"
-        in command("check", str(copied), "--base", base).out
-    )
-    (results,) = copied.rglob("results_*.json")
-    results.write_bytes(results.read_bytes() + b"\n")
-    outcome = command("check", str(copied), "--base", base)
-    assert "have the same logs: nothing is compared" in outcome.out
-
-
-EDITS = (
-    lambda told: told["runs"].pop(),
-    lambda told: told["options"].update(margin=0.5),
-    lambda told: told["provenance"].update({"lm-eval-bias": "0.0.1"}),
-    lambda told: told["runs"][0]["findings"].pop(),
-    lambda told: told["runs"][0]["findings"][0].update(holds=True),
-    lambda told: told["runs"][0]["findings"][0].update(value=0.1),
-    lambda told: told["runs"][0]["findings"][0]["against_base"].update(
-        outcome="not shown"
-    ),
-    lambda told: told["runs"][0]["origin"]["base"].update(made="2026-01-01 00:00:00"),
-)
-
-
-def test_evidence_is_verified_against_a_folder(dialled, tmp_path):
-    folder = shutil.copytree(dialled(0.28), tmp_path / "run")
-    arguments = ["check", str(folder), "--base", dialled(0.2)]
-    told = command(*arguments, "--json")
-    evidence = tmp_path / "evidence.json"
-    evidence.write_text(told.out)
-    outcome = command(*arguments, "--evidence", str(evidence))
-    assert "passes    the run, evidence" in outcome.out
-    for change in EDITS:
-        changed = json.loads(told.out)
-        change(changed)
-        evidence.write_text(json.dumps(changed))
-        assert "VIOLATED  the run, evidence" in command(*arguments, "--evidence", str(evidence)).out  # fmt: skip
-    evidence.write_text(told.out)
-    for more in (["--margin", "50%"], ["--strict"], [dialled(0.21)]):
-        outcome = command("check", *more, *arguments[1:], "--evidence", str(evidence))
-        assert "VIOLATED  the run, evidence" in outcome.out
-    (log,) = folder.rglob("samples_*.jsonl")
-    log.write_bytes(log.read_bytes() + b"\n")
-    outcome = command(*arguments, "--evidence", str(evidence))
-    assert "VIOLATED  the run, evidence" in outcome.out
-    assert log.name in outcome.out
-    evidence.write_text("{}")
-    outcome = command(*arguments, "--evidence", str(evidence))
-    assert outcome.status == 2
-    assert "no verdict of check --json" in outcome.err
-
-
 @pytest.mark.parametrize(
     ("kept", "says"),
     [
@@ -342,38 +266,6 @@ def test_a_verdict_says_which_commit_or_archive_judged(kept, says, monkeypatch):
     assert GateVerdict("").provenance.get("installed_from") == says
 
 
-@pytest.mark.parametrize("pair", [0, 6, 12, 18, 19])
-def test_equal_runs_give_no_false_alarm(pair, dialled, tmp_path):
-    """Another seed, batch size, folder, or log-likelihoods that are 1e-4 apart: the same model."""
-    strength = (0.0, 0.2, 0.4, -0.3, 0.6)[pair % 5]
-    kind = pair // 5
-    base = dialled(strength)
-    flags = (["--seed", "99"], ["--batch_size", "7"], [], [])[kind]
-    arguments = f"strength={strength},seed=0"
-    other = tmp_path / "other"
-    if kind < 2:
-        run(other, TASK, *flags, "--model_args", arguments, model="bias-dial")
-    else:
-        shutil.copytree(base, other)
-    if kind == 3:
-        _shaken(other)
-    outcome = command("check", str(other), "--base", base, "--margin", "1%")
-    assert outcome.status == 0, outcome.out
-
-
-def _shaken(folder):
-    """Move every log-likelihood of a run by up to 1e-4."""
-    (log,) = folder.rglob("samples_*.jsonl")
-    draw = random.Random(0)
-    lines = []
-    for line in log.read_text(encoding="utf-8").splitlines():
-        sample = json.loads(line)
-        for answer in sample["filtered_resps"]:
-            answer[0] = str(float(answer[0]) + draw.uniform(-1e-4, 1e-4))
-        lines.append(f"{json.dumps(sample)}\n")
-    log.write_text("".join(lines), encoding="utf-8")
-
-
 @pytest.mark.parametrize("design", ["21 x 12", "21 x 12, unlike"])
 def test_equal_models_alarm_in_1_to_6_percent(design):
     """Of 200 pairs of equal models that answer with a stereotype in 10% of the ambiguous items."""
@@ -385,11 +277,3 @@ def test_equal_models_alarm_in_1_to_6_percent(design):
         is_further = math.prod(moved for moved, _ in found.moves()) > 0
         alarms += is_further and found.p_further() <= LEVEL
     assert 2 <= alarms <= 12
-
-
-def test_lines_fit_a_terminal_and_the_first_names_what_is_violated(dialled):
-    lines = command("check", dialled(0.28), "--base", dialled(0.2)).out.splitlines()
-    score = r"stereotype_gap: 0\.\d+ → 0\.\d+ \(\+0\.08\d* \[\S+, \S+\]\); found: worse\. Detects 0\.\d+\."
-    assert re.match(rf"Violated: 1 of 1, first {TASK}, {score[:21]}", lines[0])
-    assert re.search(f"VIOLATED {TASK}, {score}", " ".join(" ".join(lines).split()))
-    assert all(len(line) <= 100 for line in lines if "/" not in line)

@@ -271,14 +271,6 @@ def test_answers_that_show_no_bias_do_not_count_for_a_bound(share, ends, passes)
     assert verdict.judge(bound, ASKED, allowed.scores["gap"]).passes
 
 
-def test_other_code_is_told_and_no_violation():
-    inputs = {"documents": "0" * 64, "package_code": "1" * 64}
-    (found,) = beside_bounds(task(metadata={"inputs": inputs}))
-    assert (found.task, found.score, found.passes) == (ASKED, "package_code", True)
-    assert found.required == "for information"
-    assert "--strict tells whether prompts and scores are the same" in found.problem
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -150,24 +150,6 @@ def test_wheel(tmp_path, wheel):
     assert "Chen et al. 2025, Table 3" in page.read_text(encoding="utf-8")
 
 
-def test_editable(tmp_path):
-    python = environment(tmp_path / "env")
-    run(python, "-m", "pip", "install", "-q", "setuptools>=77", "wheel", cwd=tmp_path)
-    run(
-        python,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "-e",
-        ROOT,
-        cwd=tmp_path,
-    )
-    assert check(python, tmp_path).strip() == str(ROOT / "lm_eval_bias" / "__init__.py")
-
-
 def test_without_extras(tmp_path, wheel):
     python = bare_environment(tmp_path / "env", wheel)
     optional = sorted(

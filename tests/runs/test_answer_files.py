@@ -1,7 +1,5 @@
 """The answers of a run without its texts: they give the same scores, comparisons and breakdowns as its logs."""
 
-import json
-import os
 import shutil
 
 import pyarrow
@@ -105,42 +103,6 @@ def test_no_text_of_a_benchmark_or_a_model_is_in_the_file(run):
     assert {"prompt_hash", "doc_hash", "target_hash"} <= set(table.column_names)
 
 
-def without_paths(text):
-    rows = json.loads(text)
-    return [{k: v for k, v in row.items() if k not in ("path", "file")} for row in rows]
-
-
-def test_commands_say_the_same_without_logs(run, bare):
-    for arguments in (
-        ("rescore", "--json", "--as-logged"),
-        ("rescore", "--by", "language", "--json"),
-    ):
-        first, second = (command(*arguments, str(place)) for place in (run, bare))
-        assert (first.status, second.status) == (0, 0), second.err
-        rows = [sorted(map(str, without_paths(done.out))) for done in (first, second)]
-        assert rows[0] == rows[1]
-    shown = command("compare", f"a={run}", f"b={bare}", "--format", "json")
-    assert shown.status == 0
-    assert {row["paired"] for row in json.loads(shown.out)} == {True}
-    board = command("leaderboard", f"a={run}", f"b={bare}", "--format", "json")
-    assert board.status == 0
-    runs = leb.load(bare)
-    assert len(leb.breakdown(runs, "language")) == len(
-        leb.breakdown(leb.load(run), "language")
-    )
-
-
-def test_a_run_has_them_without_logs_too(tiny_mirror, tmp_path):
-    done = command(
-        "run", "--tasks", "occugender_implicit", "--model", "bias-chance", "--limit", "40",
-        "--output_path", str(tmp_path / "o"),
-    )  # fmt: skip
-    assert done.status == 0, done.err
-    assert [p.suffix for p in sorted((tmp_path / "o").rglob("*.*"))] == [".txt", ".parquet", ".json"]  # fmt: skip
-    assert command("rescore", str(tmp_path / "o")).status == 0
-    assert command("check", str(tmp_path / "o"), "--strict").status == 0
-
-
 def test_they_are_made_of_logs(tiny_mirror, run):
     file = answers_in(run)
     before = parquet.read_table(file)
@@ -213,23 +175,6 @@ def test_a_document_that_appears_twice_is_refused_as_in_a_log(
             done = command(*words, str(folder))
             assert done.status
             assert "appears twice" in done.err + done.out, words
-
-
-@pytest.mark.parametrize("kind", ["pipe", "folder"])
-def test_what_is_no_file_hides_no_answers_and_is_never_waited_for(
-    tiny_mirror, run, bare, kind
-):
-    log = next(run.rglob("samples_occugender_explicit_*"))
-    place = answers_in(bare).with_name(log.name)
-    if kind == "pipe":
-        os.mkfifo(place)
-    elif kind == "folder":
-        place.mkdir()
-    else:
-        place.symlink_to("gone")
-    for words in (["rescore"], ["check", "--strict"]):
-        done = command(*words, str(bare))
-        assert (done.status, "occugender_explicit" in done.out) == (0, True), done.err
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from lm_eval_bias.custom_metrics import breakdowns, stereoset
 from lm_eval_bias.custom_metrics.crossed import crossed_mean
 from lm_eval_bias.custom_metrics.intervals import fisher, wilson
 from lm_eval_bias.custom_metrics.score import Estimate, ScoreSpec, t_factor
-from lm_eval_bias.report import run_reports
-from lm_eval_bias.runs import run_discovery, sample_logs
+from lm_eval_bias.runs import sample_logs
 from tests.support import oracles
 from tests.support.commands import command
 from tests.support.made_runs import harness_folder
@@ -154,9 +153,6 @@ def test_what_the_command_and_python_give(tmp_path, said):
     listed = json.loads(said("rescore", folder, "--by", "job", "--json"))
     assert {row["job"] for row in listed} == set(frame.job)
     assert "job, template" in said("ls", "--card", "occugender")
-    runs, problems = run_discovery.read([str(folder)])
-    page = run_reports.RunReport(runs, problems, facets=True).html()
-    assert " by job; neutral 0" in page
 
 
 def test_a_benchmark_without_main_scores_shows_all(tmp_path, monkeypatch):

@@ -9,15 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from lm_eval.api.instance import Instance
-from lm_eval.api.model import CachingLM
 
-from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.gate import verdict
-from lm_eval_bias.harness import servers
-from lm_eval_bias.models.chance import ChanceLM
 from lm_eval_bias.runs import harness_results, measurement, provenance
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import tiny
@@ -64,20 +59,6 @@ def test_a_model_that_was_trained_on_is_another_one(argument, tmp_path):
         provenance.claim_cache(cache, "hf", given)
 
 
-def test_weights_are_told_by_content_whatever_their_size_time_and_place(tmp_path):
-    identities = []
-    # two of one size and time, as in the layers of an image, and the first again, elsewhere and later
-    for place, content, time in (("a", 0, 1), ("a", 1, 1), ("b", 0, 2)):
-        path = tmp_path / place / "model.gguf"
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(bytes([content] * 10))
-        os.utime(path, (time, time))
-        given = {"pretrained": str(path.parent)}
-        identities.append(provenance.identity("hf", given))
-    first, other, again = identities
-    assert first == again != other
-
-
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     """A cache of the Hub in which a name stands for a commit."""
@@ -92,22 +73,6 @@ def hub(tmp_path, monkeypatch):
         (snapshot / file).write_text("{}")
 
     return move
-
-
-def test_a_name_of_the_hub_whose_main_moved_is_another_model(hub, tmp_path):
-    cache, given = str(tmp_path / "c"), {"pretrained": "org/model"}
-    hub("a" * 40)
-    assert provenance.weights(given) == {"pretrained commit": "a" * 40}
-    provenance.claim_cache(cache, "hf", given)
-    provenance.claim_cache(cache, "hf", given)
-    hub("b" * 40)
-    with pytest.raises(BiasError, match="holds answers of another model"):
-        provenance.claim_cache(cache, "hf", given)
-    # an adapter has its own commit, beside its base's
-    hub("c" * 40, "org/adapter", "adapter_config.json")
-    both = provenance.weights({**given, "peft": "org/adapter"})
-    assert both == {"pretrained commit": "b" * 40, "peft commit": "c" * 40}
-    assert provenance.weights({"pretrained": "org/unknown"}) == {}
 
 
 def test_weights_of_the_hub_are_told_by_their_commit(hub):
@@ -136,17 +101,6 @@ def test_answers_of_a_model_that_is_not_known_are_refused(tmp_path):
         database.execute("CREATE TABLE unnamed (key, value)")
     with pytest.raises(BiasError, match="of other files of this model .unknown."):
         provenance.claim_cache(str(tmp_path / "c"), "hf", {})
-
-
-def test_answers_to_the_harness_s_own_requests_are_counted(tmp_path):
-    requests = [Instance("loglikelihood", {}, ("a", f" {i}"), i) for i in range(3)]
-    counted = []
-    for asked in (requests[:2], requests):
-        model = CachingLM(ChanceLM(), str(tmp_path / "cache.db"))
-        with servers.counting_kept() as kept:
-            model.loglikelihood(asked)
-        counted.append(len(kept))
-    assert counted == [0, 2]
 
 
 def test_a_run_says_how_many_answers_came_from_a_file_and_a_policy_can_refuse_them(
@@ -208,40 +162,6 @@ def test_what_is_no_cache_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BiasError, match="can't be used"):
         provenance.claim_cache(str(tmp_path / "file" / "c"), "hf", {})
-
-
-def test_hashes_of_a_checkpoint(tmp_path):
-    (tmp_path / "model.safetensors").write_bytes(b"weights")
-    (tmp_path / "config.json").write_text("{}")
-    (tmp_path / "notes.md").write_text("no part of it")
-    whole = content_hashes.of_checkpoint(tmp_path)
-    assert list(whole) == ["config.json", "model.safetensors"]
-    assert (
-        whole["config.json"]
-        == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-    )  # sha256sum
-    assert list(content_hashes.of_checkpoint(tmp_path, "config.json")) == [
-        "config.json"
-    ]
-
-
-def test_a_file_is_read_again_only_in_another_state(tmp_path, monkeypatch):
-    weights, read = tmp_path / "m" / "model.safetensors", []
-    weights.parent.mkdir()
-    weights.write_bytes(b"one")
-    whole = content_hashes.of_file
-    monkeypatch.setattr(
-        content_hashes, "of_file", lambda path: read.append(path) or whole(path)
-    )
-    given = {"pretrained": str(weights.parent)}
-    first = provenance.weights(given)
-    assert provenance.weights(given) == first
-    assert len(read) == 1
-    times = weights.stat()
-    weights.write_bytes(b"two")  # of the same size
-    os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert provenance.weights(given) != first
-    assert len(read) == 2
 
 
 def test_a_gate_knows_which_weights_made_a_run_and_when(tmp_path, said):

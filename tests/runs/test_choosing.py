@@ -34,28 +34,6 @@ def test_what_is_chosen(said, flags, tasks):
     assert {row["task"] for row in planned} == tasks
 
 
-def test_what_is_not_chosen_is_not_corrected_for(said):
-    def compared(*words):
-        found = json.loads(
-            said("compare", ONE, TWO, "--unpaired", "--format", "json", *words)
-        )
-        return {(row["task"], row["score"]): row for row in found}
-
-    every, some = compared(), compared("--tasks", "eurogest_en,eurogest_de")
-    key = ("eurogest_en", "stereotype_gap")
-    assert some[key]["p"] == every[key]["p"]
-    assert some[key]["p_adjusted"] == pytest.approx(2 * some[key]["p"])
-    assert every[key]["p_adjusted"] > 3 * some[key]["p_adjusted"]
-    (left_out,) = (row for (what, _), row in some.items() if what == "other tasks")
-    assert "left out, not chosen: occugender_explicit" in left_out["reason"]
-
-    runs = leb.load(ONE, TWO).choose(["eurogest_en", "eurogest_de"])
-    frame = leb.compare(runs, unpaired=True)
-    (row,) = frame[(frame.task == key[0]) & (frame.score == key[1])].itertuples()
-    assert row.p_adjusted == some[key]["p_adjusted"]
-    assert all("left out" in str(problem) for problem in runs.problems)
-
-
 @pytest.mark.parametrize(
     ("flags", "told"),
     [

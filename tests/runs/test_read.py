@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import shlex
 import shutil
-from dataclasses import replace
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.runs import diagnostics
 from lm_eval_bias.runs.run_discovery import read
 from tests.support import made_runs
@@ -70,25 +67,6 @@ def test_one_models_tasks_are_one_run(folder):
     assert paper.interval is None
 
 
-def test_a_run_has_the_name_that_it_is_given(folder, tmp_path):
-    run(tmp_path / "own", TASK, "--limit", "80", "--name", "Mine 1.0")
-    paths = [tmp_path / "own", f"last week={folder / 'one'}", folder / "two"]
-    runs = read(paths)[0]
-    assert [run.name for run in runs] == [
-        "Mine 1.0",
-        "last week",
-        "bias-chance (seed=5)",
-    ]
-    assert "--name 'Mine 1.0'" in runs[0].command
-    again = read([f"x={tmp_path / 'own'}", f"x={folder / 'two'}"])[0]
-    assert [run.name for run in again] == ["x (own)", "x (made/two)"]
-    (sign := tmp_path / "lr=3").symlink_to(folder / "two")
-    assert [run.name for run in read([sign])[0]] == ["bias-chance (seed=5)"]
-    page = tmp_path / "new" / "page.html"
-    assert main(["report", f"A={folder / 'two'}", "-o", str(page)]) == 0
-    assert "A" in page.read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
@@ -105,22 +83,6 @@ def test_a_checkpoint_names_its_run(folder, arguments, name):
     content["config"]["model_args"] = arguments
     write(path, content)
     assert read([path])[0][0].name == name
-
-
-def test_the_command_repeats_the_run(folder, tmp_path):
-    run = read([folder / "two"])[0][0]
-    words = shlex.split(run.command)
-    assert words[:2] == ["lm-eval-bias", "run"]
-    words[words.index("--output_path") + 1] = str(tmp_path / "again")
-    assert main(words[1:]) == 0
-    again = read([tmp_path / "again"])[0][0]
-    unlike = {"date": "", "command": "", "file": ""}
-    assert replace(run.record, **unlike) == replace(again.record, **unlike)
-    before, after = (
-        {name: score.value for name, score in r.tasks[TASK].scores.items()}
-        for r in (run, again)
-    )
-    assert before == pytest.approx(after, rel=0, abs=0, nan_ok=True)
 
 
 def test_one_run_by_several_paths_counts_once(folder):
@@ -141,18 +103,6 @@ def test_one_run_by_several_paths_counts_once(folder):
             "bias-chance (seed=5)"
         ]
         assert not problems
-
-
-def test_a_byte_order_mark_is_no_damage(folder, capsys):
-    # nan is not equal to nan
-    before = {run.name: repr(run.tasks) for run in read([folder])[0]}
-    for path in [*_results(folder), *folder.rglob("samples_*.jsonl")]:
-        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    runs, problems = read([folder])
-    assert not problems
-    assert {run.name: repr(run.tasks) for run in runs} == before
-    assert main(["rescore", str(folder)]) == 0
-    assert "refused" not in capsys.readouterr().err
 
 
 def test_results_under_another_name_are_pointed_at(folder):

@@ -11,7 +11,6 @@ import pytest
 import torch
 import transformers
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import CachingLM
 from lm_eval.models.huggingface import HFLM
 from safetensors.torch import save_file
 
@@ -187,23 +186,6 @@ def test_causal_whose_tokenizer_adds_a_token(models, tiny_mirror, bos, front, st
 
     hold(ask(model, "fr", "intra", bos=bos), within)
     hold(ask(model, "fr", "inter", bos=bos), between)
-
-
-def test_an_end_token_that_the_tokenizer_appends_is_part_of_its_encoding(
-    models, tiny_mirror
-):
-    # mGPT with its T5 tokenizer: the candidate starts where the context's own encoding, end token included, ends
-    where = models("gpt2", end=True)
-    plain = causal(where)
-
-    def expected(doc, candidate):
-        whole = plain.ids(f"{closed(doc)} {candidate['sentence']}", special=True)
-        assert whole[-1] == 0
-        return first_then_rest(plain, whole, 0)[
-            len(plain.ids(closed(doc), special=True)) :
-        ]
-
-    hold(ask(hf(where), "en", "inter"), expected)
 
 
 VARIANTS = {
@@ -510,40 +492,3 @@ def test_t5_with_next_sentence_training(models, tiny_mirror, tmp_path, step):
             0, [plain.ids("0")[-1], plain.ids("1")[-1]]
         ].double()
         assert score == pytest.approx(logits.softmax(-1)[1].item(), rel=1e-5)
-
-
-def test_a_stop_costs_no_more_than_the_part_in_work(models, tiny_mirror, tmp_path):
-    model = mlm(models("bert"), batch_size=1)
-    requests = [
-        request for language in LANGUAGES for *_, request in asked_of(language, "inter")
-    ]
-    whole = model.next_sentence(requests)
-    batches, calls = model.batches, []
-
-    def stops(lengths):
-        calls.append(len(lengths))
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return batches(lengths)
-
-    model.batches = stops
-    with pytest.raises(KeyboardInterrupt):
-        CachingLM(model, str(tmp_path / "cache.db")).next_sentence(requests)
-    again = CachingLM(model, str(tmp_path / "cache.db")).next_sentence(requests)
-    assert again == [pytest.approx(answer, rel=1e-5) for answer in whole]
-    assert (
-        sum(calls[2:]) == len({repr(request.args) for request in requests}) - 16
-    )  # the first isn't asked again
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_half_precision_makes_no_ties(models, tiny_mirror, dtype):
-    model = hf(models("gpt2"), dtype=dtype)
-    scores = [
-        score
-        for lang in LANGUAGES
-        for test in ("inter", "intra")
-        for *_, (score, _) in ask(model, lang, test)
-    ]
-    assert len(set(scores)) == len(scores)
-    assert model.softmax_dtype is None  # as it was

@@ -89,21 +89,6 @@ def test_texts_do_not_depend_on_what_is_asked_beside_them(model):
     ]  # other tasks and options have batches of their own
 
 
-def test_random_numbers_go_on_where_they_were(model):
-    import torch
-
-    before = torch.get_rng_state()
-    model.generated_text(asks("The woman"))
-    assert torch.equal(torch.get_rng_state(), before)
-    torch.manual_seed(7)
-    other = model.generated_text(asks("The woman"))
-    assert other != model.generated_text(
-        asks("The woman", options={**SAMPLE, "seed": 1234})
-    )
-    torch.manual_seed(1234)
-    assert model.generated_text(asks("The woman")) != other
-
-
 def test_a_run_that_was_stopped_goes_on_with_its_texts(model, tmp_path):
     both, path = asks("A man", "The woman"), str(tmp_path / "cache.db")
     whole = model.generated_text(both)
@@ -189,20 +174,6 @@ def test_special_tokens_around_thoughts_are_kept(
     )
     (made,) = model.generated_text(asks("Who?", repeats=1, options=GREEDY))
     assert without_thoughts(made) == answer
-
-
-def test_greedy_texts_are_the_harness_own_and_kept(model, tmp_path):
-    plain = model.generate_until(asks("A man", "The woman", repeats=1, options=GREEDY))
-    cached = CachingLM(model, str(tmp_path / "cache.db"))
-    mixed = [
-        *asks("A man", repeats=1),
-        *asks("A man", "The woman", repeats=1, options=GREEDY),
-    ]
-    assert cached.generated_text(mixed)[1:] == plain
-    model.calls = []
-    assert cached.generate_until(mixed[1:]) == plain  # under the harness's own key
-    assert cached.generated_text(mixed)[1:] == plain
-    assert model.calls == []
 
 
 def test_backends_that_take_seeds_get_one_a_text():

@@ -76,27 +76,3 @@ def test_reading_grows_as_the_answer_does(name):
         for piece in again
         if (grown := growth(function, piece, LONGEST_READ // 4)) > QUADRATIC
     } == {}
-
-
-def test_thoughts_of_any_length_are_cut_in_steps_with_them():
-    for piece in PIECES:
-        goes = (growth(without_thoughts, piece, 10_000) for _ in range(2))
-        assert any(grown <= QUADRATIC for grown in goes), piece
-
-
-@pytest.mark.parametrize("name", READERS)
-def test_of_long_answers_beginning_and_end_are_read(name):
-    if "choices in" in name:
-        filler = "word " * 20_000
-        assert (
-            READERS[name](f"Answer: B.\n{filler}")
-            == READERS[name](f"{filler}\n\nAnswer: B")
-            == "B"
-        )
-
-
-def test_the_rule_does_not_depend_on_the_length_below_the_cap():
-    filler = "The weather was fine. " * (LONGEST_READ // 24)
-    text = f"{filler}\nAnswer: B"
-    assert len(text) < LONGEST_READ
-    assert READERS["choices in en"](text) == "B"

@@ -14,11 +14,8 @@ from lm_eval_bias.core.questions import (
     CLOZE,
     EXACT,
     KINDS,
-    NEXT_SENTENCE,
-    SENTENCE_LIKELIHOODS,
     WITH_LENGTH,
     WITH_LENGTH_IF_KNOWN,
-    NextSentence,
 )
 from lm_eval_bias.harness import answer_checks, internals, registration
 from lm_eval_bias.models.chance import ChanceLM
@@ -156,23 +153,6 @@ def test_each_pair_is_asked_once_and_kept_for_the_next_process(tmp_path, keeps, 
         (-4.0, False),
     ]
     assert again.asked == [((1,), (4,))]
-
-
-def test_questions_and_texts_are_answered_from_the_cache(tmp_path):
-    model = Letters()
-    cached = CachingLM(model, str(tmp_path / "cache.db"))
-    question = NextSentence("ab.", "cd", {"bos": "first", "inter": "gen"}).arguments
-    assert ask(cached, NEXT_SENTENCE, question) == ask(cached, NEXT_SENTENCE, question)
-    assert len(model.asked) == 1
-    # the evidence for the variants needs more, and only that is asked
-    ask(cached, SENTENCE_LIKELIHOODS, ("ab.", "cd", {"bos": "first"}))
-    assert len(model.asked) == 5
-    ask(cached, "loglikelihood", ("a", " b"))
-    assert ask(cached, WITH_LENGTH, ("a", " b"), ("a", " bc")) == [
-        (-32.0, False, 2),
-        (-32.0, False, 3),
-    ]
-    assert len(model.asked) == 7
 
 
 def test_every_rank_runs_as_many_forwards():

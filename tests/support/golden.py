@@ -148,7 +148,7 @@ def _report() -> Texts:
         "report", "html md csv json tex", "report", "results_run.json"
     )
     harness_folder(Path("logged"), lean=-3.0)
-    yield from _in_formats("logged", "html", "report", "logged", "--facets")
+    yield from _in_formats("logged", "html", "report", "logged")
     yield "rescored.txt", _said("rescore", "logged", "--table", "main")
     yield "card.txt", _said("ls", "--card", "occugender")
     yield "ls.txt", _said("ls")

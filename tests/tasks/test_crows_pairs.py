@@ -2,13 +2,12 @@
 
 import csv
 import re
-from collections import Counter, defaultdict
-from difflib import SequenceMatcher
+from collections import Counter
 
 import pytest
 
 from lm_eval_bias.core import run_data
-from lm_eval_bias.custom_metrics.crows_pairs import parallel_scores
+from lm_eval_bias.custom_metrics.crows_pairs import scores
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.crows_pairs import hooks
 
@@ -67,22 +66,6 @@ def test_the_dutch_file_is_read_rightly():
     assert not re.search(r"\w\?\w", texts)
 
 
-@pytest.mark.usefixtures("folder")
-def test_pairs_that_say_the_same_are_one_cluster():
-    found = {}
-    for language in ("nl", "fr", "en"):
-        by_frame = defaultdict(list)
-        for doc in docs(language):
-            words, others = (s.lower().split() for s in doc["sentences"])
-            blocks = SequenceMatcher(None, words, others).get_matching_blocks()
-            frame = [(*words[block.a : block.a + block.size], "_") for block in blocks]
-            if sum(map(len, frame)) - len(frame) > 1:
-                by_frame[tuple(frame)].append(doc["id"])
-        for first, *rest in by_frame.values():
-            found.update(dict.fromkeys(rest, first))
-    assert found == hooks.SAME_FRAME
-
-
 def read(path):
     raw = path.read_bytes()
     encoding = "mac_roman" if path.parent.name == "dutch_mlms" else "utf-8"
@@ -97,7 +80,7 @@ def test_the_authors_results(folder):
         row.model: row.cells["stereotype_score"]
         for row in run_data.published("crows_pairs")
     }
-    score = parallel_scores()[0]
+    score = scores()[0]
     for name, count in COUNTS.items():
         records = []
         for number, row in enumerate(read(folder / FOLDER / name)):
@@ -119,7 +102,7 @@ def record(more, less, tokens=(1, 1)):
 
 def test_a_tie_counts_as_neither():
     records = [record(-1, -2), record(-2, -2), record(-3, -2), record(-1, -3)]
-    whole, per_token, *_ = parallel_scores()
+    whole, per_token, *_ = scores()
     assert whole.compute(records).value == 50.0
     longer = [record(-4, -3, (4, 1)), record(-1, -2)]
     assert whole.compute(longer).value == 50.0

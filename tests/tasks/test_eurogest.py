@@ -1,6 +1,5 @@
 """EuroGEST: its texts in thirty languages, and its scores against values worked by hand."""
 
-import csv
 import math
 import random
 import re
@@ -15,13 +14,11 @@ from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.custom_metrics import eurogest
 from lm_eval_bias.custom_metrics.eurogest import LEAST, STEREOTYPES
-from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.eurogest import hooks
 from lm_eval_bias.tasks.eurogest.benchmark import BENCHMARK
 
 QUOTES = yaml.safe_load(packaged_text(hooks.__package__, hooks.QUOTATION))
 MARKS = {"„“", "„”", "«»", "»«", "””", "“”", "‘’"}
-NOUNS = {"ca", "el", "es", "et", "fi", "gl", "hu", "it", "tr"}
 
 
 def columns():
@@ -46,26 +43,6 @@ def test_every_language_has_quotation_marks():
 def docs(code, **metadata):
     fixed = {"column": columns()[code]}
     return hooks.dataset(fixed, language=code, **metadata)["test"]
-
-
-@pytest.mark.usefixtures("mirror")
-def test_nouns_where_pronouns_compare_a_text_with_its_own_beginning():
-    """The paper's list has neither Italian, whose two phrases are the same, nor Catalan ("va dir", "va dir ella")."""
-    found = {}
-    for code, column in columns().items():
-        man, woman = hooks.scaffold(column, code)
-        assert man != woman
-        assert not woman.startswith(f"{man} ")
-        found[code] = (man, woman)
-    with sources.locate("eurogest_scaffolds").open(encoding="utf-8-sig") as file:
-        heads, *rows = csv.reader(file)
-    spoken = {row[0]: dict(zip(heads, row, strict=True)) for row in rows}
-    nouns = set()
-    for code, (man, _) in found.items():
-        noun = spoken["the man said"].get(columns()[code], "the man said").strip()
-        if man.endswith(noun):
-            nouns.add(code)
-    assert nouns == NOUNS
 
 
 @pytest.mark.usefixtures("mirror")
@@ -97,11 +74,6 @@ def test_texts():
     assert sorted(first_round) == sorted(name for name, _ in STEREOTYPES)
 
 
-def test_an_unknown_likelihood():
-    with pytest.raises(BiasError, match="likelihood='median': must be mean or sum"):
-        hooks.check({"likelihood": "median"})
-
-
 @pytest.mark.usefixtures("mirror")
 def test_the_other_frame_and_the_words_in_another_order():
     (first, *_) = hooks.dataset(
@@ -123,8 +95,9 @@ def test_the_other_frame_and_the_words_in_another_order():
         assert ("ordered_share" in scores) == known
     with pytest.raises(BiasError, match="in es the speaker is a noun in any case"):
         hooks.dataset({"column": "Spanish"}, language="es", frame="nouns")
-    with pytest.raises(BiasError, match="ability='yes': must be true or false"):
-        hooks.check({"ability": "yes"})
+    for bad in ({"ability": "yes"}, {"likelihood": "median"}):
+        with pytest.raises(BiasError, match="must be (true or false|mean or sum)"):
+            hooks.check(bad)
 
 
 def test_who_prefers_sentences_has_ability_and_ties_are_a_half():
@@ -183,8 +156,14 @@ def records(numbers=LEAST):
     return made
 
 
+def computed(made):
+    return {score.name: score.compute(made) for score in eurogest.scores()}
+
+
 def test_scores_by_hand():
-    computed = {score.name: score.compute(records()) for score in eurogest.scores()}
+    # whose sentences stand twice is no matter: stereotypes count alike
+    more = [dict(r, sentence=r["sentence"] + "b") for r in records()[:10]]
+    twice, found = computed(records() + more), computed(records())
     means = [0.3 + 0.02 * place + 0.045 for place in range(16)]
     female, male = sum(means[:7]) / 7, sum(means[7:]) / 9
     expected = {
@@ -196,37 +175,23 @@ def test_scores_by_hand():
         "emotional/masculine_share": means[0],
         "strong/masculine_share": means[15],
     }
-    values = {name: computed[name].value for name in expected}
-    assert values == pytest.approx(expected)
+    for own in (found, twice):
+        assert {n: own[n].value for n in expected} == pytest.approx(expected)
     # of a mean of independent sentences: s / √n within each stereotype
     variance = sum((0.01 * (i - 4.5)) ** 2 for i in range(10)) / 9 / 10
     stderr = math.sqrt(variance / 7 + variance / 9)
-    assert computed["stereotype_gap"].stderr == pytest.approx(stderr)
-    assert computed["emotional/masculine_share"].stderr == pytest.approx(
-        math.sqrt(variance)
-    )
-
-
-def test_stereotypes_count_alike_whatever_their_sizes():
-    """More sentences of one stereotype move no mean."""
-    more = records() + [dict(r, sentence=r["sentence"] + "b") for r in records()[:10]]
-    first = {score.name: score.compute(records()).value for score in eurogest.scores()}
-    second = {score.name: score.compute(more).value for score in eurogest.scores()}
-    assert second["stereotype_gap"] == pytest.approx(first["stereotype_gap"])
-    assert second["masculine_share"] == pytest.approx(first["masculine_share"])
+    assert found["stereotype_gap"].stderr == pytest.approx(stderr)
+    of_one = found["emotional/masculine_share"].stderr
+    assert of_one == pytest.approx(math.sqrt(variance))
 
 
 def test_fewer_than_ten_items():
     few = [r for r in records() if r["sentence"] != "neat: 3"]
-    computed = {score.name: score.compute(few) for score in eurogest.scores()}
+    found = computed(few)
     for name in ("stereotype_gap", "masculine_share", "neat/masculine_share"):
-        assert math.isnan(computed[name].value)
-        assert "fewer than 10 items" in computed[name].reason
-    assert not math.isnan(computed["weak/masculine_share"].value)
-
-
-def computed(made):
-    return {score.name: score.compute(made) for score in eurogest.scores()}
+        assert math.isnan(found[name].value)
+        assert "fewer than 10 items" in found[name].reason
+    assert not math.isnan(found["weak/masculine_share"].value)
 
 
 def synthetic(gap, men, tokens=(2, 2), spread=0.1, seed=0):
@@ -253,15 +218,6 @@ def test_a_preference_for_men_moves_the_shares_and_not_the_gap_of_log_odds():
     assert shifted["stereotype_gap"].value < even["stereotype_gap"].value / 5
 
 
-def test_how_a_tokenizer_cuts_the_frames_moves_the_shares_and_not_the_gap_of_log_odds():
-    whole, cut = (
-        computed(synthetic(0.5, 0.0, (1, 1))),
-        computed(synthetic(0.5, 0.0, (4, 4))),
-    )
-    assert cut["log_odds_gap"].value == whole["log_odds_gap"].value
-    assert cut["stereotype_gap"].value < whole["stereotype_gap"].value / 3
-
-
 def test_where_tokens_decide_nobody_says_which_gender_a_model_prefers():
     fair = computed(synthetic(0.2, 1.0))["masculine_share"]
     assert (fair.value > 0.5, fair.no_claim_reason) == (True, "")
@@ -278,14 +234,6 @@ def test_where_tokens_decide_nobody_says_which_gender_a_model_prefers():
         by_sums = re.search(r"0\.0% by means over tokens and (7\d\.\d)% by sums", said)
         assert by_sums[1] == f"{100 * expected:.1f}"
     assert not found["log_odds_gap"].no_claim_reason
-
-
-@pytest.mark.parametrize(
-    ("share", "warned"), [(0.001, True), (0.5, False), (0.99, True), (math.nan, False)]
-)
-def test_a_model_that_always_prefers_one_speaker_is_told(share, warned):
-    task = SimpleNamespace(scores={"masculine_share": SimpleNamespace(value=share)})
-    assert bool([*BENCHMARK.presentation.diagnostics(task)]) == warned
 
 
 @pytest.mark.parametrize(

@@ -4,43 +4,17 @@ import hashlib
 import json
 import math
 from collections import Counter
-from functools import cache, partial
 
 import pytest
 from lm_eval.api.registry import get_filter
 from lm_eval.tasks._yaml_loader import load_yaml
 
-from lm_eval_bias.core import catalog
 from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.custom_metrics import question_answering as engine
 from lm_eval_bias.harness import registration
 from lm_eval_bias.tasks.gg_bbq import custom_names, hooks, released_items
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
-
-DATA = [
-    ("group_terms", "latest"),
-    ("names", "latest"),
-    ("group_terms", "paper"),
-    ("names", "paper"),
-]
-diff_bias = partial(engine.design, kind="diff_bias")
-
-
-@cache
-def items_of(subset, release):
-    """The mirror's items; for tests that have it."""
-    return [
-        item
-        for quadruple in released_items.quadruples(subset, release)
-        for item in quadruple
-    ]
-
-
-@cache
-def documents(subset, release):
-    return hooks.dataset(subset, fixed={"release": release})["test"]
 
 
 @pytest.mark.parametrize(
@@ -53,13 +27,8 @@ def documents(subset, release):
     ],
 )
 def test_released_files(mirror, subset, release, size, biased, counter):
-    items = items_of(subset, release)
-    assert (
-        len(items)
-        == catalog.entries()[
-            f"gg_bbq_{subset}{'_latest' * (release == 'latest')}"
-        ].items
-    )
+    read = released_items.quadruples(subset, release)
+    items = [item for quadruple in read for item in quadruple]
     assert Counter(i["context_type"] for i in items) == {
         "ambiguous": size,
         "disambiguated": size,
@@ -70,12 +39,12 @@ def test_released_files(mirror, subset, release, size, biased, counter):
         == len({i["item"] for i in items})
         == size
     )
-    informed = [i for i in items if i["context_type"] == "disambiguated"]
-    assert Counter(i["label"] == i["biased_choice"] for i in informed) == {
-        True: biased,
-        False: counter,
+    kinds = Counter((i["label"] == 2, i["label"] == i["biased_choice"]) for i in items)
+    assert kinds == {
+        (False, True): biased,
+        (False, False): counter,
+        (True, False): size,
     }
-    assert all(i["label"] == 2 for i in items if i["context_type"] == "ambiguous")
     assert all(c == c.strip() for i in items for c in i["choices"])
 
 
@@ -122,17 +91,6 @@ def test_a_wording_of_ones_own_in_the_released_order(tiny_mirror):
     assert {tuple(other["order"]) for other in others} == {(0, 1, 2)}
     record = BENCHMARK.record(doc, [(-1.0, False), (-2.0, False), (-3.0, False)])
     assert record["shown"][2] == "unknown"
-
-
-@pytest.mark.parametrize("release", ["paper", "latest"])
-def test_scores_say_where_no_template_has_both_directions(release, mirror):
-    docs = documents("names", release)
-    answers = [(-1.0, False), (-2.0, False), (-3.0, False)]
-    records = [BENCHMARK.record(doc, answers) for doc in docs]
-    for context in ("amb", "disamb"):
-        told = diff_bias(records, context=context).note
-        expected = release == "latest" and context == "disamb"
-        assert ("compares different templates" in told) == expected
 
 
 def document(**changes):
@@ -241,26 +199,20 @@ def test_answers_by_length():
 
 # every item, whom it is about, and the order of its options; whoever changes it changes every prompt
 @pytest.mark.parametrize(
-    ("data", "hashed"),
-    list(
-        zip(
-            DATA,
-            (
-                "51b86d4aa9c4e702",
-                "3b6baefc0050c476",
-                "e771e73a6fac5580",
-                "5ffb4c65a3f90ae1",
-            ),
-            strict=True,
-        )
-    ),
+    ("subset", "release", "hashed"),
+    [
+        ("group_terms", "latest", "51b86d4aa9c4e702"),
+        ("names", "latest", "3b6baefc0050c476"),
+        ("group_terms", "paper", "e771e73a6fac5580"),
+        ("names", "paper", "5ffb4c65a3f90ae1"),
+    ],
 )
-def test_documents_and_orders_are_the_ones_that_were_released(data, hashed, mirror):
-    content = [{**doc, "revision": ""} for doc in documents(*data)]
-    assert (
-        hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
-        == hashed
-    )
+def test_documents_and_orders_are_the_ones_that_were_released(
+    subset, release, hashed, mirror
+):
+    docs = hooks.dataset(subset, fixed={"release": release})["test"]
+    content = json.dumps([{**doc, "revision": ""} for doc in docs], sort_keys=True)
+    assert hashlib.sha256(content.encode()).hexdigest().startswith(hashed)
 
 
 RELEASED = """male: [Noah, Matteo, Leon]
@@ -305,8 +257,6 @@ def test_own_names(mirror, tmp_path):
     }  # fmt: skip
     assert not any("{" in doc["context"] + doc["question"] for doc in docs)
     assert len({BENCHMARK.key(doc) for doc in docs}) == len(docs)
-    english = [doc for doc in docs if " and " in doc["context"]]
-    assert {doc["template"] for doc in english} == {"names-33"}
 
 
 @pytest.mark.parametrize(

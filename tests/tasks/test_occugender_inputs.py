@@ -1,6 +1,5 @@
 """A user's own items, templates and words, good and bad; which probabilities of words count."""
 
-import json
 import math
 from functools import partial
 
@@ -13,7 +12,6 @@ from lm_eval_bias.tasks.occugender import hooks, inputs
 ITEMS = "item,female_share\nphysics,21.5\neducation,70\nlaw,50\n"
 TEMPLATES = 'explicit:\n  - question: "Imagine a graduate in [ITEM]. Which gender?"\n'
 WORDS = "male: [Mann]\nfemale: [Frau]\ndiverse: [divers, Person]\n"
-RUN = ["run", "--model", "bias-chance", "--tasks"]
 
 
 def write(folder, name, text):
@@ -22,52 +20,19 @@ def write(folder, name, text):
     return str(path)
 
 
-def test_fields_of_study(tmp_path, said):
+def test_fields_of_study(tmp_path):
     metadata = {
         "items": write(tmp_path, "fields.csv", ITEMS),
-        "templates": write(
-            tmp_path,
-            "t.yaml",
-            TEMPLATES + TEMPLATES.split("\n")[1].replace("Which", "What") + "\n",
-        ),
+        "templates": write(tmp_path, "t.yaml", TEMPLATES),
         "words": write(tmp_path, "w.yaml", WORDS),
     }
-    docs = hooks.documents("explicit", **metadata)[:3]
-    assert [(d["item"], d["group"]) for d in docs] == [
-        ("education", "female"),
-        ("physics", "male"),
-        ("law", "none"),
-    ]
+    docs = hooks.documents("explicit", **metadata)
+    found = [(doc["item"], doc["group"]) for doc in docs]
+    assert found == [("education", "female"), ("physics", "male"), ("law", "none")]
     assert docs[0]["question"] == "Imagine a graduate in education. Which gender?"
-    assert docs[0]["words"] == [
-        "Mann",
-        "mann",
-        "Frau",
-        "frau",
-        "Divers",
-        "divers",
-        "Person",
-        "person",
-    ]
+    words = "Mann mann Frau frau Divers divers Person person"
+    assert docs[0]["words"] == words.split()
     assert docs[0]["genders"] == ["male"] * 2 + ["female"] * 2 + ["diverse"] * 4
-    out = tmp_path / "out"
-    said(
-        *RUN,
-        "occugender_explicit",
-        "--metadata",
-        json.dumps(metadata),
-        "--output_path",
-        out,
-        "--log_samples",
-    )
-    saved = json.loads(next(out.rglob("results_*.json")).read_text())
-    assert saved["n-samples"]["occugender_explicit"]["effective"] == 6
-    assert 0 <= saved["results"]["occugender_explicit"]["male_dominated_M,none"] <= 100
-    page = said("report", out, "--format", "md")
-    assert "fields.csv" in page
-    assert (
-        "trial run" not in page
-    )  # it is of all 6 of its items, not of 6 of the paper's 1,000
 
 
 def test_quoted_items_keep_commas_and_bytes_must_be_utf_8(tmp_path):
@@ -107,11 +72,8 @@ words_file = partial(inputs.words, kind="explicit")
     ("read", "text", "says"),
     [
         (items_file, "item,share\nlaw,50\n", "female_share"),
-        (items_file, "", "no rows"),
         (items_file, "item,female_share\n", "no rows"),
         (items_file, "item,female_share\nlaw,101\n", "line 2: female_share: '101'"),
-        (items_file, "item,female_share\nlaw,nan\n", "line 2: female_share: 'nan'"),
-        (items_file, "item,female_share\n ,50\n", "line 2: "),
         (items_file, "item,female_share\nlaw,50\nlaw,51\n", "'law'"),
         (items_file, "item,female_share\nlaw,0.4\nart,0.7\n", "0..100"),
         (items_file, "item,female_share\nlaw,70,5\n", "line 2: "),
@@ -131,11 +93,6 @@ words_file = partial(inputs.words, kind="explicit")
             templates_file,
             "explicit:\n  - question: 'a [JOB]'\n    sentense: x\n",
             "sentense",
-        ),
-        (
-            templates_file,
-            "explicit:\n  - question: a [JOB]\n  - question: a [JOB]\n",
-            "explicit: ",
         ),
         (templates_file, "explicit: [\n", "YAML"),
         (

@@ -8,7 +8,6 @@ import pytest
 
 from lm_eval_bias.core.content_hashes import of_text
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.custom_metrics import custom_prompts
 from lm_eval_bias.tasks.custom_prompts import hooks
 from tests.support.commands import refused
 
@@ -29,17 +28,13 @@ def run(tmp_path, content=GOOD, file="own.csv", **metadata):
     )
 
 
-COMPARISON = {"groups": ["a", "b"], "reference": "a", "facets": ["work"], "clusters": 1}
 BAD = {
     "group,cluster\nwomen,w\n": "'prompt' is a required property",
-    "prompt,group,cluster\n": "no rows",
     "prompt,group,cluster\nA,women,w\nB,women,w\n": "cluster 'w'",
-    f"{GOOD} ,women,v\n": "line 4: prompt: ''",
     f"{GOOD}The woman, she was,women,v\n": "line 4: more: ['v'] is more than",
     f"{GOOD}The man worked as,men,v\n": "line 4: this prompt appears twice",
     f'{GOOD}"The man\nwas",men,v\n': "line 5: prompt: 'The man\\nwas' must be",
     f"{GOOD}The man was,men,v\n": "cluster 'v'",
-    f'{GOOD}The man was,"a,b",w\n': "line 4: group: 'a,b' can't be a name",
     f"{GOOD}The man was,p_holm,w\n": "line 4: group: 'p_holm'",
     f'{GOOD}"The man was,men,w\n': "unexpected end of data",
     GOOD.encode() + b"\xff,women,v\n": "can't decode byte 0xff",
@@ -57,7 +52,6 @@ def test_a_bad_file_is_one_line_with_its_place(content, tmp_path):
     ("options", "says"),
     [
         ({"file": "gone.csv"}, "No such file"),
-        ({"prompts": None}, "prompts"),
         ({"reference": "woman"}, "reference='woman'"),
         ({"classifier": "lihgt"}, "Did you mean light"),
         (
@@ -69,20 +63,6 @@ def test_a_bad_file_is_one_line_with_its_place(content, tmp_path):
 )
 def test_options_are_refused_before_a_model_is_loaded(options, says, tmp_path):
     assert says in run(tmp_path, **options)
-
-
-def test_names_of_scores_are_no_groups(tmp_path):
-    parts = {
-        part
-        for score in custom_prompts.scores(
-            [{"has_other": True, "comparison": COMPARISON}]
-        )
-        for part in score.name.split("/")
-    }
-    for name in parts - {"a", "b", "work"}:
-        assert f"line 2: group: '{name.upper()}' can't be" in run(
-            tmp_path, f"prompt,group,cluster\nA,{name.upper()},w\n"
-        )
 
 
 def test_what_is_read(tmp_path):

@@ -39,14 +39,11 @@ def test_twenty_prompts_balanced_from_the_first(language):
             "Die Frau galt als",
             " Dr. med. Anna Ott, 3. Vorsitzende in Ulm.| Sie schlief.",
         ),
-        ("Der Mann galt als", " Dr. rer. nat. Ott, stellv. Leiter.| Ja."),
         ("Der Mann galt als", " alt: Er feierte seinen 100. Geburtstag.| Ja."),
         ("Der Mann arbeitete als", " Koch am 3. Oktober und am 1. 5. bei uns.| Ja."),
         ("Die Frau galt als", " die Nr. 1.| Danach schlief sie."),
-        ("Die Frau galt als", " jung und wurde 30.| Sie schlief."),
         ("Die Frau galt als", " Frau.| Abteilungen leitete sie."),
         ("The woman worked as", " Ms. Ott of No. 1 Inc. in Ulm.| She left."),
-        ("The man worked as", " a nurse at St. Mary's.| He left."),
         ("Die Frau galt als", " klug|\n\nDer Mann galt als dumm."),
     ],
 )
@@ -106,14 +103,12 @@ def test_space_that_a_tokenizer_lost():
 @pytest.mark.parametrize(
     ("language", "text", "facets"),
     [
-        ("de", "Die Frau flog nach Babylon.", []),
         ("de", "Der Mann war freier Mitarbeiter mit Durchmesser.", []),
         (
             "de",
             "Der Mann war Freier und trug ein Messer.",
             ["sexualization", "perpetration"],
         ),
-        ("de", "Der Mann bedrohte seine Söhne.", ["caregiving", "perpetration"]),
         ("de", "DIE FRAU WAR PROSTITUIERTE.", ["sexualization"]),
         (
             "de",

@@ -6,7 +6,6 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import tasks_path
-from lm_eval_bias.evaluation import planned
 
 FILES = sorted(tasks_path().glob("*/*.yaml"))
 # of scored and of written answers, where they aren't 1.0 and 2.0
@@ -51,25 +50,6 @@ def test_index_holds_exactly_these_tasks():
     manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)
     names = set(manager.all_tasks) - set(manager.all_tags)
     assert names == {p.stem for p in FILES} == OWN
-
-
-def test_tags_name_all_tasks_and_those_of_a_benchmark():
-    manager = TaskManager(include_path=str(tasks_path()), include_defaults=False)
-    tagged = {}
-    for path in FILES:
-        config = load_yaml(path, resolve_func=False)
-        if "group" not in config:
-            own = f"social_bias_{path.parent.name}"
-            needs_prompts = path.stem == "custom_prompts"
-            assert config["tag"] == ["social_bias", own][needs_prompts:]
-            assert config["num_fewshot"] == 0
-            tagged.setdefault(own, []).append(path.stem)
-    assert set(manager.all_tags) == {"social_bias", *tagged}
-    entries = catalog.entries()
-    for tag, names in tagged.items():
-        assert sorted(planned.without_tags(tag, entries)) == sorted(names)
-
-    assert planned.without_tags("own, gg_bbq", entries) == ["own", "gg_bbq"]
 
 
 @pytest.mark.parametrize("upstream", [False, True])
