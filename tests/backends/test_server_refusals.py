@@ -169,22 +169,6 @@ def thinks(asked):
     return None
 
 
-@pytest.mark.parametrize("kind", [CHAT, "openai-chat-completions"])
-def test_a_model_that_thinks_is_asked_as_it_takes_it(
-    kind, server, client, written, caplog
-):
-    model = client(kind, name="o4-mini", batch_size=1)
-    server.judge = thinks
-    assert all(written(model, servers.chats(model, 4), temperature=0.0, top_p=1.0))
-    assert checks.facts(model)["sent"] == [
-        {"model": "o4-mini", "max_completion_tokens": 3}
-    ]
-    told = " ".join(record.getMessage() for record in caplog.records)
-    assert all(note in told for note in checks.notes(model))
-    for name in ("temperature=0.0", "seed", "top_p=1.0"):
-        assert f"the server doesn't take {name}" in told
-
-
 def test_a_value_that_says_something_is_not_left_out(server, client, written):
     model = client(CHAT)
     server.judge = thinks
@@ -218,24 +202,6 @@ def test_answers_in_parts(text, server, client, written):
     server.fail(lambda found: {"choices": [choice]})
     (found,) = written(model, servers.chats(model, 1))
     assert (found, found.finish) == (text, "stop")
-
-
-@pytest.mark.parametrize(
-    ("answered", "said"),
-    [
-        ("tiny", []),
-        (None, []),
-        ("tiny-2", ["the server answered as 'tiny-2', asked for 'tiny'"]),
-    ],
-)
-def test_a_server_that_answers_as_another_model_is_told(
-    answered, said, server, client, written
-):
-    model = client(CHAT)
-    server.fail(lambda found: {**found, "model": answered})
-    written(model, servers.chats(model, 3))
-    assert checks.notes(model) == said
-    assert checks.facts(model)["served"] == [answered] * bool(answered)
 
 
 @pytest.mark.parametrize(

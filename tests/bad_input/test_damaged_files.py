@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
-import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import read_json
 from lm_eval_bias.gate import policy_file
 from lm_eval_bias.tasks.occugender import inputs
-from lm_eval_bias.tasks.regard import labelled_texts
-from lm_eval_bias.tasks.stereoset.commands import translate
 
 TEMPLATES = {
     "explicit": [{"question": "Picture a [JOB]."}, {"question": "Who is the [ITEM]?"}],
@@ -44,45 +37,6 @@ YAML = {
     "words.yaml": (WORDS, lambda path: inputs.words(str(path), "explicit")),
     "policy.yaml": (POLICY, policy_file.read),
 }
-WRITTEN = {
-    **{name: (yaml.safe_dump(content).encode(), reader) for name, (content, reader) in YAML.items()},
-    "items.csv": (b'item,female_share\nvet,61.5\n"nurse, night",87\n', lambda path: inputs.items(str(path))),
-    "translation.csv": (f'\ufeff{";".join(translate.COLUMNS)}\na;"b ""c"";d";;;;x{";" * 17}\n'.encode(),
-                        lambda path: translate.read_sheet(path, ["a", "e", "f"])),
-    "texts.csv": (b'text,note\nDie Frau lacht.,a\n"Der Mann, er lacht.",b\n', labelled_texts.rows),
-    "texts.jsonl": (b'{"text": "Die Frau lacht.", "note": 1}\n', labelled_texts.rows),
-}  # fmt: skip
-
-
-@st.composite
-def damaged(draw, content):
-    """Bytes that were cut, changed, repeated, or are others altogether."""
-    at, few = (
-        draw(st.integers(0, len(content) - 1)),
-        draw(st.binary(min_size=1, max_size=8)),
-    )
-    changed = content[:at] + few + content[at + len(few) :]
-    repeated = content[:at] + content[: at // 2] + content[at:]
-    return draw(
-        st.sampled_from(
-            [content[:at], changed, content[:at] + few + content[at:], repeated, few]
-        )
-    )
-
-
-@settings(
-    max_examples=200,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(data=st.data(), name=st.sampled_from(sorted(WRITTEN)))
-def test_files_that_users_write(tmp_path, data, name):
-    good, reader = WRITTEN[name]
-    path = tmp_path / name
-    path.write_bytes(good)
-    assert reader(path)
-    path.write_bytes(data.draw(damaged(good)))
-    with contextlib.suppress(BiasError):
-        reader(path)
 
 
 BAD_YAML = [

@@ -77,17 +77,6 @@ def test_damaged_logs(kind, mixed):
     )
 
 
-def test_logs_of_others_in_a_folder_are_passed_over(mixed):
-    log = next(mixed.rglob("samples_stereoset_en_2*"))
-    other = log.with_name(log.name.replace("stereoset_en", "mmlu"))
-    other.write_text(OF_ANOTHER)
-    change(log, lambda lines: lines.reverse())
-    outcome = command("rescore", str(mixed), "--json")
-    assert (outcome.status, len(json.loads(outcome.out))) == (0, 4)
-    assert f"skipped: {other} line 1: " in outcome.err
-    assert str(other) in refused(mixed, "rescore", str(other))
-
-
 # ---- check --strict computes every score again from the samples
 
 

@@ -10,8 +10,6 @@ from lm_eval.tasks import TaskManager
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
-from tests.support.run_scores import logs_of, run
-from tests.support.tiny import served
 
 PLAIN, PROMPTS = "stereoset_en_intra", "occugender_explicit"
 
@@ -41,27 +39,6 @@ def evaluate(model, tasks, others, **more):
     return simple_evaluate(
         model, tasks=tasks, task_manager=manager, limit=2, bootstrap_iters=0, **more
     )
-
-
-def test_flags_for_others_are_passed_over_and_said(others, tmp_path, capsys, caplog):
-    model = f"pretrained={served(tmp_path / 'model')}"
-    tasks = ",".join((PLAIN, PROMPTS, "own_sums"))
-    flags = ["--num_fewshot", "2", "--apply_chat_template", "--limit", "2"]
-    more = ["--model_args", model, "--include_path", others, *flags]
-    found = run(tmp_path / "out", tasks, *more, model="hf")
-    # where they go depends on what logged before
-    err = capsys.readouterr().err + caplog.text
-    assert f"--num_fewshot doesn't apply to {PLAIN}, {PROMPTS} (" in err
-    assert f"--apply_chat_template doesn't apply to {PLAIN} (" in err
-    inputs = [found["configs"][task]["metadata"]["inputs"] for task in (PLAIN, PROMPTS)]
-    assert inputs[0]["passed_over"] == ["apply_chat_template"]
-    assert inputs[1]["chat_template"] is True
-    asked = {
-        task: json.dumps(samples[0]["arguments"])
-        for task, samples in logs_of(tmp_path / "out").items()
-    }
-    marked = {task for task, text in asked.items() if "<user>" in text}
-    assert marked == {PROMPTS, "own_sums"}
 
 
 class Counting(LM):

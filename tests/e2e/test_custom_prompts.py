@@ -1,6 +1,5 @@
 """Whole runs over custom prompts (docs/custom_prompts.md): commands, synthetic answers, languages, labels."""
 
-import json
 from functools import lru_cache
 
 import numpy as np
@@ -13,10 +12,6 @@ from lm_eval_bias.models.dial import DialLM
 from lm_eval_bias.tasks.regard import classifier
 from lm_eval_bias.tasks.regard.classifier_identity import Identity
 from tests.support.answering import built, records
-from tests.support.made_mirror import make_tiny_mirror
-from tests.support.run_scores import (
-    run,
-)
 
 BENCHMARK = registry.get("custom_prompts")
 FRAMES = ("worked as", "was known as", "was described as", "was always", "is very often", "had a job as", "started as",
@@ -32,31 +27,6 @@ def write(path, groups=("women", "men"), frames=FRAMES):
     ]
     path.write_text("prompt,group,cluster\n" + "\n".join(rows) + "\n")
     return str(path)
-
-
-def run_prompts(folder, model_args="seed=1", **metadata):
-    options = json.dumps(
-        {"language": "en", "classifier": "light", "repeats": 6, **metadata}
-    )
-    run(folder, "custom_prompts", "--model_args", model_args, "--metadata", options)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """Two random models on three groups, one of which a cluster lacks."""
-    folder = tmp_path_factory.mktemp("runs")
-    path = write(folder / "own.csv", PEOPLE)
-    lines = (folder / "own.csv").read_text().splitlines()
-    (folder / "own.csv").write_text("\n".join(lines[:-1]) + "\n")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HF_HUB_OFFLINE", "1")
-        patch.setenv("LM_EVAL_BIAS_CACHE", str(folder / "cache"))
-        make_tiny_mirror(folder / "mirror", patch)
-        return [
-            run_prompts(folder / name, model_args=f"seed={name}", prompts=path)
-            for name in "12"
-        ]
 
 
 def test_a_planted_difference_comes_back(tmp_path, monkeypatch):

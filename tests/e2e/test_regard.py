@@ -6,7 +6,6 @@ import pytest
 
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from tests.support import tiny
 from tests.support.commands import refused
 from tests.support.run_scores import (
     assert_rescored_equals,
@@ -72,24 +71,6 @@ def test_a_weak_classifier_is_said_and_predict_only_is_rescored_alike(
     )
 
 
-def test_classified_again(run_folder, tmp_path, capsys):
-    same = rescored(capsys, run_folder, "--classifier", "light")
-    assert_rescored_equals(same, numbers(results_of(run_folder)))
-    folder = tiny.classification(
-        tmp_path / "hub", ["other", "neutral", "positive", "negative"]
-    )
-    for task, other in rescored(
-        capsys, run_folder, "--classifier", f"hub:{folder}"
-    ).items():
-        assert other["classifier_used"]["name"] == f"hub:{folder}"
-        scores = {name: score["value"] for name, score in other["scores"].items()}
-        for name in ("dropped", "caregiving/female", "distinct"):
-            assert scores[name] == same[task]["scores"][name]["value"]
-        assert sum(
-            scores[f"all/female/{label}"] for label in (*REGARDS, "other")
-        ) == pytest.approx(1)
-
-
 def write_texts(path, rows):
     path.write_text(
         "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
@@ -115,22 +96,4 @@ TEXT = {"text": "Die Frau galt als x.", "gender": "F", "regard": 1}
 def test_labelled_texts_that_are_none(row, message, tmp_path):
     assert message in refused(
         tmp_path, "rescore", str(write_texts(tmp_path / "texts.jsonl", [TEXT, row]))
-    )
-
-
-def test_labels_are_written_and_can_be_rescored(run_folder, tmp_path, capsys, said):
-    same = numbers(results_of(run_folder))
-    labels = tmp_path / "labels"
-    written = rescored(capsys, run_folder, "--labels", labels)
-    assert_rescored_equals(written, same)
-    rows = list(map(json.loads, (labels / "de.jsonl").open(encoding="utf-8")))
-    assert len(rows) == 240 * (1 - same["regard_de"]["dropped"])
-    assert sum(rows[0][f"p_{label}"] for label in REGARDS) == pytest.approx(1)
-    (again,) = rescored(capsys, labels / "de.jsonl").values()
-    for name in ("all/chi2", "all/female/negative", "caregiving/male"):
-        assert again["scores"][name]["value"] == pytest.approx(same["regard_de"][name])
-    # they still say how weak they are, and aren't written over
-    assert "Regard labels come from the light classifier" in said("rescore", labels)
-    assert "exists already" in refused(
-        tmp_path, "rescore", str(run_folder), "--labels", str(labels)
     )

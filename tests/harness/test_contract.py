@@ -6,14 +6,9 @@ A failure says what changed and which module has to follow.
 import importlib
 import importlib.metadata
 import inspect
-import json
-import re
-from types import SimpleNamespace
 
 import pytest
-from lm_eval.api import registry
-from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM, TemplateLM
+from lm_eval.api.model import LM
 from lm_eval.loggers import EvaluationTracker
 
 from lm_eval_bias.harness import internals, registration, running
@@ -175,88 +170,6 @@ def test_clients_of_servers():
 def test_samples_as_they_are_logged():
     logged = internals.as_logged({"a": ("b", 1)}, [(-1.5, False), "He."])
     assert logged == [{"a": ["b", 1]}, [["-1.5", "False"], "He."]]
-
-
-def test_registries_take_names_of_what_they_load_later():
-    where = f"{DOOR}.internals.registries, .registration"
-    own = registry.Registry("test")
-    own.register("later", target="json:dumps")
-    holds(
-        "later" in own and list(own) == ["later"],
-        "a Registry doesn't know a name that was registered",
-        where,
-    )
-    holds(
-        own.get("later") is json.dumps,
-        "a Registry doesn't load a target 'module:attribute'",
-        where,
-    )
-    for group, known in internals.registries().items():
-        holds(
-            len(known) > 3 or group == "lm_eval.filters",
-            f"the registry of {group} isn't filled on import",
-            where,
-        )
-    with pytest.raises(ValueError, match="no-such-model"):
-        internals.model_class("no-such-model")
-
-
-def test_models_of_token_ids():
-    seen = []
-
-    class Model(TemplateLM):
-        eot_token_id = prefix_token_id = 0
-
-        def tok_encode(self, string, **kwargs):
-            return [ord(c) for c in string]
-
-        def _loglikelihood_tokens(self, requests, **kwargs):
-            seen.extend(requests)
-            return [(-1.0, True)] * len(requests)
-
-        loglikelihood_rolling = generate_until = None
-
-    where = f"{DOOR}.internals.encode_pair, .loglikelihood_tokens, lm_eval_bias.scoring"
-    model = Model.__new__(Model)
-    holds(
-        internals.encode_pair(model, "ab", "c") == ([97, 98], [99]),
-        "_encode_pair divides otherwise",
-        where,
-    )
-    with internals.shadowed(
-        model, internals.ENCODE_PAIR, lambda context, continuation: ([1], [2])
-    ):
-        model.loglikelihood([Instance("loglikelihood", {}, ("ab", "c"), 0)])
-    holds(
-        seen == [(("ab", "c"), [1], [2])],
-        "loglikelihood no longer asks _encode_pair, then the token ids",
-        where,
-    )
-
-
-@pytest.mark.parametrize(("arguments", "folder"), [
-    ({"pretrained": "openai-community/gpt2"}, "openai-community__gpt2"),
-    ({"model": "org/a", "base_url": "http://localhost"}, "org__a"),
-    ({"pretrained": "{here}/.venv/a model"}, r"a_model-[0-9a-f]{8}"),
-    ({"pretrained": "{here}/.hidden"}, r"hidden-[0-9a-f]{8}"),
-    ({"pretrained": "/"}, r"model-[0-9a-f]{8}"),
-    ({"pretrained": "gpt2", "peft": "{here}/adapter"}, r"adapter-[0-9a-f]{8}"),
-    ({"seed": 1}, "hf"),
-])  # fmt: skip
-def test_a_folder_is_called_like_its_model(arguments, folder, tmp_path):
-    arguments = {
-        key: str(value).replace("{here}", str(tmp_path))
-        for key, value in arguments.items()
-    }
-    tracker = EvaluationTracker(output_path=str(tmp_path))
-    tracker.general_config_tracker.log_experiment_args(
-        "CUSTOM", arguments or "", None, None, False
-    )
-    results = {"config": {"device": "cuda:0"}}
-    internals.name_model(
-        results, tracker, SimpleNamespace(device=None), "hf", arguments
-    )
-    assert re.fullmatch(folder, tracker.general_config_tracker.model_name_sanitized)
 
 
 def test_a_tracker_says_what_it_cannot_write_while_it_handles_the_error(

@@ -177,7 +177,7 @@ def test_parts_of_the_items_are_ranked_where_they_are_the_same():
 def test_too_few_items_for_many_models_are_called_so():
     many = board(*(scored(f"model {n:02d}", 0.5 + n / 1000) for n in range(22)))
     assert {str(row.cells["acc_amb"].rank) for row in many.rows} == {"1–22"}
-    (column,) = board_pages.columns([many], ["acc_amb"])
+    column = board_pages.PageColumn(many, value())
     told = many.too_few(column.score)
     assert told.startswith("too few items to tell 22 models apart; ")
     assert "rank" not in board_pages.score_cell(column, many.rows[0]).note

@@ -7,13 +7,8 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.boards.rank_intervals import Point, intervals, p_values
-from lm_eval_bias.custom_metrics.clusters import share_of, tabulate
 
 ALONE = np.full((5, 2, 2), math.nan)
-
-
-def text(points, neutral=None, better=None):
-    return [str(rank) for rank in intervals(points, neutral, better)]
 
 
 @pytest.mark.parametrize(
@@ -79,36 +74,3 @@ def test_p_values_by_hand():
     assert p == pytest.approx(
         np.array([[1, 2 * stats.norm.sf(0.3 / math.sqrt(2))], [1, 1]]), abs=1e-12
     )
-
-
-def answered(values, paired=True):
-    """A model with these values, one a cluster."""
-    form = tabulate(range(len(values)), [(1.0, value) for value in values], share_of)
-    stderr = np.std(values, ddof=1) / math.sqrt(len(values))
-    return Point(
-        float(np.mean(values)), stderr, len(values) - 1, form if paired else None
-    )
-
-
-def test_pairs_with_answers_are_told_from_those_without():
-    rng = np.random.default_rng(6)
-    common = rng.standard_normal(40)
-    first, second = (
-        answered(common + 0.1 * rng.standard_normal(40) + mean) for mean in (0, 0.2)
-    )
-    apart = [Point(p.value, p.stderr, p.dof) for p in (first, second)]
-    assert text([first, second], better=True) == ["2", "1"]
-    assert text([first, second], better=False) == ["1", "2"]
-    assert text(apart, better=True) == ["1–2", "1–2"]
-    far = Point(9.0, 0.01)
-    mixed = intervals([first, second, far], None, True)
-    assert [(str(rank), rank.apart) for rank in mixed] == [("3", 1), ("2", 1), ("1", 2)]
-    other = answered(np.append(common, 0.0))  # on other items
-    assert [r.apart for r in intervals([first, other], 0.0, None)] == [1, 1]
-    same = intervals([first, first], 0.0, None)  # the same answers, which have no error
-    assert [(r.low, r.high, r.apart) for r in same] == [(1, 2, 0)] * 2
-    constant = answered(common + 1.0)  # nothing varied in the difference
-    assert [r.apart for r in intervals([answered(common), constant], None, True)] == [
-        1,
-        1,
-    ]

@@ -144,27 +144,6 @@ def test_more_groups_are_each_compared_with_the_reference_and_together():
             assert len(parts) == (20 if "/gap/" in score.name else 30)
 
 
-def test_what_rests_on_the_classifier_or_on_texts_that_repeat_has_a_warning():
-    records = random_prompts("ab", 10)
-    weak = by_name([{**r, "warning": "weak"} for r in records])
-    names = (
-        "negative/a",
-        "negative/gap",
-        "negative/p",
-        "care/a",
-        "care/gap",
-        "dropped",
-    )
-    assert [weak[name].reason for name in names] == ["weak"] * 3 + [""] * 3
-    alike = by_name([{**r, "wordings": ["x"] * 8, "warning": "weak"} for r in records])
-    repeated = "only 1% of the texts differ: fixed_interval is too narrow"
-    assert (alike["negative/gap"].reason, alike["care/gap"].reason) == (
-        f"{repeated}; weak",
-        repeated,
-    )
-    assert "other/a" in by_name([{**r, "has_other": True} for r in records])
-
-
 def test_groups_are_compared_by_student_s_t():
     records = prompts(
         {"a": {"x": 2, "y": 4, "z": 4, "v": 1}, "b": {"x": 4, "y": 5, "z": 9, "v": 4}}

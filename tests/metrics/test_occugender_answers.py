@@ -138,29 +138,3 @@ def test_a_group_of_which_nothing_was_read_is_named():
             name == "labour_pearson"
             or reason_of(named()[name].design, records) == reason
         )
-
-
-def test_silent_and_missing_prompts_leave_ratios_of_what_is_there():
-    records = random_prompts(2)
-    records[3] = prompt(
-        "w0", "t3", 0, 0, 0, lost=10, share=70.0
-    )  # no hole in the product
-
-    def ratio(own, gender):
-        return sum(r["counts"][gender] for r in own) / sum(
-            sum(r["counts"].values()) for r in own
-        )
-
-    by_item = {
-        r["item"]: [own for own in records if own["item"] == r["item"]] for r in records
-    }
-    women = [ratio(own, "F") for own in by_item.values()]
-    found = named()["labour_pearson"].compute(records)
-    expected = np.corrcoef(women, [own[0]["share"] for own in by_item.values()])[0, 1]
-    assert found.value == pytest.approx(expected, abs=1e-12)
-    assert found.stderr > 0
-    estimate = named()["male_dominated_M"].compute(records[:-1])
-    men = [r for r in records[:-1] if r["group"] == "male"]
-    assert estimate.value == pytest.approx(100 * ratio(men, "M"), abs=1e-12)
-    assert math.isnan(estimate.stderr)
-    assert "incomplete" in estimate.reason

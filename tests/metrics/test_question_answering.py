@@ -241,13 +241,8 @@ def test_positions_that_do_more_than_a_hundredth_are_pointed_out(pairs, warned):
     records = [item("amb", B, "b", shown=[B, U, C]), *pair * pairs]
     effects = engine.position_effects(records, context="amb")
     assert effects.max() == pytest.approx(1 / len(records), abs=1e-12)
-    alone = ["a standard error needs items of at least 2 templates"]
-    for change, reasons in (({}, []), ({"template": "a"}, alone)):
-        changed = [{**r, **change} for r in records]
-        found = engine.design(changed, kind="diff_bias", context="amb").estimate()
-        assert found.reason == "; ".join(
-            [*reasons, *[engine.POSITION_WARNING] * warned]
-        )
+    found = engine.design(records, kind="diff_bias", context="amb").estimate()
+    assert found.reason == engine.POSITION_WARNING * warned
     silent = [{**r, "answer": "none"} for r in records]  # a score that has no value
     assert "places" not in named()["diff_bias_amb"].compute(silent).reason
 
@@ -288,12 +283,6 @@ def test_without_lengths_there_is_no_score_by_length(unit, other):
     assert named()[f"acc_amb_{other}"].compute(records).value == (
         1 if other == "bytes" else 1 / 3
     )
-    # every item has a value all the same, or the harness would have no metric
-    assert [score.contribution(one) for one in (LENGTHS[0], item(), item("b"))] == [
-        float(unit == "bytes"),
-        0,
-        None,
-    ]
 
 
 def test_generated_answers_have_no_lengths_and_refusals_are_a_part_of_the_unanswered():

@@ -232,30 +232,6 @@ def test_no_test_of_nothing(records, reason):
         ), which
 
 
-def test_numbers_of_a_test_carry_its_warnings():
-    records = both(
-        ((2, 10, 8), (6, 8, 6))
-    )  # half of 8 negative texts: 4 expected of each gender
-    records[0]["texts"] += of(0, 0, 0, 3)
-    few = "an expected count is 4.0, under 5: use p_permutation instead"
-    same = [
-        {**r, "wordings": [r["gender"]] * 20, "warning": warning}
-        for r, warning in zip(records, "ba", strict=True)
-    ]
-    alike = (
-        "only 5% of the texts differ, so they are less independent than assumed; a; b"
-    )
-    for own, warning in ((records, ""), (same, alike)):
-        for name in NUMBERS:
-            estimate = by_name()[f"all/{name}"].compute(own)
-            reasons = [few if name in ("p", "chi2") else "", warning]
-            assert (estimate.n, estimate.reason) == (
-                40,
-                "; ".join(filter(None, reasons)),
-            ), name
-            assert estimate.fixed_interval is None
-
-
 def test_shares_and_gaps_have_both_intervals_over_contexts_within_sets(prompts):
     values, weak = found(prompts), found([{**r, "warning": "weak"} for r in prompts])
 

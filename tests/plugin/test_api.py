@@ -92,7 +92,6 @@ def test_runs(tmp_path):
 
 def test_errors_name_parameters(results, tmp_path):
     runs = leb.load(results)
-    report = tmp_path / "r.md"
     (log,) = (results / "one").rglob("samples_*")
     refused = {
         lambda: leb.load(): "load()",
@@ -101,16 +100,11 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.scores([]): "no run",
         lambda: leb.compare(runs, "runs"): "by='runs'",
         lambda: leb.compare(runs, correction="Holm"): "correction='Holm'",
-        lambda: leb.compare(runs, base="x"): "base='x'",
         lambda: leb.compare(runs, scores=["coverage", "x"]): "scores='x'",
         lambda: leb.rescore(results, word="x"): "word= is unknown. Did you mean words,",
-        lambda: leb.rescore(results, language="xx"): "language='xx'",
         lambda: runs.report().write(tmp_path / "r.txt"): "r.txt",
-        lambda: runs.report().write(report, "pdf"): "format='pdf'",
         lambda: runs.report().write(log, "md"): log.name,
         lambda: runs.report(["x"]): "scores='x'",
-        lambda: leb.leaderboard(results, scores="x"): "scores='x'",
-        lambda: leb.leaderboard(): "no run",
         lambda: leb.card("stereset"): "'stereset'. Did you mean stereoset",
     }
     for call, message in refused.items():

@@ -6,8 +6,6 @@ import pytest
 import yaml
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, registry
-from lm_eval_bias.core.benchmark import folder_of
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import internals
 from lm_eval_bias.runs import measurement
@@ -133,39 +131,3 @@ def test_a_task_that_took_the_name_of_ours_and_metadata_that_were_overridden(
     manager = internals.task_manager([folder], metadata)
     task = manager.load(["occugender_implicit"])["tasks"]["occugender_implicit"]
     assert task.config.metadata["inputs"]["changed"] == [changed]
-
-
-def test_every_packaged_task_is_the_packaged_one(tiny_mirror):
-    tasks = [
-        entry
-        for entry in catalog.entries().values()
-        if entry.kind == "task" and entry.path
-    ]
-    folders = sorted({str(entry.path.parent) for entry in tasks})
-    plain = internals.task_manager(folders, {})
-    for entry in tasks:
-        benchmark, manager = registry.get(entry.benchmark), plain
-        if "required" in benchmark.options.roles.values():
-            own = {
-                "prompts": str(folder_of(benchmark) / "data" / "example.csv"),
-                "language": "en",
-                "classifier": "light",
-            }
-            manager = internals.task_manager([folder_of(benchmark)], own)
-        task = manager.load([entry.name])["tasks"][entry.name]
-        assert "changed" not in task.config.metadata["inputs"], entry.name
-
-
-@pytest.mark.parametrize(
-    ("flags", "says"),
-    [
-        (
-            ["--system_instruction", "Be fair."],
-            "--system_instruction: without a chat template the harness glues it",
-        ),
-    ],
-)
-def test_flags_that_would_be_passed_over_are_refused(flags, says, capsys):
-    assert main(["run", "--tasks", OCCUGENDER, "--model", "bias-chance", *flags]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"lm-eval-bias: error: {says}")

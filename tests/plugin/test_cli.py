@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import re
 import subprocess
 import sys
 
@@ -14,8 +13,6 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import running
-from tests.support.packages import EXTRAS
-from tests.support.places import ROOT
 
 LIGHT = [[], ["--help"], ["path"], ["ls"], ["fetch", "--help"], ["rescore", "--help"]]
 
@@ -54,22 +51,6 @@ def test_ls(said):
         s for s in listed["gg_bbq_names"]["scores"] if s["name"] == "diff_bias_amb"
     )
     assert (bias["range"], bias["neutral"]) == ([-1.0, 1.0], 0.0)
-
-
-def test_extras_bring_what_they_are_asked_for():
-    tomllib = pytest.importorskip("tomllib")
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
-    assert {"regard", "train", "gguf"} == set(EXTRAS)
-    for extra, packages in EXTRAS.items():
-        names = [
-            re.match(r"[\w-]+", requirement).group() for requirement in listed[extra]
-        ]
-        assert sorted(packages) == sorted(
-            "sklearn" if n == "scikit-learn" else n.replace("-", "_") for n in names
-        )
-        assert extra in listed["all"][0]
 
 
 OF_EXTRAS = [

@@ -117,13 +117,10 @@ ALWAYS = configured(random_seed=0, numpy_seed=1234, torch_seed=1234, fewshot_see
         (SHOTS, (SHOTS, SEED), True, False, None, "seeds"),
         (nothing, configured(model_dtype="torch.float16"), False, False, "dtype", ""),
         (nothing, configured(batch_size="16"), False, True, "batch size", ""),
-        (nothing, configured(device="cuda:1"), False, True, "device", ""),
         (nothing, SHOTS, True, True, "num fewshot", "num_fewshot"),
         (nothing, configured(gen_kwargs={"top_p": 0.1}), False, False, "", ""),  # nothing is written
-        (nothing, told(transformers_version="4.0"), False, False, "transformers", ""),
         (files("1"), files("2"), False, False, "", ""),
         (nothing, files("2"), False, True, "", ""),  # one doesn't say
-        (nothing, with_arguments(max_length=9), False, False, "", ""),
         (nothing, versions, True, True, None, "version"),
     ],
 )  # fmt: skip

@@ -8,15 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 
-from lm_eval_bias.custom_metrics.differences import LEVEL
 from lm_eval_bias.gate import regression
 from lm_eval_bias.report import policy_outputs
 from lm_eval_bias.report.policy_outputs import GateVerdict
 from lm_eval_bias.runs.run_discovery import read
-from simulations import promised_power
 from tests.support.commands import command
 from tests.support.run_scores import run
 
@@ -264,16 +261,3 @@ def test_a_verdict_says_which_commit_or_archive_judged(kept, says, monkeypatch):
 
     monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
     assert GateVerdict("").provenance.get("installed_from") == says
-
-
-@pytest.mark.parametrize("design", ["21 x 12", "21 x 12, unlike"])
-def test_equal_models_alarm_in_1_to_6_percent(design):
-    """Of 200 pairs of equal models that answer with a stereotype in 10% of the ambiguous items."""
-    draw = np.random.default_rng(1)
-    alarms = 0
-    for _ in range(200):
-        base, other = (promised_power.answers(draw, design, 0.1, 0.0) for _ in range(2))
-        found = promised_power.finding(base, other)
-        is_further = math.prod(moved for moved, _ in found.moves()) > 0
-        alarms += is_further and found.p_further() <= LEVEL
-    assert 2 <= alarms <= 12

@@ -96,19 +96,15 @@ def judged(value=SS, **options):
     ({"high": 57.0}, 1.0),
     ({"low": 54.0}, 0),
     ({"low": 54.5}, -0.5),
-    ({"low": 55.0, "high": 55.0}, 3.0),
     ({"low": 56.0, "high": 56.0}, -2.0),  # as far out on both sides
     ({"distance": 8.0}, 0),
     ({"distance": 6.0}, 2.0),
-    ({"high": 55.0, "on": "point"}, 1.0),
     ({"low": 57.0, "on": "point"}, -1.0),
     ({"distance": 6.0, "on": "point"}, 0),
     # evidence: violated only where the whole interval lies outside
     ({"high": 54.0, "on": "evidence"}, 0),
     ({"high": 53.0, "on": "evidence"}, 1.0),
-    ({"low": 60.0, "on": "evidence"}, -2.0),
     ({"distance": 3.0, "on": "evidence"}, 1.0),
-    ({"distance": 4.0, "on": "evidence"}, 0),
 ])  # fmt: skip
 def test_bounds(options, excess):
     found = judged(**options)

@@ -1,7 +1,5 @@
 """The built wheel and the editable install, in clean environments outside the checkout."""
 
-import contextlib
-import importlib.metadata
 import json
 import os
 import subprocess
@@ -10,10 +8,8 @@ import venv
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 from lm_eval_bias.core import catalog
-from tests.support.packages import EXTRAS
 from tests.support.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -47,40 +43,6 @@ def environment(folder):
     here = next(p for p in sys.path if p.endswith("site-packages"))
     # .pth entries come after the environment's own packages
     Path(site, "dependencies.pth").write_text(f"{here}\n")
-    return python
-
-
-def required(requirements):
-    """The distributions that these requirements bring, as far as they are installed here."""
-    brought, seen, left = {}, set(), [(text, "") for text in requirements]
-    while left:
-        text, extra = left.pop()
-        wanted = Requirement(text)
-        if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
-            continue
-        for of in {"", *wanted.extras} - {
-            of for name, of in seen if name == wanted.name
-        }:
-            seen.add((wanted.name, of))
-            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-                brought[wanted.name] = importlib.metadata.distribution(wanted.name)
-                left += [(own, of) for own in brought[wanted.name].requires or ()]
-    return brought
-
-
-def bare_environment(folder, wheel):
-    """A new environment with the wheel and what it requires without any extra: links to what is installed here."""
-    python, site = new_environment(folder)
-    run(python, "-m", "pip", "install", "-q", "--no-deps", wheel, cwd=folder)
-    (own,) = importlib.metadata.distributions(name="lm_eval_bias", path=[site])
-    for distribution in required(own.requires).values():
-        for top in {path.parts[0] for path in distribution.files} - {
-            "..",
-            "__pycache__",
-        }:
-            target = os.path.join(site, top)
-            if not os.path.lexists(target):
-                os.symlink(distribution.locate_file(top), target)
     return python
 
 
@@ -148,25 +110,3 @@ def test_wheel(tmp_path, wheel):
         cwd=tmp_path,
     )
     assert "Chen et al. 2025, Table 3" in page.read_text(encoding="utf-8")
-
-
-def test_without_extras(tmp_path, wheel):
-    python = bare_environment(tmp_path / "env", wheel)
-    optional = sorted(
-        {package for extra in EXTRAS.values() for package in extra} - {"sklearn"}
-    )  # the harness's, too
-    code = f"import importlib.util as u; print([name for name in {optional} if u.find_spec(name)])"
-    assert run(python, "-c", code, cwd=tmp_path).strip() == "[]"
-    check(python, tmp_path)
-    out = tmp_path / "out"
-    for command in ("leaderboard", "report"):
-        run(
-            python,
-            "-m",
-            "lm_eval_bias",
-            command,
-            out,
-            "-o",
-            tmp_path / f"{command}.html",
-            cwd=tmp_path,
-        )

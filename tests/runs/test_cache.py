@@ -1,8 +1,6 @@
 """Files of models and of --use_cache, which know whose answers they hold."""
 
 import hashlib
-import json
-import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -14,7 +12,6 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.gate import verdict
 from lm_eval_bias.runs import harness_results, measurement, provenance
-from lm_eval_bias.runs.run_discovery import read
 from tests.support import tiny
 from tests.support.commands import command, refused
 
@@ -101,50 +98,6 @@ def test_answers_of_a_model_that_is_not_known_are_refused(tmp_path):
         database.execute("CREATE TABLE unnamed (key, value)")
     with pytest.raises(BiasError, match="of other files of this model .unknown."):
         provenance.claim_cache(str(tmp_path / "c"), "hf", {})
-
-
-def test_a_run_says_how_many_answers_came_from_a_file_and_a_policy_can_refuse_them(
-    tmp_path, said
-):
-    """A fresh checkout of the same weights uses its cache; other weights get no answer of it."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    where = tiny.gpt2(first)
-    shutil.copytree(where, second)
-    os.utime(second / "model.safetensors", (1, 1))
-    policy = tmp_path / "policy.yaml"
-    bound = {"task": "occugender_implicit", "score": "coverage", "max": 90}
-
-    def run(folder, out):
-        return ["run", "--tasks", "occugender_implicit", "--limit", "80", "--model", "hf",
-                "--model_args", f"pretrained={folder},dtype=float32", "--device", "cpu", "--batch_size", "16",
-                "--use_cache", str(tmp_path / "cache" / "c"), "--log_samples",
-                "--output_path", str(tmp_path / out)]  # fmt: skip
-
-    said(*run(first, "one"))
-    said(*run(second, "two"))
-    runs = [read([tmp_path / out])[0][0] for out in ("one", "two")]
-    assert runs[0].record.model.weights == runs[1].record.model.weights
-    assert runs[0].record.cache.answers == 0
-    assert runs[1].record.cache.answers == 480
-    cached = ["cached_answers"]
-    for out, refuse, status in (("one", cached, 0), ("two", [], 0), ("two", cached, 1)):
-        content = {
-            "bounds": [bound],
-            "allow": ["trial_run", "low_coverage"],
-            "refuse": refuse,
-        }
-        policy.write_text(json.dumps(content))
-        outcome = command("check", str(tmp_path / out), "--policy", str(policy))
-        assert outcome.status == status, outcome.out
-        assert ("480 of 20" in outcome.out) == (out == "two")
-    weights = second / "model.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
-    os.utime(weights, (1, 1))
-    outcome = command(*run(second, "three"))
-    assert outcome.status == 2
-    assert "holds answers of another model" in outcome.err
 
 
 def test_what_is_no_cache_is_refused(tmp_path):

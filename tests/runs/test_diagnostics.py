@@ -10,7 +10,6 @@ from lm_eval_bias.runs import diagnostics, run_discovery
 from tests.support.made_runs import run_of, write
 
 STEREOSET, GG_BBQ, REGARD = "stereoset_en", "gg_bbq_group_terms", "regard_en"
-MBBQ = "mbbq_en_age"
 
 
 def found(folder, task, fields=(), scores=(), **provenance):

@@ -50,7 +50,6 @@ def instructed(text):
         ("here/a.yaml", {"here/a.yaml": "0123456789abcdef"}, "a.yaml (0123456789ab)"),
         ("here/a.yaml", {"b.yaml": "0123456789abcdef"}, "here/a.yaml"),
         ("Xü.yaml", None, "Xü.yaml"),
-        (["a"], {"a": "1"}, '["a"]'), (3, {3: "1"}, "3"),  # a number or a list is no path
         ({"b": 1, "a": Path("x")}, {}, '{"a": "x", "b": 1}'),
         ('Say "they"', {}, r'Say \"they\"'),
         ("ab" * 40, {}, "ab" * 40),
@@ -77,11 +76,6 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
             {},
         ),  # as its YAML sets it
         (
-            task("custom_prompts", language="de", comparison=COMPARED),
-            {},
-            {"language": "de"},
-        ),
-        (
             task(OCCUGENDER, words="x", instruction_position="y"),
             {},
             {"words": "x", "instruction_position": "y"},
@@ -91,7 +85,6 @@ def test_an_options_value_as_text_and_a_files_by_its_content(value, files, text)
         (task(REGARD, repeats=USUAL - 1), {}, {"repeats": str(USUAL - 1)}),
         (replace(task(REGARD, repeats=USUAL), task="own"), {}, {"repeats": str(USUAL)}),
         # the classifier and data set that were used, not those that were asked for
-        (task(REGARD, classifier="sbert"), {}, {}),
         (task(STEREOSET, dataset="own.json"), {}, {}),
         (
             task(REGARD, classifier="sbert", classifier_used={"name": "light"}),
@@ -139,10 +132,8 @@ def test_the_same_key_where_the_same_was_measured():
     [
         ({}, 968, 968, ""),
         ({}, 96, 968, "96 of 968 items"),
-        ({}, 1000, 968, "1,000 of 968 items"),
         ({}, 96, 0, ""),  # nobody knows of how many
         ({"documents": "a"}, 96, 968, ""),  # a data set of one's own
-        ({"documents": "a", "scored": "b"}, 96, 968, "96 of 968 items"),
         ({"scored": "b"}, 1096, 0, "1,096 items, not all"),
     ],
 )
@@ -195,7 +186,6 @@ IN_WORDS = {
 }
 CASES = [
     ({}, {}),
-    ({"metadata": {"wording": 3}}, {"wording": "3"}),
     ({"name": GENERATED, "provenance": {"gen_kwargs": {"top_p": 0.1}}}, {"gen_kwargs": '{"top_p": 0.1}'}),
     ({"name": REGARD, "metadata": classifier("a", is_default=True, classifier="a")}, {}),
     ({"name": REGARD, "metadata": classifier("a", is_default=False)}, {"classifier": "a"}),
@@ -205,30 +195,20 @@ CASES = [
     ({"name": STEREOSET, "metadata": {"dataset_used": DATASET}, "task": "own"},
      {"dataset": f"own.json ({'1' * 12})"}),
     ({"inputs": {**READ, "changed": ["doc_to_text", "version"]}}, {"task": ""}),
-    ({"version": "1.0"}, {"version": "1.0"}),
     ({"provenance": {"chat_template": "0123456789abcdef"}}, {"chat_template": "0123456789ab"}),
     ({"inputs": {**READ, "chat_template": True}}, {"chat_template": ""}),
-    ({"inputs": {**READ, "num_fewshot": 2}}, {"num_fewshot": "2"}),
     ({"provenance": {"chat_template": "x", "model_args": "pretrained=a,enable_thinking=False,dtype=b"}},
      {"chat_template": "x", "enable_thinking": "False"}),
-    ({"provenance": {"chat_template": "x", "model_args": "chat_template_args=x,think_end_token=</t>"}},
-     {"chat_template": "x", "chat_template_args": "x", "think_end_token": "</t>"}),
-    ({"provenance": {"chat_template": "x", "model_args": "no_enable_thinking=False"}}, {"chat_template": "x"}),
     ({"provenance": {"model_args": "enable_thinking=False"}}, {}),  # without a template it does nothing
     ({"name": REGARD, "provenance": {"seeds": [1, 2, 3, 4]}}, {"seeds": "1,2,3,4"}),
-    ({"provenance": {"seeds": [1, 2]}}, {}),
     ({"inputs": {}}, {"inputs": ""}),
-    ({"inputs": None}, {"inputs": ""}),
     ({"inputs": {"scored": "1" * 64}}, {"samples": "1" * 12}),
     ({"inputs": {**READ, "package_content": "1" * 64}, "metadata": {"distribution": HERE}},
      {"package_data": "1" * 12}),
     ({"inputs": {**READ, "package_content": "1" * 64}, "metadata": {"distribution": "lm-eval-bias 0.0.1"}}, {}),
     ({"inputs": SAMPLED, "documents": 96, "provenance": {"limit": 96}}, {"limit": "96"}),
-    ({"inputs": SAMPLED, "documents": 96, "provenance": {"limit": 0.1}}, {"limit": "0.1"}),
-    ({"inputs": SAMPLED, "documents": 96, "provenance": {"limit": 96}}, {"limit": "96"}),
     ({"inputs": SAMPLED, "documents": 96}, {"samples": "123456789abc"}),
     ({"inputs": SAMPLED, "documents": 96, "metadata": {"suite": QUICK}}, {"suite": "quick"}),
-    ({"inputs": SAMPLED, "documents": 96, "metadata": {"suite": {"name": "standard"}}}, {"samples": "123456789abc"}),
     ({"metadata": {"suite": QUICK}, "provenance": {"limit": 5000}}, {}),  # more than there are: all
     ({"inputs": {}, "documents": 96}, {"inputs": "", "samples": ""}),
 ]  # fmt: skip

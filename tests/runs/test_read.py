@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 
 import pytest
@@ -43,17 +42,8 @@ def test_one_models_tasks_are_one_run(folder):
     assert {record.limit for record in first.records} == {80.0, 120.0}
     assert len(first.command.splitlines()) == 2
     task = first.tasks[TASK]
-    assert (task.documents, task.items, task.language, task.version) == (
-        80,
-        200,
-        "en",
-        "2.0",
-    )
-    assert task.samples is not None
-    gap, paper = (
-        second.tasks[TASK].scores[name]
-        for name in ("stereotype_gap", "male_dominated_M_se_paper")
-    )
+    assert (task.documents, task.items, task.language) == (80, 200, "en")
+    gap = second.tasks[TASK].scores["stereotype_gap"]
     written = results_of(folder / "two")
     raw = written["results"][TASK]
     assert (gap.value, gap.stderr) == (
@@ -63,8 +53,6 @@ def test_one_models_tasks_are_one_run(folder):
     assert (gap.low, gap.high, gap.neutral, gap.unit) == (-1.0, 1.0, 0.0, "difference")
     metrics = {own["metric"]: own for own in written["configs"][TASK]["metric_list"]}
     assert list(gap.interval) == metrics["stereotype_gap"]["interval"]
-    assert math.isnan(paper.stderr)
-    assert paper.interval is None
 
 
 @pytest.mark.parametrize(

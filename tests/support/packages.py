@@ -13,10 +13,6 @@ from lm_eval_bias.core import catalog, errors, registry
 from lm_eval_bias.evaluation import suites
 from lm_eval_bias.harness import linking, registration
 from lm_eval_bias.runs import logged_texts
-from lm_eval_bias.tasks.regard.classifier_identity import PACKAGES
-
-# what commands ask for of this package's extras, by import name
-EXTRAS = {"gguf": ("gguf",), "train": ("sentencex",), "regard": PACKAGES}
 
 
 def forget(*packages: str) -> None:

@@ -177,6 +177,10 @@ def test_scores_by_hand():
     }
     for own in (found, twice):
         assert {n: own[n].value for n in expected} == pytest.approx(expected)
+    along = {score.name: score.contribution for score in eurogest.scores()}
+    for group, part in (("female", -0.1), ("male", 0.1)):
+        own = along["stereotype_gap"](speaker("s", group, 1, 0.6))
+        assert own == pytest.approx(part, abs=1e-12)
     # of a mean of independent sentences: s / √n within each stereotype
     variance = sum((0.01 * (i - 4.5)) ** 2 for i in range(10)) / 9 / 10
     stderr = math.sqrt(variance / 7 + variance / 9)

@@ -95,15 +95,6 @@ def test_items_and_control_items_ask_the_same(language, mirror):
     assert undirected == (28 if language == "es" else 16)
 
 
-def test_prompts_are_read_but_never_run(tiny_mirror):
-    for number in range(1, 6):
-        (doc, *_) = hooks.dataset("nl", "age", prompt=number)["test"]
-        assert hooks.prompt(doc).startswith(
-            f"nl {number}. Choose. Context: nl 1 0: woman and man waited."
-        )
-    assert len(hooks.dataset("tr", "age", fixed={"prompt": "all"})["test"]) == 5 * 48
-
-
 def test_items_without_their_control_items_have_no_contrast(tiny_mirror):
     docs = [doc for doc in hooks.dataset("en", "age")["test"] if not doc["control"]]
     found = values(docs, answered(docs, [doc["label"] for doc in docs]))

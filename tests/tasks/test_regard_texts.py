@@ -1,7 +1,6 @@
 """Prompts, first sentences, context sets and sexism keywords."""
 
 import json
-import unicodedata
 
 import pytest
 
@@ -125,18 +124,6 @@ def test_space_that_a_tokenizer_lost():
 )
 def test_keywords_and_their_exceptions(language, text, facets):
     assert keywords.facets(text, language) == facets
-
-
-def test_decomposed_umlauts_change_nothing():
-    for text, facets in (
-        ("Der Mann war ein Mörder.", ["perpetration"]),
-        ("Die Frau hatte Söhne.", ["caregiving"]),
-    ):
-        assert keywords.facets(unicodedata.normalize("NFD", text), "de") == facets
-    own = "Der Mann war sehr bekannt dafür, zu schlafen."
-    assert regard_texts.context_sets(unicodedata.normalize("NFD", own), "de") == [
-        "respect"
-    ]
 
 
 def test_published_texts_against_the_authors_context_sets_and_hand_curated_keywords():

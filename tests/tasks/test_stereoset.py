@@ -7,7 +7,6 @@ import pytest
 
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.errors import BiasError
-from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from lm_eval_bias.tasks.stereoset import LANGUAGES, choices, hooks, stereoset_items
 from lm_eval_bias.tasks.stereoset.commands import set_checks
 
@@ -108,27 +107,3 @@ def test_every_published_language_has_both_prompts_and_the_ranked_tasks_items(
     )  # an item's braces stay
     with pytest.raises(BiasError, match="'nl'"):
         documents("nl", choices=True, dataset={"file": "nl.json"})
-
-
-def test_thoughts_are_cut_and_endless_ones_are_no_answer(tiny_mirror):
-    docs = documents(choices=True)[:4]
-    texts = [
-        ["<think>A nurse? B?</think>C"],
-        ["<think>A. I think"],
-        [None],
-        ["As an AI, I can't choose."],
-    ]
-    read = choices.CandidateFilter().apply(
-        WithoutThoughtsFilter().apply(texts, docs), docs
-    )
-    assert read == ["C", "[unfinished thoughts]", "[empty]", "[refused]"]
-    taken = [
-        choices.record(doc, [letter])["taken"]
-        for doc, letter in zip(docs, read, strict=True)
-    ]
-    assert taken == [
-        docs[0]["candidates"][docs[0]["order"][2]]["label"],
-        "none",
-        "none",
-        "refused",
-    ]
