@@ -268,3 +268,11 @@ def test_what_can_be_found_is_found_in_four_of_five(better, margin):
     is_found = (off > reach)[: 1 if better else 2].all(axis=0)
     assert 0.79 < is_found.mean() < 0.81
     assert math.isnan(detectable(5.0))
+
+
+def test_a_score_that_one_result_file_lacks_is_not_tested(toy, tmp_path):
+    two = pair(side("one", tmp_path, scores=[score(value=0.2)]), side("two", tmp_path))
+    ((found,), _) = compare_pairs([two], Choice(unpaired=True))
+    assert found.verdict == "mean is not in both result files"
+    assert (found.base_value, math.isnan(found.other_value)) == (0.2, True)
+    assert all(map(math.isnan, (found.difference.value, found.difference.p)))
