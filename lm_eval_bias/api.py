@@ -186,15 +186,12 @@ class Runs(Sequence[Run]):
         self,
         folder: str | os.PathLike[str],
         scores: str | Sequence[str] = (),
-        *,
-        column: bool = False,
     ) -> list[str]:
         """Write figures as SVG and PDF into a folder, as ``report --figures`` does.
 
         Args:
             folder: The folder.
             scores: Names of scores; each benchmark's main ones by default.
-            column: Whether they stand in one of two columns, 3.3 inches wide, and not 6.7.
 
         Returns:
             The names of the files.
@@ -205,7 +202,7 @@ class Runs(Sequence[Run]):
         from lm_eval_bias.report import run_reports
 
         shown = self._with_scores(scores)
-        return run_reports.write_figures(shown, os.fspath(folder), column)
+        return run_reports.write_figures(shown, os.fspath(folder))
 
     @_public
     def methods(self) -> Methods:
@@ -700,7 +697,6 @@ def comparison(
 @_public
 def leaderboard(
     *paths: str | os.PathLike[str],
-    scores: str | Sequence[str] = (),
     tasks: str | Sequence[str] = (),
     language: str | Sequence[str] = (),
 ) -> BoardReport:
@@ -708,7 +704,6 @@ def leaderboard(
 
     Args:
         *paths: Folders with result files, at any depth.
-        scores: Names of scores in the first table; each task's primary one by default.
         tasks: As for :meth:`Runs.choose`.
         language: As for :meth:`Runs.choose`.
 
@@ -716,7 +711,7 @@ def leaderboard(
         What a notebook shows as a page; ``str()`` is its text, ``.write(FILE)`` and so on its other formats.
 
     Raises:
-        BiasError: There is no run, or an unknown score.
+        BiasError: There is no run.
     """
     from lm_eval_bias.boards import building, models
     from lm_eval_bias.report import board_reports
@@ -724,7 +719,7 @@ def leaderboard(
     every = read([os.fspath(path) for path in paths], by_file=True)
     runs = every.choose(tasks, language)
     problems = [*every.problems, *building.foreign(every), *runs.left_out]
-    return board_reports.BoardReport(models.models(runs), problems, names(scores))
+    return board_reports.BoardReport(models.models(runs), problems)
 
 
 @_public

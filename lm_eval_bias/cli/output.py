@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from lm_eval_bias import api
 from lm_eval_bias.cli.signatures import Names
 from lm_eval_bias.core import files, safe_stream
-from lm_eval_bias.core.errors import BadOption, BiasError, printable
+from lm_eval_bias.core.errors import BiasError, printable
 
 if TYPE_CHECKING:
     from lm_eval_bias.core.run_data import Problem
@@ -84,7 +84,6 @@ class To(ToFile):
 
     format: str | None = None
     formats = files.FORMATS
-    column = False
 
     def __post_init__(self) -> None:
         """Choose the format: as named, by the file's ending, or the usual one.
@@ -95,27 +94,14 @@ class To(ToFile):
         self.style = self.format or self.formats[0]
         if self.output and not self.format:
             self.style = files.format_of(self.output, self.formats)
-        if self.column and self.style != "latex" and not getattr(self, "figures", None):
-            raise BadOption("column", self.style, "goes with LaTeX alone (-o FILE.tex)")
 
     def deliver(self, made: Output, *notes: str) -> None:
         """Print the output, or write it to the file and report where."""
-        text = made.render(self.style, self.column)
+        text = made.render(self.style)
         if self.style == "html" and self.output is None:
             safe_stream.write_page(text)
         else:
             self.write(text, *notes)
-
-
-@dataclass(kw_only=True)
-class ToPaper(To):
-    """Options for the output of commands that have a LaTeX format.
-
-    Attributes:
-        column: with LaTeX: tables for one of two columns (default: as wide as the text)
-    """
-
-    column: bool = False
 
 
 def read(

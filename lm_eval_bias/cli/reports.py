@@ -11,23 +11,23 @@ from typing import Literal
 from lm_eval_bias import api
 from lm_eval_bias.cli.output import (
     Share,
+    To,
     ToFile,
-    ToPaper,
     Which,
     name_problems,
     read,
 )
 from lm_eval_bias.cli.signatures import Names
 from lm_eval_bias.core import files
-from lm_eval_bias.core.errors import BadOption, BiasError, printable
+from lm_eval_bias.core.errors import BiasError, printable
 
 
 @dataclass(kw_only=True)
-class _ToReport(ToPaper):
+class _ToReport(To):
     """Options for a report's output and its figures.
 
     Attributes:
-        figures (DIR): folder to write figures into, as SVG and PDF, 6.7 inches wide (3.3 with --column): the primary
+        figures (DIR): folder to write figures into, as SVG and PDF, 6.7 inches wide: the primary
             scores; without -o and --format nothing else is written
     """
 
@@ -35,11 +35,11 @@ class _ToReport(ToPaper):
     formats = ("html", "md", "json", "csv", "latex")
 
 
-class _ToPower(ToPaper):
+class _ToPower(To):
     formats = ("text", "md", "json", "csv", "latex")
 
 
-class _ToMethods(ToPaper):
+class _ToMethods(To):
     formats = ("md", "latex")
 
 
@@ -70,7 +70,7 @@ def report(
     chosen = read(runs, which, to)
     made = chosen.report(scores)
     if to.figures:
-        written = chosen.figures(to.figures, scores, column=to.column)
+        written = chosen.figures(to.figures, scores)
         stream = sys.stderr if is_printed else sys.stdout
         print(f"{to.figures}: {', '.join(written)}", file=stream)
     if is_wanted:
@@ -88,7 +88,7 @@ def compare(
     margin: Share = None,
     fail_on: str | None = None,
     which: Which,
-    to: ToPaper,
+    to: To,
 ) -> None:
     """Test whether models, languages or instructions differ.
 
@@ -134,38 +134,31 @@ def compare(
     to.deliver(made, "\n".join(lines))
 
 
-def power(run: str, *, target: float = 0.1, which: Which, to: _ToPower) -> None:
+def power(run: str, *, which: Which, to: _ToPower) -> None:
     """Print the power of a run's tests.
 
     For each primary score: the minimum detectable effect (80% power), alone and
-    corrected for all of them, and the required sample size for a smaller effect.
+    corrected for all of them.
 
     Args:
         run (RUN): run folder or results_*.json, or NAME=PATH with a name for the model
-        target (SHARE): difference to be found, as a share of half the range (default: 0.1)
-
-    Example:
-      lm-eval-bias power run/ --target 0.05
     """
     from lm_eval_bias.comparing.findings import power_of
     from lm_eval_bias.report.comparison_reports import PowerReport
 
-    if not 0 < target <= 1:
-        raise BadOption("target", target, "must be above 0 and up to 1")
     chosen = read([run], which, to)
     if len(chosen) > 1:
         raise BiasError(f"{run}: power is of one run, not {len(chosen)}")
     findings = power_of(chosen[0])
     summary = f"{len(findings)} primary scores"
-    to.deliver(PowerReport(findings, target=target), summary)
+    to.deliver(PowerReport(findings), summary)
 
 
 def leaderboard(
     paths: Sequence[str],
     *,
-    scores: Names = (),
     which: Which,
-    to: ToPaper,
+    to: To,
 ) -> None:
     """List runs beside the models in the published papers.
 
@@ -174,12 +167,10 @@ def leaderboard(
     Args:
         paths (RUNS_DIR): folders with result files (results_*.json) at any depth, or NAME=PATH with a name for the
             model
-        scores (A,B): scores in the first table (default: each task's primary score)
     """
     files.check_place(to.output, paths)
     board = api.leaderboard(
         *paths,
-        scores=scores,
         tasks=which.tasks,
         language=which.language,
     )

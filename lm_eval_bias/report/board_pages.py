@@ -21,12 +21,9 @@ from lm_eval_bias.core import Data, catalog, content_hashes, registry
 from lm_eval_bias.core.benchmark import Benchmark, card_of
 from lm_eval_bias.core.numbers import (
     NONE,
-    SHARES,
-    bare,
     grouped,
     reads_as,
     score_range,
-    shown,
     target_text,
 )
 from lm_eval_bias.core.numbers import (
@@ -50,17 +47,6 @@ def badge(row: BoardRow, cell: RankedScore) -> str:
 def part(row: BoardRow) -> str:
     """Describe which part of the items a run took; empty for all."""
     return badges.part(row.task) if row.task else ""
-
-
-def printed(cell: RankedScore) -> Cell:
-    """Make a cell of a published value, sorted last: the paper's digits, and its ±, or that it was derived."""
-    text = cell.printed + "%" * (cell.unit in SHARES)
-    if cell.unit == "proportion":
-        text = shown(cell)
-    note = "derived" if cell.derived else ""
-    if cell.plus_minus is not None:
-        note = f"±\u00a0{bare(cell.plus_minus, cell.unit)}"
-    return Cell(text, math.nan, note)
 
 
 def sort_key(cell: RankedScore) -> float:
@@ -117,15 +103,14 @@ class PageColumn:
         }
 
 
-def columns(boards: Sequence[Board], names: Sequence[str]) -> list[PageColumn]:
-    """List the columns: of each task the named scores, else the primary ones, else the first main one."""
+def columns(boards: Sequence[Board]) -> list[PageColumn]:
+    """List the columns: of each task the primary scores, else the first main one."""
     found = []
     for board in boards:
+        wanted = catalog.primary(board.task, board.definition)
         listed = [*board.columns, *board.others]
-        wanted = names or catalog.primary(board.task, board.definition)
         scores = [score for score in listed if score.name in wanted]
-        scores = scores or ([] if names else listed[:1])
-        found += [PageColumn(board, score) for score in scores]
+        found += [PageColumn(board, score) for score in scores or listed[:1]]
     return found
 
 
@@ -241,7 +226,7 @@ def _summary(family: Sequence[PageColumn], model: str) -> Cell:
 def _able(row: BoardRow | None) -> list[Value]:
     """Return a run's ability score, if there is one."""
     scores = row.task.scores.values() if row is not None and row.task else ()
-    found = (v for v in scores if v.floor is not None and pictures.in_picture(v))
+    found = (v for v in scores if v.floor is not None and not math.isnan(v.value))
     return list(islice(found, 1))
 
 
@@ -290,12 +275,15 @@ def details(family: Sequence[PageColumn]) -> Table:
             cell = row.cells[column.score.name]
             place = (row.model, column.board.task, column.score.name)
             if row.kind == RUN:
-                shown = score_cell(column, row)
-                value = Cell(shown.text if shown.note else NONE, shown.value)
-                rows.append([*place, value, shown.note or shown.text, _ability([row])])
+                one = score_cell(column, row)
+                is_lacking = math.isnan(cell.value)
+                value = Cell(NONE if is_lacking else one.text, one.value)
+                says = one.text if is_lacking else one.note
+                rows.append([*place, value, says, _ability([row])])
             elif not math.isnan(cell.value):
                 says = f"published: {row.source}"
-                papers.append([*place, printed(cell), says, NONE])
+                value = Cell(cell_text(cell), math.nan)
+                papers.append([*place, value, says, NONE])
     columns = ["Model", "Task", "Score", *numeric("Value"), "Says", *numeric("Ability")]
     meanings = sentences.meanings(column.score for column in family)
     return Table(f"{family[0].family.heading}; {meanings}", columns, rows + papers)

@@ -10,7 +10,6 @@ from lm_eval_bias.boards.building import Board, boards
 from lm_eval_bias.boards.models import BoardModel
 from lm_eval_bias.boards.rank_intervals import LEVEL
 from lm_eval_bias.core import __version__
-from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.page_parts import Table
 from lm_eval_bias.core.run_data import Problem, Run, readable
 from lm_eval_bias.report import badges, board_pages, provenance_facts
@@ -59,22 +58,11 @@ class BoardReport(Output):
     Attributes:
         models: The models, with their runs.
         problems: Files that were passed over.
-        names: Scores that are shown; each task's primary ones if empty.
     """
 
     models: Sequence[BoardModel]
     problems: Sequence[Problem] = ()
-    names: Sequence[str] = ()
     template = "leaderboard"
-
-    def __post_init__(self) -> None:
-        """Refuse scores that no board has.
-
-        Raises:
-            BadOption: There is one.
-        """
-        known = {c.name for b in self.boards for c in (*b.columns, *b.others)}
-        check_scores(self.names, known)
 
     @cached_property
     def boards(self) -> list[Board]:
@@ -84,7 +72,7 @@ class BoardReport(Output):
     @cached_property
     def columns(self) -> list[PageColumn]:
         """The scores shown."""
-        return board_pages.columns(self.boards, self.names)
+        return board_pages.columns(self.boards)
 
     @property
     def runs(self) -> list[Run]:

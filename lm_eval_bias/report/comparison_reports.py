@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import registry
 from lm_eval_bias.core.files import FORMATS
 from lm_eval_bias.core.numbers import (
-    NONE,
     bracketed_ends,
     count,
     difference,
@@ -19,7 +18,6 @@ from lm_eval_bias.core.numbers import (
     join_some,
     p_value,
     target_text,
-    two_digits,
 )
 from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Run
@@ -43,7 +41,7 @@ NOT_TO_CLAIM = (
 POWER = (
     "The minimum detectable difference from a similar model: found with 80% probability if the two models' errors are "
     "independent. On the same items the errors are correlated, so the paired test can detect smaller differences. In "
-    "brackets the 95% interval of this figure. Required: the number of templates, terms or the like for the target"
+    "brackets the 95% interval of this figure"
 )
 FAMILIES = {
     True: "primary scores (first family, chosen before looking)",
@@ -80,22 +78,6 @@ def _record(finding: Finding) -> dict[str, object]:
     return record | {name: of_score[name] for name in _OF_SCORE}
 
 
-def _needed(finding: Finding, required: float) -> Cell:
-    """Format a required number of clusters to two digits, beside the actual number."""
-    if math.isnan(required):
-        return Cell(NONE, required)
-    return Cell(two_digits(required), required, _available(finding))
-
-
-def _available(finding: Finding) -> str:
-    """Describe the numbers of clusters of a score and of its task."""
-    kind = finding.definition.clusters
-    text = f"{count(finding.difference.clusters)} {kind} here"
-    entry = catalog.entries().get(finding.subject)
-    most = entry.metadata.get("n_clusters") if entry else None
-    return f"{text}, {count(most)} in all" if most else text
-
-
 def _cells(finding: Finding) -> list[Cell | str]:
     moved = finding.difference
     unit = finding.score.unit
@@ -126,45 +108,38 @@ def _table(findings: Sequence[Finding], correction: str) -> Table:
 
 def legend(findings: Sequence[Finding], correction: str) -> str:
     """Describe how many differences of each family are significant, and how they were tested."""
-    counts = []
-    named = any(finding.primary for finding in findings)
-    for primary, of in FAMILIES.items():
-        adjusted = [f.adjusted for f in findings if f.primary == primary]
-        tests = [p for p in adjusted if not math.isnan(p)]
-        if tests:
-            significant = sum(p <= LEVEL for p in tests)
-            counts.append(
-                f"{significant} of {len(tests)} {of if named else 'differences'}"
-            )
-    if not counts:
+    tested = [one for one in findings if not math.isnan(one.adjusted)]
+    if not tested:
         return "None of these differences could be tested: the findings say why."
+    named = any(finding.primary for finding in findings)
+    families = grouped((one.primary, one.adjusted <= LEVEL) for one in tested)
+    counts = [
+        f"{sum(families[primary])} of {len(families[primary])} {of if named else 'differences'}"
+        for primary, of in FAMILIES.items()
+        if primary in families
+    ]
     methods = sorted({finding.difference.test for finding in findings})
-    text = f"Significant at {100 * LEVEL:.0f}% by p ({CORRECTIONS[correction]}): {', '.join(counts)}"
-    return f"{text}. p: {'; '.join(methods)}."
+    return (
+        f"Significant at {LEVEL:.0%} by p ({CORRECTIONS[correction]}): {', '.join(counts)}. "
+        f"p: {'; '.join(methods)}."
+    )
 
 
-def _planned(finding: Finding, target: float) -> list[Cell | str]:
+def _planned(finding: Finding) -> list[Cell | str]:
     """Make the row of a score in a power analysis."""
-    score = finding.score
-    unit = score.unit
+    unit = finding.score.unit
     moved = finding.difference
     alone = power.smallest_difference(moved)
     # of an error that is known with so many degrees of freedom; half of them are the other model's
     factors = error_factors(moved.dof / 2) if alone > 0 else ()
     ends = bracketed_ends([alone * factor for factor in factors] or None, unit)
-    wanted = target * (score.high - score.low) / 2
-    needed = math.nan
-    if math.isfinite(wanted) and moved.clusters:
-        needed = moved.clusters * power.growth(moved, finding.level, wanted)
     least = finding.minimum_detectable
     return [
         finding.subject,
-        score.name,
+        finding.score.name,
         count(finding.items),
         Cell(difference(alone, unit, ""), alone, ends),
         Cell(difference(least, unit, ""), least),
-        difference(wanted, unit, ""),
-        _needed(finding, needed),
         finding.no_claim_reason or moved.reason,
     ]
 
@@ -261,22 +236,15 @@ class ComparisonReport(Output):
 
 @dataclass(frozen=True)
 class PowerReport(ComparisonReport):
-    """A power analysis of a run's primary scores.
+    """A power analysis of a run's primary scores, from :func:`~lm_eval_bias.comparing.findings.power_of`."""
 
-    Its findings are those of :func:`~lm_eval_bias.comparing.findings.power_of`.
-
-    Attributes:
-        target: The difference to be told, as a share of half the range.
-    """
-
-    target: float = 0.1
     formats = tuple(name for name in FORMATS if name != "html")
     template = "power"
 
     def context(self) -> Mapping[str, object]:
         """Override."""
-        rows = [_planned(finding, self.target) for finding in self.findings]
+        rows = [_planned(finding) for finding in self.findings]
         tests = sum(not math.isnan(finding.difference.p) for finding in self.findings)
-        heads = numeric("n", "Alone", f"among {tests} (Holm)", "Target")
-        columns = ["Task", "Score", *heads, "Required", "No power, why"]
+        heads = numeric("n", "Alone", f"among {tests} (Holm)")
+        columns = ["Task", "Score", *heads, "No power, why"]
         return {"made": Table(POWER, columns, rows)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 
 from lm_eval_bias.core import Data, content_hashes, numbers
 from lm_eval_bias.core.benchmark import (
@@ -16,9 +17,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import (
     Footnotes,
     ReportTasks,
-    Row,
     Table,
-    numeric,
 )
 from lm_eval_bias.core.run_data import Run, readable
 from lm_eval_bias.core.verdicts import NO_DIRECTION
@@ -129,29 +128,15 @@ def seen(section: Section) -> list[tuple[str, str]]:
     return shown
 
 
-_BESIDE = 4  # models that stand beside each other in a paper's table
-
-
 def paper_table(section: Section) -> Table:
-    """Make a paper's table of a section: the primary scores, or the chosen ones, by models.
-
-    A row is a score of a task, a column a model; of many models, each has a row.
-    """
-    footnotes = Footnotes()
-    pairs = [(item.run.name, item.task) for item in section.tasks]
-    runs = list(dict.fromkeys(run for run, _ in pairs))
-    is_long = len(runs) > _BESIDE
-    values = []
-    rows: list[Row] = []
-    for task, value, cells in parts.score_rows(pairs, footnotes, parts.pictured):
-        values.append(value)
-        beside = [cells.get(run, numbers.NONE) for run in runs]
-        listed = cells.items() if is_long else [beside]
-        rows += [[task, value.name, *row] for row in listed]
-    meanings = sentences.meanings(values)
-    about = latex(f"{section.title}; {meanings}; 95% intervals in brackets")
+    """Make a paper's table of a section: the primary scores, or the chosen ones, a row each and a column a model."""
+    values = chain.from_iterable(parts.pictured(item.task) for item in section.tasks)
+    about = f"{section.title}; {sentences.meanings(values)}; 95% intervals in brackets"
     families = [section.tasks[0].task.definition.family]
     cited = [rf" \cite{{{key}}}" for key in citing.of_benchmarks(families)][:1]
-    columns = ["Task", "Score", *(["Model"] if is_long else [])]
-    columns += numeric(*["Value"] if is_long else runs)
-    return Table(Markup("".join([about, *cited])), columns, rows, footnotes.lines)
+    made = parts.main_table(section.tasks, parts.pictured)
+    rows = [
+        [task, score.note or score.text, *rest[:-2]] for task, score, *rest in made.rows
+    ]
+    caption = Markup("".join([latex(about), *cited]))
+    return Table(caption, made.columns[:-2], rows, made.notes)

@@ -46,9 +46,9 @@ class Output:
         """Write Markdown."""
         return self._filled("md")
 
-    def latex(self, column: bool = False) -> str:
-        """Write LaTeX tables, as wide as the text, or as one of two columns."""
-        return self._filled("latex", column)
+    def latex(self) -> str:
+        """Write LaTeX tables, as wide as the page."""
+        return self._filled("latex")
 
     def text(self) -> str:
         """Write for a terminal."""
@@ -62,16 +62,15 @@ class Output:
         """Write its data as JSON."""
         return tables.json_text(self.data(), indent=1)
 
-    def _filled(self, style: str, column: bool = False) -> str:
+    def _filled(self, style: str) -> str:
         name = f"{self.template}.{templates.ENDINGS[style]}.j2"
-        return templates.render(name, **self.context(), column=column)
+        return templates.render(name, **self.context())
 
-    def render(self, style: str, column: bool = False) -> str:
+    def render(self, style: str) -> str:
         """Write it in one of its formats.
 
         Args:
             style: One of :attr:`formats`.
-            column: Whether LaTeX's tables stand in one of two columns.
 
         Raises:
             BiasError: It has no such format.
@@ -79,8 +78,6 @@ class Output:
         if style not in self.formats:
             known = ", ".join(self.formats)
             raise BiasError(f"format={style!r}: unknown. Known: {known}")
-        if style == "latex":
-            return self.latex(column)
         return str(getattr(self, "markdown" if style == "md" else style)())
 
     def write(self, path: str | Path, format: str | None = None) -> None:

@@ -64,15 +64,17 @@ def score_rows(
     return [row for of_task in found.values() for row in of_task.values()]
 
 
-def main_table(tasks: ReportTasks, every: bool = False) -> Table:
-    """Make a table of the main scores, or of all, a row per task and score, runs side by side."""
+def main_table(
+    tasks: ReportTasks,
+    chosen: Callable[[TaskRun], Iterable[Value]] = TaskRun.shown,
+) -> Table:
+    """Make a table of the main scores, or of others, a row per task and score, runs side by side."""
+    every = chosen is all_scores
     runs = list(dict.fromkeys(item.run.name for item in tasks))
     footnotes = Footnotes()
     rows: list[Row] = []
     pairs = [(item.run.name, item.task) for item in tasks]
-    for name, value, cells in score_rows(
-        pairs, footnotes, all_scores if every else TaskRun.shown
-    ):
+    for name, value, cells in score_rows(pairs, footnotes, chosen):
         span = numbers.score_range(value)
         goal = Cell(numbers.target_text(value), value.neutral, span)
         beside = [cells.get(run, numbers.NONE) for run in runs]

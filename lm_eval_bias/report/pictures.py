@@ -1,4 +1,4 @@
-"""The one picture of scores: a row each, a mark a model, around the neutral line or from worst to best."""
+"""The one picture of scores: a row each, a mark a model, around the neutral line."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from lm_eval_bias.core import numbers
@@ -29,9 +29,7 @@ SERIES = 6  # colours, in page.css
 MARKERS = ("o", "s", "D", "^", "v", "P")
 _MARK = 0.13  # inches of a mark's lane in a file
 _HEAD = 0.38  # of a panel's title and axis
-_HIGHEST = 8.6
-_WIDTH = {False: 6.7, True: 3.3}  # of a paper's text, and of one of its two columns
-_LABEL = {False: 40, True: 26}  # characters
+_WIDTH = 6.7  # of a paper's text
 _WRITTEN = 5  # percent: smaller shares have no number
 _SETTINGS = {
     "svg.fonttype": "none",
@@ -103,21 +101,9 @@ class Panel:
         return reaching(mark.value for mark in self.marks)
 
     @property
-    def line(self) -> float | None:
-        """Where the neutral value or guessing is, in percent of the width; ``None`` where that isn't known."""
-        score = self.marks[0].value
-        if score.higher_is_better is None:
-            return 50
-        # a verdict goes by the floor
-        guess = score.chance if score.floor is None else score.floor
-        return None if guess is None else percent(score, guess, 1.0)
-
-    @property
     def ends(self) -> tuple[str, ...]:
-        """What stands at the left end, the line and the right end."""
+        """What stands at the left end, in the middle and at the right end."""
         score = self.marks[0].value
-        if score.higher_is_better is not None:
-            return "worst", "guessing", "best"
         neutral = score.neutral or 0.0
         low = neutral - self.limit * (neutral - score.low)
         high = neutral + self.limit * (score.high - neutral)
@@ -154,26 +140,14 @@ def position(value: Value, number: float) -> float:
 
 
 def in_picture(value: Value) -> bool:
-    """Return whether a score can be drawn: it has a value, a bounded range, and a neutral value or a direction."""
+    """Return whether a score can be drawn: it has a value, a bounded range and a neutral value, and no ability."""
     return (
-        math.isfinite(value.high - value.low)
-        and value.low <= value.value <= value.high
-        and (value.neutral is None or value.low <= value.neutral <= value.high)
-        and not (value.neutral is None and value.higher_is_better is None)
+        value.higher_is_better is None
+        and value.neutral is not None
+        and value.low <= value.neutral <= value.high
+        and value.low <= value.value <= value.high < math.inf
+        and value.low > -math.inf
     )
-
-
-def percent(value: Value, number: float, limit: float) -> float:
-    """Place a number on the width of a picture, in percent.
-
-    An ability goes from the worst value at 0 to the best at 100; bias has its neutral value at 50.
-    """
-    if value.higher_is_better is None:
-        share = 0.5 + 0.5 * position(value, number) / limit
-    else:
-        share = (number - value.low) / (value.high - value.low)
-        share = share if value.higher_is_better else 1 - share
-    return round(100 * share, 2)
 
 
 def reaching(values: Iterable[Value]) -> float:
@@ -186,11 +160,11 @@ def reaching(values: Iterable[Value]) -> float:
     return next(limit for limit in LIMITS if furthest <= limit)
 
 
-def places(value: Value, limit: float) -> tuple[float, float, float]:
+def places(value: Value, limit: float) -> list[float]:
     """Return where a value's interval begins, the value and the interval's end are, in percent of the width."""
-    ends = value.interval or (value.value, value.value)
-    low, high = sorted(percent(value, end, limit) for end in ends)
-    return low, percent(value, value.value, limit), high
+    low, high = value.interval or (value.value, value.value)
+    shares = (position(value, number) / limit for number in (low, value.value, high))
+    return [round(50 + 50 * share, 2) for share in shares]
 
 
 # ---------------------------------------------------------------------- files
@@ -212,57 +186,62 @@ def colours() -> dict[str, str]:
     return dict(re.findall(r"--([\w-]+): (#\w{6})", css[: css.index("}")]))
 
 
-def fitting(panels: Iterable[Panel]) -> list[list[Panel]]:
-    """Divide panels among figures that are at most as high as a page."""
-    figures: list[list[Panel]] = []
-    room = 0.0
-    for one in panels:
-        room -= one.height
-        if room < 0:
-            figures.append([])
-            room = _HIGHEST - one.height
-        figures[-1].append(one)
-    return figures
+@contextmanager
+def _figure(
+    heights: Sequence[float], notes: Sequence[str], made: dict[str, bytes]
+) -> Iterator[Sequence[Axes]]:
+    """Give axes of these heights, one below the other, to draw on; then add legend and footnotes, and fill ``made``."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    note = "\n".join(textwrap.wrap(" · ".join(notes), int(_WIDTH * 23)))
+    height = sum(heights) + 0.3 + 0.1 * (note.count("\n") + 1)
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
+        yield list(axes)
+        legend = {}
+        for axis in axes:
+            handles, labels = axis.get_legend_handles_labels()
+            legend |= dict(zip(labels, handles, strict=True))
+        if len(legend) > 1:
+            figure.legend(legend.values(), legend, loc="outside upper center", ncols=4)
+        if note:
+            figure.supxlabel(note, x=0.01, ha="left", fontsize=5.5)
+        for style, metadata in _METADATA.items():
+            out = io.BytesIO()
+            figure.savefig(out, format=style, metadata=metadata)
+            made[style] = out.getvalue()
 
 
-def files(
-    panels: Sequence[Panel], notes: Sequence[str] = (), column: bool = False
-) -> dict[str, bytes]:
+def files(panels: Sequence[Panel], notes: Sequence[str] = ()) -> dict[str, bytes]:
     """Draw panels below each other; return the figure's bytes by format.
 
     Args:
         panels: At least one.
         notes: Footnotes.
-        column: Whether it is as wide as one of two columns.
     """
-    marks = chain.from_iterable(one.marks for one in panels)
-    models = {mark.model: series(mark.series) for mark in marks}
-    heights = [one.height for one in panels]
-
-    def draw(axes: Sequence[Axes]) -> None:
+    made: dict[str, bytes] = {}
+    with _figure([one.height for one in panels], notes, made) as axes:
         for axis, one in zip(axes, panels, strict=True):
-            _draw(axis, one, column)
-        if len(models) > 1:
-            for model, (role, shape) in models.items():
-                colour = colours()[role]
-                axes[0].plot(
-                    [], [], MARKERS[shape], color=colour, ms=4, mew=0, label=model
-                )
-
-    return _drawn(draw, heights, notes, column)
+            _draw(axis, one)
+    return made
 
 
-def _draw(axis: Axes, panel: Panel, column: bool) -> None:
+def _draw(axis: Axes, panel: Panel) -> None:
     known = colours()
     labels = []
     lane = 0.0
     for row, marks in panel.rows.items():
-        labels.append((lane + (len(marks) - 1) / 2, short(row, _LABEL[column])))
+        labels.append((lane + (len(marks) - 1) / 2, short(row, 40)))
         for mark in marks:
             role, shape = series(mark.series)
+            look = {"color": known[role], "ms": 3.5, "mew": 0, "label": mark.model}
             low, at, high = places(mark.value, panel.limit)
             axis.hlines(lane, low, high, colors=known[role], lw=1.2)
-            axis.plot(at, lane, MARKERS[shape], color=known[role], ms=3.5, mew=0)
+            axis.plot(at, lane, MARKERS[shape], **look)
             axis.text(102, lane, mark.cell.whole, va="center", fontsize=5.5)
             lane += 1
         lane += 0.5
@@ -271,84 +250,40 @@ def _draw(axis: Axes, panel: Panel, column: bool) -> None:
     axis.annotate(title, (0.01, 1), (0, 4), place, "offset points", weight="bold")
     axis.set(xlim=(0, 100), ylim=(lane - 0.4, -0.8))
     axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
-    left, middle, right = panel.ends
-    ticks = {0.0: left}
-    if panel.line is not None:
-        ticks[panel.line] = middle
-        axis.axvline(panel.line, color=known["ink"], linestyle="--", lw=0.7, zorder=0)
-    ticks[100.0] = right
-    axis.set_xticks(list(ticks), list(ticks.values()))
+    axis.axvline(50, color=known["ink"], linestyle="--", lw=0.7, zorder=0)
+    axis.set_xticks([0, 50, 100], panel.ends)
 
 
-def share_files(
-    task: TaskRun, rows: Mapping[str, Sequence[str]], column: bool
-) -> dict[str, bytes]:
+def share_files(task: TaskRun, rows: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
     """Draw stacked shares with their numbers; a share that is alone in its row has its interval.
 
     Args:
         task: Whose scores they are.
         rows: Names of scores, by what the row is called.
-        column: Whether the figure is as wide as one of two columns.
     """
-    first = max(rows.values(), key=len)
+    stacked = max(rows.values(), key=len)
     known = colours()
-
-    def draw(axes: Sequence[Axes]) -> None:
+    made: dict[str, bytes] = {}
+    notes = list(filter(None, [task.warning()]))
+    with _figure([_HEAD + 0.16 * len(rows)], notes, made) as (axis,):
         for row, names in rows.items():
             end = 0.0
             for name in names:
                 value = task.scores.get(name)
                 if value is None or math.isnan(value.value):
                     continue
-                kind = name.rpartition("/")[2]
                 share = 100 * value.value
-                bar = axes[0].barh(
-                    row,
-                    share,
-                    left=end,
-                    color=known.get(kind, known["series-1"]),
-                    edgecolor=known["ink"],
-                    label=kind if names is first else "",
-                )
-                ink = known.get(f"on-{kind}")
+                kind = name.rpartition("/")[2]
+                colour = known.get(kind, known["series-1"])
+                bar = axis.barh(row, share, left=end, color=colour, edgecolor=known["ink"])  # fmt: skip
+                if names is stacked:
+                    bar.set_label(kind)
                 if len(names) == 1:
-                    axes[0].bar_label(bar, [f" {numbers.cell(value)}"])
+                    axis.bar_label(bar, [f" {numbers.cell(value)}"])
                 elif share >= _WRITTEN:
-                    axes[0].bar_label(bar, fmt="%.0f", label_type="center", color=ink)
+                    ink = known.get(f"on-{kind}")
+                    axis.bar_label(bar, fmt="%.0f", label_type="center", color=ink)
                 end += share
-        axes[0].set(xlim=(0, 100), xlabel="percent")
-        axes[0].invert_yaxis()
-
-    notes = list(filter(None, [task.warning()]))
-    return _drawn(draw, [_HEAD + 0.16 * len(rows)], notes, column)
-
-
-def _drawn(
-    draw: Callable[[Sequence[Axes]], None],
-    heights: Sequence[float],
-    notes: Sequence[str],
-    column: bool,
-) -> dict[str, bytes]:
-    """Make a figure of axes of these heights, with footnotes."""
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    width = _WIDTH[column]
-    note = "\n".join(textwrap.wrap(" · ".join(notes), int(width * 23)))
-    height = sum(heights) + 0.3 + 0.1 * (note.count("\n") + 1)
-    made = {}
-    with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
-        draw(list(axes))
-        if axes[0].get_legend_handles_labels()[1]:
-            figure.legend(loc="outside upper center", ncols=4)
-        if note:
-            figure.supxlabel(note, x=0.01, ha="left", fontsize=5.5)
-        for style, metadata in _METADATA.items():
-            out = io.BytesIO()
-            figure.savefig(out, format=style, metadata=metadata)
-            made[style] = out.getvalue()
+        axis.set(xlim=(0, 100), xlabel="percent")
+        axis.invert_yaxis()
     return made

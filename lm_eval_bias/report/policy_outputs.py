@@ -75,9 +75,6 @@ def _value(finding: GateFinding) -> str:
     return "" if math.isnan(finding.value) else f"{significant(finding.value)}{ends}"
 
 
-_LONGEST = 60_000  # a comment on GitHub may have 65,536 characters
-
-
 def _sentences(findings: Iterable[GateFinding]) -> list[str]:
     """Describe findings in sentences, merged over tasks."""
     described = []
@@ -93,17 +90,6 @@ def _sentences(findings: Iterable[GateFinding]) -> list[str]:
     return [
         f"{join_some(tasks, 3)}, {about}" for about, tasks in grouped(described).items()
     ]
-
-
-def case(finding: GateFinding) -> str:
-    """Name a bound without its thresholds, so that a changed one keeps its history."""
-    bound = finding.required
-    if isinstance(bound, str):
-        return finding.score
-    kind = " and ".join(word for word, _ in _ends(bound, "min", "max"))
-    if math.isfinite(bound.distance):
-        kind = "distance"
-    return f"{finding.score}, {kind}, {bound.on}"
 
 
 # what two sides may share, so that a comparison says nothing; the first that they do is said
@@ -152,11 +138,6 @@ class RunVerdict:
         """The provenance of run and base, read once."""
         base = {"base": _origin(self.base)} if self.base else {}
         return {**_origin(self.run), **base}
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """The provenance as texts by name."""
-        return dict(content_hashes.flat(self.origin))
 
     @property
     def head(self) -> list[str]:
@@ -295,18 +276,9 @@ class GateVerdict(Output):
             "required": required,
             "says": says,
             "sentences": _sentences,
-            "case": case,
             "value": _value,
         }
 
     def junit(self) -> str:
         """Write a suite per run and a case per bound: a failure where it is violated, an error for a lost run."""
         return templates.render("gate.xml.j2", **self.context()) + "\n"
-
-    def markdown(self) -> str:
-        """Write a comment for a pull request: the verdict, what is violated, and what passes behind a click."""
-        text = super().markdown()
-        if len(text) > _LONGEST:
-            kept = text[: text.rindex("\n", 0, _LONGEST)]
-            return f"{kept}\n\nCut here: the rest is in the log.\n"
-        return text

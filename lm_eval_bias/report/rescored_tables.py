@@ -48,26 +48,14 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
     names = [result.saved_task.task for result in results]
     made = []
     beside = run_discovery.beside(result.saved_task.path for result in results)
-    for place, result in enumerate(results):
-        name = names[place]
-        path = result.saved_task.path
-        number = names[: place + 1].count(name)
-        label = f"{name} [{number}]" if names.count(name) > 1 else name
-        run = beside.get(path)
-        task = run.tasks.get(name) if run else None
-        if run is None or task is None:
-            run = Run("", path, {})
-            task = TaskRun(
-                name,
-                result.saved_task.definition,
-                language="",
-                version="",
-                documents=0,
-                items=0,
-                metadata={},
-                scores={},
-                usual_repeats=catalog.usual_repeats(name),
-            )
+    for place, (name, result) in enumerate(zip(names, results, strict=True)):
+        saved = result.saved_task
+        label = f"{name} [{place + 1}]" if names.count(name) > 1 else name
+        nothing = TaskRun(name, saved.definition, "", "", 0, 0, {}, {})
+        run = beside.get(saved.path, Run("", saved.path, {}))
+        task = run.tasks.get(
+            name, replace(nothing, usual_repeats=catalog.usual_repeats(name))
+        )
         task = replace(
             task,
             task=label,
@@ -75,7 +63,8 @@ def runs(results: Sequence[Rescored]) -> list[Run]:
             metadata={**task.metadata, **result.provenance},
             scores=result.scores,
         )
-        alone = replace(run, name=str(path), path=path, tasks={label: task})
+        name = str(saved.path)
+        alone = replace(run, name=name, path=saved.path, tasks={label: task})
         made.append(diagnostics.applied(alone))
     return made
 

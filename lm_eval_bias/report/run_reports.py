@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lm_eval_bias.core import Data
+from lm_eval_bias.core import Data, numbers
 from lm_eval_bias.core.csv_text import flat
 from lm_eval_bias.core.errors import check_scores
 from lm_eval_bias.core.files import FORMATS, expanded, write_together, writing
@@ -134,7 +135,7 @@ class RunReport(Output):
             "sections": sections,
             "notes": footnotes.lines,
             "scores": parts.main_table(tasks),
-            "every": parts.main_table,
+            "every": partial(parts.main_table, chosen=parts.all_scores),
             "bibtex": lambda: citing.bibtex(citing.of_runs(self.runs)),
             "content": content,
             "card_details": listings.card_details,
@@ -165,36 +166,37 @@ class Figure(NamedTuple):
     files: Mapping[str, bytes]
 
 
-_READS = "Primary scores with 95% intervals; dashed: the neutral value, or guessing"
+_READS = "primary scores with 95% intervals; dashed: the neutral value"
 
 
-def _figures(runs: Sequence[Run], column: bool) -> Iterator[Figure]:
-    """Draw the primary scores, then stacked shares."""
+def _figures(runs: Sequence[Run]) -> Iterator[Figure]:
+    """Draw the primary scores of each benchmark, then stacked shares."""
     tasks = parts.report_tasks(presentable(runs))
-    footnotes = Footnotes()
-    placed = parts.panels(tasks, footnotes)
-    for number, some in enumerate(pictures.fitting(placed), start=1):
-        drawn = pictures.files(some, footnotes.lines, column)
-        yield Figure(f"primary-scores-{number}".removesuffix("-1"), _READS, drawn)
+    families = numbers.grouped((item.task.definition.family, item) for item in tasks)
+    for family, of in families.items():
+        footnotes = Footnotes()
+        if placed := parts.panels(of, footnotes):
+            drawn = pictures.files(placed, footnotes.lines)
+            yield Figure(family.name, f"{family.heading}: {_READS}", drawn)
     for item in tasks:
         rows = item.task.definition.presentation.shares()
         if rows and not item.task.withheld:
             names = [item.task.task, "shares", *[item.run.name] * (len(runs) > 1)]
             name = pictures.file_name(*names)
-            drawn = pictures.share_files(item.task, rows, column)
+            drawn = pictures.share_files(item.task, rows)
             yield Figure(name, f"{item.label}: percent of texts", drawn)
 
 
-def write_figures(runs: Sequence[Run], folder: str, column: bool = False) -> list[str]:
+def write_figures(runs: Sequence[Run], folder: str) -> list[str]:
     """Write a report's figures as SVG and PDF into a folder; return the names of the files.
 
-    They are as wide as a paper's text, or as one of its two columns; ``figures.tex`` has them with their captions.
+    They are as wide as a paper's text; ``figures.tex`` has them with their captions.
 
     Raises:
         BiasError: The folder can't be written.
     """
-    made = list(_figures(runs, column))
-    told = templates.render("figures.tex.j2", figures=made, column=column)
+    made = list(_figures(runs))
+    told = templates.render("figures.tex.j2", figures=made)
     contents = {"figures.tex": told.encode()}
     for one in made:
         for ending, data in one.files.items():

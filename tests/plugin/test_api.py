@@ -105,7 +105,6 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: runs.report().write(tmp_path / "r.txt"): "r.txt",
         lambda: runs.report().write(log, "md"): log.name,
         lambda: runs.report(["x"]): "scores='x'",
-        lambda: leb.leaderboard(results, scores="x"): "scores='x'",
         lambda: leb.card("stereset"): "'stereset'. Did you mean stereoset",
     }
     for call, message in refused.items():

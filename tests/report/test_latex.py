@@ -36,12 +36,11 @@ DOCUMENT = r"""\documentclass[%s]{article}
 
 @pytest.mark.parametrize("columns", ["one", "two"])
 def test_a_paper_without_an_edit_by_hand(tmp_path, columns):
-    narrow = ["--column"] if columns == "two" else []
     paths = list(map(str, RUNS))
     tasks = ["--tasks", ",".join(task for task in leb.load(*RUNS)[0].tasks)]
     for command, name, *flags in (
-        ("report", "tables.tex", *tasks, *narrow, "--figures", tmp_path / "figures"),
-        ("compare", "compare.tex", "--unpaired", *narrow),
+        ("report", "tables.tex", *tasks, "--figures", tmp_path / "figures"),
+        ("compare", "compare.tex", "--unpaired"),
         ("leaderboard", "board.tex"),
         ("methods", "methods.tex"),
         ("cite", "cite.bib"),

@@ -96,14 +96,10 @@ def test_a_line_says_what_a_score_can_bear_and_the_picture_where_it_lies(tmp_pat
     assert picture(text, ss) == ([70.0], [(60.0, 80.0)], 50.0)
     amb = bbq.format("bias in ambiguous contexts")
     assert picture(text, amb) == ([52.0], [(30.0, 74.0)], 50.0)
-    # abilities lie between worst and best, beside what guessing gives
-    text, _ = told(content, tmp_path, "--scores", "lms,acc_disamb,acc_amb")
-    lms = ss.replace("stereotypes preferred", "sense preferred to nonsense")
-    assert picture(text, lms) == ([90.0], [(88.0, 92.0)], 50.0)
-    acc = bbq.format("accuracy in disambiguated contexts")
-    assert picture(text, acc) == ([90.0], [(80.0, 95.0)])
-    amb = bbq.format("accuracy in ambiguous contexts")
-    assert picture(text, amb) == ([10.0], [(5.0, 20.0)], 66.67)
+    # abilities stand in the table alone
+    text, _ = told(content, tmp_path, "--scores", "lms,ss")
+    assert picture(text, ss) == ([70.0], [(60.0, 80.0)], 50.0)
+    assert "sense preferred to nonsense, stereoset_en" not in text
     # what can't be placed isn't, and what unmakes a verdict is said
     scores["ss"] |= {"value": 40.0, "interval": None, "stderr": None}
     scores["lms"] |= {"value": 51.0, "interval": [49.0, 53.0]}
