@@ -16,7 +16,6 @@ from lm_eval_bias.core.benchmark import (
     Card,
     Command,
     Condition,
-    HarnessTasks,
     Options,
     Presentation,
     Rewriting,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Asking", "Benchmark", "BiasError", "SyntheticBias", "Card", "Cloze", "Command", "Condition",
-    "Contrast", "DATA", "Design", "Diagnostic", "Estimate", "HarnessTasks", "NextSentence", "Options",
+    "Contrast", "DATA", "Design", "Diagnostic", "Estimate", "NextSentence", "Options",
     "Presentation", "Published", "PublishedCell", "REQUIRED", "Rewriting", "SAMPLES", "SAMPLES_BY_DEFAULT",
     "SavedFiles", "Score", "Size", "Undefined", "clustered_mean", "crossed_mean", "difference_of",
     "differing_in", "share_of", "tabulate",

@@ -173,19 +173,6 @@ class Condition(NamedTuple):
     level: Callable[[TaskRun], tuple[str, str] | None]
 
 
-class HarnessTasks(NamedTuple):
-    """Tasks of the harness that a benchmark describes but doesn't own; their scores come from the sample log.
-
-    Attributes:
-        tasks: By name, the metadata that a YAML of its own would have (``language``, ``measures``, ``asks``).
-        options: What is scored of a document in a language, in the order in which records take the answers, so that
-            somebody's own task of the same name can be told; ``None`` where that isn't known.
-    """
-
-    tasks: Mapping[str, Facts]
-    options: Callable[[Document, str], Sequence[str]] | None = None
-
-
 class SavedFiles(NamedTuple):
     """Files made elsewhere that ``rescore`` can read.
 
@@ -196,7 +183,7 @@ class SavedFiles(NamedTuple):
     reader: str
 
 
-Extension = Command | Rewriting | Condition | HarnessTasks | SavedFiles
+Extension = Command | Rewriting | Condition | SavedFiles
 
 
 # the option of lettered tasks whose model writes: a server is sent the form of an answer
@@ -441,15 +428,6 @@ def facets_of(benchmark: Benchmark, doc: Document) -> dict[str, str]:
         for name, field in benchmark.facets.items()
         if isinstance(field, str) and field in doc
     }
-
-
-def harness_tasks(benchmark: Benchmark) -> dict[str, Facts]:
-    """Return the tasks of the harness that a benchmark describes, with their metadata."""
-    described: dict[str, Facts] = {}
-    for extension in benchmark.extensions:
-        if isinstance(extension, HarnessTasks):
-            described |= extension.tasks
-    return described
 
 
 def samples_texts(benchmark: Benchmark) -> str:

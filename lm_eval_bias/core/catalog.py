@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from lm_eval_bias.core import Data, Facts, registry
-from lm_eval_bias.core.benchmark import Benchmark, Size, folder_of, harness_tasks
+from lm_eval_bias.core.benchmark import Benchmark, Size, folder_of
 from lm_eval_bias.core.errors import BiasError, call_plugin, fault, kind_of
 from lm_eval_bias.core.files import (
     expanded,
@@ -67,7 +67,7 @@ class Entry:
         data: Set of pinned files that it reads, empty if none.
         asks: Kinds of requests: questions (see ``scoring.questions``), ``loglikelihood`` or ``generate_until``.
         members: A group's tasks.
-        path: The YAML file; ``None`` for a task of the harness's own that a benchmark describes.
+        path: The YAML file.
         metadata: What its YAML says beside that.
         smallest: The smallest useful ``--limit``; ``None`` where that isn't known.
         repeats: Samples per prompt that its YAML asks for; ``None`` where it says none.
@@ -118,7 +118,7 @@ def read_yaml(path: Path, loader: type[Loader] = Loader) -> Data:
     return content
 
 
-def _entry(content: Facts, path: Path | None) -> Entry:
+def _entry(content: Facts, path: Path) -> Entry:
     """Make the entry of a YAML's content; a group has no items yet."""
     is_group = "group" in content
     metadata = content["metadata"]
@@ -169,18 +169,8 @@ def entry_of(path: Path) -> Entry:
 
 
 def _of_benchmark(benchmark: Benchmark) -> Iterator[Entry]:
-    """Yield the groups and tasks in a benchmark's folder, and the harness's tasks that it or a variant describes."""
-    entries = []
-    variants = [
-        variant
-        for variant in benchmark.variants
-        if variant.extensions is not benchmark.extensions  # else they are inherited
-    ]
-    for member in (benchmark, *variants):
-        for name, metadata in harness_tasks(member).items():
-            described = {"benchmark": member.name, **metadata}
-            entries.append(_entry({"task": name, "metadata": described}, None))
-    entries += map(entry_of, sorted(folder_of(benchmark).glob("*.yaml")))
+    """Yield the groups and tasks in a benchmark's folder."""
+    entries = list(map(entry_of, sorted(folder_of(benchmark).glob("*.yaml"))))
     items = {entry.name: entry.items for entry in entries}
     for entry in sorted(entries, key=lambda entry: entry.kind != "group"):
         if entry.kind == "group":

@@ -95,7 +95,7 @@ def of_code(folder: Path, *shared: Path) -> str:
 def _holds_data(path: Path) -> bool:
     is_data = path.suffix in (".yaml", ".csv", ".json") or path.name.endswith("_yaml")
     # no score rests on what is said of items, and of the harness's tasks
-    return is_data and path.name not in ("card.yaml", "card.bib", "harness_tasks.json")
+    return is_data and path.name not in ("card.yaml", "card.bib")
 
 
 def _of_files(files: Mapping[str, Path], read: Callable[[Path], bytes]) -> str:

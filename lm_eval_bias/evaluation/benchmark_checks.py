@@ -137,7 +137,6 @@ def _try(entry: Entry) -> Trial:
 
 
 def _build(entry: Entry) -> BiasTask:
-    assert entry.path is not None  # noqa: S101 (it was read from there)
     manager = internals.task_manager([entry.path.parent])
     task: BiasTask = manager.load([entry.name])["tasks"][entry.name]
     return task

@@ -78,12 +78,8 @@ class Planned:
         names = split_tasks(self.config.tasks)
         for name in names:
             stem = re.split(r"[*?\[]", name)[0]
-            entry = self.entries.get(name)
-            if entry is None:
-                is_ours = stem != name and stem.startswith(families)
-            else:
-                is_ours = entry.path is not None
-            if not is_ours:
+            is_stem = stem != name and stem.startswith(families)
+            if name not in self.entries and not is_stem:
                 return False
         return bool(names)
 

@@ -153,10 +153,9 @@ def _small_limit(run: Planned) -> None:
 
 def _prompts(run: Planned) -> None:
     """Warn of flags that don't apply to some tasks; refuse a system instruction that would run into the prompt."""
-    ours = [entry for entry in run.ours if entry.path is not None]
-    plain = [entry for entry in ours if set(entry.asks) & set(KINDS)]
+    plain = [entry for entry in run.ours if set(entry.asks) & set(KINDS)]
     for flag, concerned, says in (
-        ("num_fewshot", ours, "no examples in the prompts"),
+        ("num_fewshot", run.ours, "no examples in the prompts"),
         ("apply_chat_template", plain, "plain sentences are scored"),
         ("system_instruction", plain, "plain sentences are scored"),
     ):
@@ -164,7 +163,7 @@ def _prompts(run: Planned) -> None:
             names = join_some(entry.name for entry in concerned)
             logger.warning("--%s doesn't apply to %s (%s)", flag, names, says)
     is_glued = run.config.system_instruction and not run.config.apply_chat_template
-    if is_glued and len(ours) > len(plain):
+    if is_glued and len(run.ours) > len(plain):
         raise BiasError(
             "--system_instruction: without a chat template the harness glues it to the prompt: add "
             "--apply_chat_template"
@@ -221,7 +220,7 @@ def _options(run: Planned) -> None:
     for entry in run.ours:
         benchmark = entry.definition
         given = set(benchmark.options.roles) & set(metadata)
-        if entry.path is not None and (given or options_for(benchmark, REQUIRED)):
+        if given or options_for(benchmark, REQUIRED):
             options = {**entry.metadata, **metadata}
             repeats(benchmark, options)
             benchmark.options.check(options)

@@ -59,7 +59,6 @@ def _wanted() -> dict[str, str]:
     return {
         f"{name}.yaml": f"{_HEADER}include: {json.dumps(str(entry.path))}\n"
         for name, entry in catalog.packaged().items()
-        if entry.path is not None
     }
 
 
@@ -77,7 +76,7 @@ def missing_folders() -> list[str]:
     known = {
         entry.path.parent
         for name, entry in catalog.packaged().items()
-        if entry.path is not None and name in found_by_harness()
+        if name in found_by_harness()
     }
     folders = dict.fromkeys(map(folder_of, registry.benchmarks()))
     return [

@@ -104,7 +104,7 @@ def code_hash(benchmark: Benchmark) -> str:
 def _changed(benchmark: Benchmark, yaml: Facts, metadata: Facts) -> list[str]:
     """List the keys in which a task differs from the packaged one of the same name."""
     entry = catalog.packaged().get(yaml.get("task", ""))
-    if entry is None or entry.path is None:
+    if entry is None:
         return []
     packaged = catalog.read_yaml(entry.path, _FunctionLoader)
     keys = [

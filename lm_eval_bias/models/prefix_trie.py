@@ -95,13 +95,12 @@ class Trie:
         return np.append(path, np.arange(self.heads[first], self.heads[last]))
 
 
-def fitted(requests: Sequence[Request], limit: int, unread: int = 0) -> list[Pair]:
+def fitted(requests: Sequence[Request], limit: int) -> list[Pair]:
     """Cut the beginnings of contexts that, with their continuations, are longer than a model's limit, and warn of it.
 
     Args:
         requests: The requests.
-        limit: Most tokens that the model reads.
-        unread: How many last tokens of a request needn't be read.
+        limit: Most tokens that the model reads; a request's last one needn't be read.
 
     Raises:
         BiasError: A request without a context or continuation, or without room for a context.
@@ -109,7 +108,7 @@ def fitted(requests: Sequence[Request], limit: int, unread: int = 0) -> list[Pai
     pairs = []
     cut = 0
     for _, context, continuation in requests:
-        room = limit + unread - len(continuation)
+        room = limit + 1 - len(continuation)
         if room < 1 or not context or not continuation:
             raise BiasError(
                 f"a request with {len(context)} context and {len(continuation)} continuation tokens; each needs at "

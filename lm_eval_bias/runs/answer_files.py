@@ -98,15 +98,6 @@ def scored(task: TaskRun) -> Iterator[None]:
         yield
 
 
-def has(answers: Path, task: str) -> bool:
-    """Return whether a file has a task's answers: some benchmark's records can't be kept.
-
-    Raises:
-        BiasError: The file can't be read.
-    """
-    return AnswerFile.of(answers).origin_of(task) is not None
-
-
 def of_task(task: TaskRun) -> Iterator[SavedRecord]:
     """Yield the records of a run's task, as :func:`records`."""
     return records(task.task, task.definition, task.samples, task.answers)

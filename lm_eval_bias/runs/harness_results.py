@@ -6,7 +6,6 @@ import datetime
 import math
 import re
 import shlex
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,10 +20,10 @@ from lm_eval_bias.core import (
     redaction,
     registry,
 )
-from lm_eval_bias.core.answers import DAMAGE, HOW_TO_SAVE, NotOurs, SavedRecord
+from lm_eval_bias.core.answers import DAMAGE
 from lm_eval_bias.core.benchmark import Benchmark
 from lm_eval_bias.core.errors import BiasError, call_plugin
-from lm_eval_bias.core.run_data import Run, TaskRun, Value, values_of
+from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.run_record import (
     CacheUsed,
     Code,
@@ -39,11 +38,9 @@ from lm_eval_bias.custom_metrics.score import (
     Bounds,
     Estimate,
     ImpossibleEstimate,
-    Record,
     Score,
     ScoreSpec,
     check_estimate,
-    undefined,
 )
 from lm_eval_bias.harness import internals
 from lm_eval_bias.runs import answer_files, diagnostics
@@ -148,22 +145,6 @@ def _check(value: Value, definition: Benchmark) -> None:
         raise ValueError(f"{value.name}: {error}") from error
 
 
-def _from_answers(benchmark: Benchmark, records: Sequence[Record]) -> dict[str, Value]:
-    """Compute this package's scores of a task of the harness from its saved answers."""
-    if not records:
-        absent = undefined(f"no saved answers: {HOW_TO_SAVE}")
-        return {score.name: Value.of(score, absent) for score in benchmark.scores()}
-    return values_of(benchmark.scores(records), records)
-
-
-def _inputs(name: str, answered: Sequence[SavedRecord], config: Facts) -> Data:
-    """Return the inputs of a task of the harness, from the documents in its log."""
-    inputs: Data = {name: content_hashes.of_all(one.doc_hash for one in answered)}
-    if config.get("num_fewshot"):
-        inputs["num_fewshot"] = config["num_fewshot"]
-    return inputs
-
-
 def _if_file(path: Path) -> Path | None:
     return path if path.is_file() else None
 
@@ -173,34 +154,16 @@ def _task(task: str, content: Facts, path: Path, date: str) -> TaskRun | None:
     config = content["configs"].get(task) or {}
     metadata = dict(config.get("metadata") or {})
     entry = catalog.entries().get(task)
-    # of the harness's own tasks
-    described = entry if config and entry and entry.path is None else None
-    if described is None and metadata.get("benchmark") is None:
+    if metadata.get("benchmark") is None:
         return None
     counts = content["n-samples"][task]
     number = counts["effective"]
     original = counts.get("original", 0)
     samples = _if_file(path.with_name(f"samples_{task}_{date}.jsonl"))
     answers = _if_file(answer_files.beside(path))
-    if described:
-        definition = described.definition
-        language = described.language
-        answered = []
-        if samples or answers and answer_files.has(answers, task):
-            try:
-                answered = list(
-                    answer_files.records(task, definition, samples, answers)
-                )
-            except NotOurs as error:
-                print(f"lm-eval-bias: skipped: {error}", file=sys.stderr)
-                return None
-            name = "scored" if number < original else "documents"
-            metadata["inputs"] = _inputs(name, answered, config)
-        scores = _from_answers(definition, [one.record for one in answered])
-    else:
-        definition = registry.of_run(metadata["benchmark"])
-        language = metadata.get("language") or ""
-        scores = _scores(content["results"][task], config, definition)
+    definition = registry.of_run(metadata["benchmark"])
+    language = metadata.get("language") or ""
+    scores = _scores(content["results"][task], config, definition)
     # the harness mixes the model's arguments into the metadata; those that the task took are its options
     model_args = content["config"].get("model_args")
     options = definition.options.roles
@@ -432,17 +395,9 @@ def read(path: Path, content: Facts) -> Run:
 
 
 def in_memory(results: Facts) -> Run | None:
-    """Read the results of a harness run as a run; ``None`` where they hold no scores of ours.
-
-    The harness's own tasks, whose scores here come from the sample log, are left out.
-    """
-    ours = {}
-    for name, result in results["results"].items():
-        entry = catalog.entries().get(name)
-        if entry is None or entry.path:
-            ours[name] = result
+    """Read the results of a harness run as a run; ``None`` where they hold no scores of ours."""
     try:
-        content = internals.as_saved({**results, "results": ours})
+        content = internals.as_saved(results)
         return read(Path("results.json"), content)
     except BiasError:
         return None

@@ -16,13 +16,10 @@ from lm_eval_bias.core.answers import (
     SavedSample,
     SavedSamples,
     SavedTask,
-    requests_of,
 )
-from lm_eval_bias.core.benchmark import HarnessTasks
-from lm_eval_bias.core.catalog import Entry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import check_plain, parse_json, read_json
-from lm_eval_bias.core.numbers import grouped, join_some
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.runs.results_check import checked
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
@@ -114,9 +111,6 @@ def samples(path: Path) -> SavedSamples:
     for place, sample in lines(path):
         name = str(sample["doc"].get("benchmark") or "")
         number = sample.get("doc_id")
-        # documents of the harness's own tasks don't name it
-        if not name and entry is not None and entry.path is None:
-            name = entry.benchmark
         key = name, str(sample.get("filter", usual))
         if key not in parts:
             known = registry.by_name()
@@ -138,8 +132,6 @@ def samples(path: Path) -> SavedSamples:
             raise BiasError(
                 f"{place}: no requests or answers of a model ({error}): truncated or damaged"
             ) from error
-        if entry is not None and entry.path is None:
-            answers = _in_order(entry, sample, answers)
         yield SavedSample(part, sample["doc"], answers, sample)
     if not numbers:
         raise BiasError(f"{path}: empty: the run wrote no samples")
@@ -150,29 +142,6 @@ def samples(path: Path) -> SavedSamples:
             f"{path}: {count} documents, but the run scored {scored} ({beside.name}): the file is truncated or mixed "
             "with another"
         )
-
-
-def _in_order(entry: Entry, sample: Data, answers: list[Any]) -> list[Any]:
-    """Return the answers to one of the harness's tasks in the order in which records take them, by their options.
-
-    Raises:
-        NotOurs: The options are other ones: somebody's own task has the name.
-    """
-    asked = [str(arguments[-1]).strip() for arguments in requests_of(sample)]
-    options = asked
-    for extension in entry.definition.extensions:
-        if isinstance(extension, HarnessTasks) and extension.options is not None:
-            given = extension.options(sample["doc"], entry.language)
-            options = [str(option).strip() for option in given]
-    if not asked or isinstance(answers[0], str):  # texts are read by what they say
-        return answers
-    if sorted(asked) != sorted(options):
-        raise NotOurs(
-            f"{entry.name}: not the harness's task of this name, which scores {join_some(options, 3)}, where the log "
-            f"has {join_some(asked, 3)}"
-        )
-    by_option = dict(zip(asked, answers, strict=True))
-    return [by_option[option] for option in options]
 
 
 def first_filter(path: Path) -> SavedSamples:

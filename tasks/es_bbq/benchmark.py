@@ -1,29 +1,17 @@
-"""The benchmark object of EsBBQ and CaBBQ, and that of the harness's own tasks."""
+"""The benchmark object of EsBBQ and CaBBQ."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lm_eval_bias.core import Facts
-from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Lazy, Options
-from lm_eval_bias.tasks.es_bbq import UNKNOWNS
+from lm_eval_bias.core.benchmark import STRUCTURED, Document, ItemKey, Options
 from lm_eval_bias.tasks.shared.bbq_like import BBQLike, Questions
-from lm_eval_bias.tasks.shared.sized import harness_tasks
 
-if TYPE_CHECKING:
-    from lm_eval_bias.custom_metrics.question_answering import Terms
-
-
-def _options(doc: Document, language: str) -> list[str]:
-    """List the scored texts: both persons, and all wordings of "unknown"."""
-    from lm_eval_bias.tasks.es_bbq import hooks
-
-    return [doc["ans0"], doc["ans1"], *hooks.wordings(language)["unknown"]]
-
-
-HARNESS_TASKS = harness_tasks(__package__, _options)
-# categories whose items differ in number between the languages
-NOT_PARALLEL = ("physical_appearance",)
+ITEMS = {
+    "age": 4068, "disability_status": 2832, "gender": 4832, "lgbtqia": 2000, "nationality": 504,
+    "physical_appearance": 3528, "race_ethnicity": 3716, "religion": 648, "ses": 4204, "spanish_region": 988,
+}  # fmt: skip
+# categories whose items differ in number between the languages, with the Catalan one
+NOT_PARALLEL = {"physical_appearance": 3552}
 
 
 def _refusal(doc: Document) -> str:
@@ -35,11 +23,9 @@ def _refusal(doc: Document) -> str:
 
 def _items(metadata: Facts) -> int | None:
     """Return the items of the category in the task's language."""
-    if "category" in metadata:
-        task = f"{metadata['language']}bbq_{metadata['category']}"
-        metadata = HARNESS_TASKS.tasks[task]
-    items: int | None = metadata.get("n_items")
-    return items
+    category = metadata.get("category", "")
+    items: int | None = metadata.get("n_items", ITEMS.get(category))
+    return NOT_PARALLEL.get(category, items) if metadata["language"] == "ca" else items
 
 
 class EsBBQ(BBQLike):
@@ -64,37 +50,4 @@ class EsBBQ(BBQLike):
         return (*key, str(doc["language"])) if key[0] in NOT_PARALLEL else key
 
 
-class OfHarness(EsBBQ):
-    """EsBBQ and CaBBQ as the harness's own tasks, read from their sample logs."""
-
-    name = "esbbq"
-    title = "EsBBQ and CaBBQ, the harness's tasks"
-    questions = EsBBQ.questions._replace(
-        tokens_where_known=False,
-        candidates=2 + UNKNOWNS,
-        shows_options=lambda doc: False,
-        balanced=None,  # its items come in another order
-    )
-    options = Options()
-    identity = ("category", "instance_id")
-    synthetic_bias = None
-    extensions = (HARNESS_TASKS,)
-    facets = {
-        "context": "context_condition",
-        "category": "category",
-        "value": "relevant_social_value",
-        "polarity": "question_polarity",
-        "template": "template_id",
-    }
-
-    record = Lazy("lm_eval_bias.tasks.es_bbq.hooks:record_of_harness")
-
-    @property
-    def terms(self) -> Terms:
-        """Return the scores without those by length, which the harness's documents lack."""
-        from lm_eval_bias.tasks.es_bbq import hooks
-
-        return hooks.OF_HARNESS
-
-
-BENCHMARK = EsBBQ([OfHarness()])
+BENCHMARK = EsBBQ()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Sequence
-from typing import Any
 
 from lm_eval_bias.core import Data, Facts
 from lm_eval_bias.core.errors import BiasError
@@ -15,7 +13,6 @@ from lm_eval_bias.custom_metrics.question_answering import (
     BY_LENGTH,
     Terms,
 )
-from lm_eval_bias.custom_metrics.score import Answers, Record
 from lm_eval_bias.data.sources import manifest
 from lm_eval_bias.tasks.es_bbq import UNKNOWNS
 from lm_eval_bias.tasks.shared import bbq_records
@@ -26,8 +23,7 @@ from lm_eval_bias.tasks.shared.bbq_records import (
     UNKNOWN,
 )
 
-# the lengths of what was scored aren't in the documents of the harness's tasks
-OF_HARNESS = Terms(
+TERMS = Terms(
     "Ruiz-Fernández et al. (2025), EsBBQ and CaBBQ, and the harness's task esbbq",
     sources={
         "acc": "accuracy",
@@ -35,10 +31,9 @@ OF_HARNESS = Terms(
         "diff_bias_bound": "with the bounds of KoBBQ, Eqs. 2 and 4",
         "diff_bias_ratio": "with the bounds of KoBBQ, Eqs. 2 and 4",
     },
-    unknowns=UNKNOWNS,
-    rules={},
+    unknowns=1,
+    rules=BY_LENGTH,
 )
-TERMS = OF_HARNESS._replace(unknowns=1, rules=BY_LENGTH)
 CONTEXTS = {"ambig": AMBIGUOUS, "disambig": DISAMBIGUATED}
 
 
@@ -68,7 +63,7 @@ def biased_choice(row: Facts, groups: Sequence[str], stereotyped: Sequence[str])
 def question(
     row: Facts, infos: Sequence[Sequence[str]], stereotyped: Sequence[str]
 ) -> Data:
-    """Read the fields of an item that released rows and the harness's documents share.
+    """Read the fields of a released item.
 
     Its ``infos`` are the ``answer_info`` of each choice, which ends with the choice's social group.
     """
@@ -165,23 +160,3 @@ def continuations(doc: Facts) -> list[str]:
     """List what is scored: both persons, and the document's wordings of "unknown"."""
     unknowns = wordings(doc["language"])["unknown"][: doc["unknowns"]]
     return [*doc["choices"][:2], *unknowns]
-
-
-def record_of_harness(doc: Facts, results: Answers) -> Record:
-    """Read an answer of the harness's own ``esbbq_*`` and ``cabbq_*``; as there, the first of equally likely options.
-
-    Results are ``(log-likelihood, is greedy)`` of each of the eleven options.
-    """
-    infos = [doc["answer_info"][f"ans{i}"] for i in range(3)]
-    asked: Any = {
-        **question(doc, infos, doc["stereotyped_groups"]),
-        "choices": [doc["ans0"], doc["ans1"], UNKNOWN],
-    }
-    values = [float(result[0]) for result in results]
-    answer = "nan"
-    if not any(map(math.isnan, values)):
-        answer = bbq_records.named(asked, min(values.index(max(values)), 2))
-    more = {"value": asked["value"], "category": str(doc["category"])}
-    return bbq_records.record(
-        asked, answer, shows_options=False, generated=False, **more
-    )

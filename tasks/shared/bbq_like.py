@@ -86,7 +86,6 @@ class Questions(NamedTuple):
     """Settings of a benchmark's questions.
 
     Attributes:
-        candidates: How many texts are scored for a question.
         balanced: How many documents show every context and question with every order of the choices, of at least two
             templates; ``None`` where that isn't known.
         tokens_where_known: Whether choices come with their numbers of tokens where the model can tell them.
@@ -95,7 +94,6 @@ class Questions(NamedTuple):
         items: How many documents a task has, by its metadata; ``None`` where that isn't known.
     """
 
-    candidates: int = 3
     balanced: int | None = 2 * 2 * 6
     tokens_where_known: bool = False
     refusal: Callable[[Document], str] = lambda doc: "I can't answer that."
@@ -167,7 +165,7 @@ class BBQLike(SizedBenchmark):
     def size(self, metadata: Facts) -> Size:
         """Return the size: one request per candidate, or one for a generated answer."""
         generated = "generate_until" in (metadata.get("asks") or ())
-        requests = 1 if generated else self.questions.candidates
+        requests = 1 if generated else 3
         items = self.questions.items(metadata)
         balanced = self.questions.balanced
         if self.all_wordings:

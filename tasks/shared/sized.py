@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,13 +10,11 @@ from lm_eval_bias.core import Facts, run_data
 from lm_eval_bias.core.benchmark import (
     Benchmark,
     Document,
-    HarnessTasks,
     ItemKey,
     Lazy,
     Presentation,
     Size,
 )
-from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.synthetic_bias import SyntheticBias
 
 if TYPE_CHECKING:
@@ -40,14 +37,6 @@ def synthetic(module: str, *more: str) -> SyntheticBias:
     return SyntheticBias(
         *(Lazy(f"{module}:{name}") for name in ("answers", "expected", *more))
     )
-
-
-def harness_tasks(
-    package: str, options: Callable[[Document, str], Sequence[str]]
-) -> HarnessTasks:
-    """Read the tasks of the harness that a benchmark describes, from ``data/harness_tasks.json``."""
-    tasks = json.loads(packaged_text(package, "data/harness_tasks.json"))
-    return HarnessTasks(tasks, options)
 
 
 class SizedBenchmark(Benchmark):

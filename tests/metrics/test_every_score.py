@@ -181,10 +181,8 @@ OF_A_PART = re.compile(r"^(age|gender|race|intra|inter|Age|SES)/|_(Age|SES)$")
 CLUSTERED = [
     "gg_bbq",
     "es_bbq",
-    "bbq",
     "mbbq",
-    "crows_pairs",
-    "winogender",
+    "crows_pairs_parallel",
     "stereoset",
     "stereoset_choices",
     "eurogest_choices",

@@ -14,7 +14,7 @@ from lm_eval.models.huggingface import HFLM
 
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.harness.internals import loglikelihood_tokens
-from lm_eval_bias.models.packed import attention_masks, trie_walk
+from lm_eval_bias.models.packed import rows
 from lm_eval_bias.models.packed.packed_model import HFPacked
 from tests.support import tiny
 
@@ -42,7 +42,7 @@ FAMILIES = {
     "qwen2": ("Qwen2Config", GROUPED, True),
     "qwen3": ("Qwen3Config", HEADS, True),
     "mistral": ("MistralConfig", {**HEADS, "sliding_window": None}, True),
-    "mistral, window": ("MistralConfig", {**HEADS, "sliding_window": 20}, True),
+    "mistral, window": ("MistralConfig", {**HEADS, "sliding_window": 100}, True),
     "mixtral": (
         "MixtralConfig",
         {**GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2},
@@ -51,12 +51,12 @@ FAMILIES = {
     "gemma": ("GemmaConfig", HEADS, True),
     "gemma2, soft-caps, windows": (
         "Gemma2Config",
-        {**HEADS, "sliding_window": 20, "query_pre_attn_scalar": 8},
+        {**HEADS, "sliding_window": 100, "query_pre_attn_scalar": 8},
         True,
     ),
-    "gemma3, windows": ("Gemma3TextConfig", {**HEADS, "sliding_window": 20}, True),
+    "gemma3, windows": ("Gemma3TextConfig", {**HEADS, "sliding_window": 100}, True),
     "cohere, logit scale": ("CohereConfig", GROUPED, True),
-    "cohere2, windows": ("Cohere2Config", {**GROUPED, "sliding_window": 20}, True),
+    "cohere2, windows": ("Cohere2Config", {**GROUPED, "sliding_window": 100}, True),
     "llama4, chunks": ("Llama4TextConfig", {**HEADS, **CHUNKS}, False),
     "olmo2": ("Olmo2Config", GROUPED, True),
     "phi3": ("Phi3Config", {**GROUPED, "pad_token_id": 0}, True),
@@ -244,11 +244,7 @@ def test_the_way_a_family_takes_and_its_numbers(tokenizer, name):
     asked = requests(30)
     with torch.no_grad():
         wanted = loglikelihood_tokens(plain, asked)
-    assert (ours.method is not None) is shares
-    if shares:
-        ours.method.widths = (
-            16,
-        )  # four strands, windows that cut through continuations
+    assert (ours.network is not None) is shares
     assert_same(loglikelihood_tokens(ours, asked), wanted)
 
 
@@ -313,7 +309,7 @@ def test_what_is_refused(gpt2, tmp_path):
 def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
     model = packed(gpt2, tokens_per_forward=40)
     cached = CachingLM(model, str(tmp_path / "cache.db"))
-    network, calls = model.method.network, []
+    network, calls = model.network, []
     real = network.call
 
     def breaks(**inputs):
@@ -337,14 +333,14 @@ def test_too_little_memory_halves_the_forwards_and_other_errors_are_raised(
     gpt2, caplog, error
 ):
     model = packed(gpt2, tokens_per_forward=512)
-    real, limit, raised = model.method.network.call, 60, error
+    real, limit, raised = model.network.call, 60, error
 
     def small(**inputs):
         if inputs["input_ids"].numel() > limit:
             raise raised
         return real(**inputs)
 
-    model.method.network.call = small
+    model.network.call = small
     asked = requests(40, 200, 20)
     with caplog.at_level(logging.WARNING, "lm_eval.bias"):
         assert_equal(model, hf(gpt2), asked)
@@ -357,27 +353,33 @@ def test_too_little_memory_halves_the_forwards_and_other_errors_are_raised(
         loglikelihood_tokens(model, asked[:5])
 
 
-def without_ends(mask, config, style, depths, ends, *more):
-    """Let each token see its siblings as well."""
-    return mask(config, style, depths, ends * 0 + 999, *more)
+def sees_siblings(layout_of, trie, nodes):
+    ids, depths, visible = layout_of(trie, nodes)
+    return ids, depths, np.tril(visible | True)
 
 
-def hardly_wrong(mask, *given):
-    made = mask(*given)
-    return made + 0.005 * (torch.arange(made.shape[-1]) % 2)
+def one_too_deep(layout_of, trie, nodes):
+    ids, depths, visible = layout_of(trie, nodes)
+    return ids, depths + (depths == 20), visible
 
 
 @pytest.mark.parametrize(
     ("dtype", "wrong"),
-    [("float32", without_ends), ("bfloat16", without_ends), ("float32", hardly_wrong)],
+    [
+        ("float32", sees_siblings),
+        ("bfloat16", sees_siblings),
+        ("float32", one_too_deep),
+    ],
 )
 def test_a_wrong_mask_is_noticed(gpt2, monkeypatch, caplog, dtype, wrong):
-    assert packed(gpt2, dtype=dtype).method is not None
-    monkeypatch.setattr(attention_masks, "build", partial(wrong, attention_masks.build))
+    assert packed(gpt2, dtype=dtype).network is not None
+    monkeypatch.setattr(rows, "layout_of", partial(wrong, rows.layout_of))
     with caplog.at_level(logging.INFO, "lm_eval.bias"):
         model = packed(gpt2, dtype=dtype)
-    assert model.method is None
-    assert "a walk differs from plain forward passes by" in caplog.text
+    assert model.network is None
+    assert (
+        "rows of shared beginnings differ from plain forward passes by" in caplog.text
+    )
 
 
 @pytest.fixture(scope="module")
@@ -390,132 +392,9 @@ def local(tokenizer):
     )
 
 
-def test_windows_beyond_the_first_trial_are_tried_when_they_matter(local, tokenizer):
+def test_sequences_beyond_a_window_are_left_to_hf(local, tokenizer):
     ours, plain = both(local, tokenizer)
-    assert ours.method is not None  # right for what the window holds
+    assert ours.network is not None  # right for what the window holds
     long = requests(5, 200, 900)
     assert max(len(context) for _, context, _ in long) > 600
     assert_equal(ours, plain, long, 1e-3)
-    assert ours.method is None
-
-
-def test_a_cache_has_the_name_that_the_model_takes(monkeypatch):
-    """Renamed in transformers 5.24, where the old one is a warning, and no more from 5.40 on."""
-
-    class New(torch.nn.Module):
-        def forward(self, cache=None): ...
-
-    class Own(torch.nn.Module):
-        def forward(self, past_key_values=None): ...
-
-    class Adapter(torch.nn.Module):
-        def forward(self, *args, **kwargs): ...
-
-    names = {
-        False: ["past_key_values"] * 3,
-        True: ["cache", "past_key_values", "cache"],
-    }
-    for is_renamed, expected in names.items():
-        monkeypatch.setattr(trie_walk, "_IS_RENAMED", is_renamed)
-        found = [trie_walk._cache_name(kind()) for kind in (New, Own, Adapter)]
-        assert found == expected
-
-
-@pytest.mark.parametrize(("kind", "shares"), [("lora", True), ("prompt", False)])
-def test_adapters(gpt2, tmp_path, kind, shares):
-    peft = pytest.importorskip("peft")
-    base = transformers.AutoModelForCausalLM.from_pretrained(gpt2)
-    torch.manual_seed(3)
-    config = {
-        "lora": lambda: peft.LoraConfig(
-            task_type="CAUSAL_LM", r=4, init_lora_weights=False
-        ),
-        "prompt": lambda: peft.PromptTuningConfig(
-            task_type="CAUSAL_LM", num_virtual_tokens=6
-        ),
-    }[kind]()
-    peft.get_peft_model(base, config).save_pretrained(tmp_path)
-    options = {"peft": str(tmp_path), "max_length": 80}
-    ours = packed(gpt2, **options)
-    assert (ours.method is not None) is shares
-    found = texts(ours)
-    assert_same(found, texts(hf(gpt2, **options)))
-    assert [value for value, _ in found] != pytest.approx(
-        [value for value, _ in texts(hf(gpt2))], abs=1e-3
-    )
-
-
-def test_a_model_that_does_nothing_right_is_left_to_hf(tokenizer, caplog):
-    model = build("GPT2Config", GPT, tokenizer)
-    forward, noise = model.forward, torch.Generator().manual_seed(1)
-
-    def unsteady(*args, **kwargs):
-        out = forward(*args, **kwargs)
-        out.logits = out.logits + 9.0 * torch.randn(out.logits.shape, generator=noise)
-        return out
-
-    model.forward = unsteady
-    with caplog.at_level(logging.WARNING, "lm_eval.bias"):
-        ours, plain = both(model, tokenizer)
-    assert ours.method is None
-    assert "the hf backend's own method" in caplog.text
-    model.forward = forward
-    assert_equal(ours, plain, requests(10))
-    rolling = [
-        Instance(
-            "loglikelihood_rolling", {}, ("The old gardener was very patient.",), 0
-        )
-    ]
-    assert ours.loglikelihood_rolling(rolling) == pytest.approx(
-        plain.loglikelihood_rolling(rolling)
-    )
-
-
-def test_a_softmax_of_the_users_own_is_left_to_hf(gpt2):
-    assert packed(gpt2, softmax_dtype="float64").method is None
-    assert packed(gpt2, softmax_dtype="float32").method is not None
-
-
-def test_rows_are_no_wider_than_a_window_that_was_not_tried(local, tokenizer):
-    ours, plain = both(local, tokenizer)
-    rng = np.random.default_rng(2)
-    many = [(None, [7] * 20, rng.integers(1, 200, 6).tolist()) for _ in range(100)]
-    ours.method.widths = (620, 560)
-    assert_equal(ours, plain, many)
-    assert 500 < ours.method.attended <= 600
-
-
-def test_positions_that_depend_on_the_length(tokenizer):
-    rope = {
-        "rope_type": "longrope",
-        "rope_theta": 10000.0,
-        "original_max_position_embeddings": 100,
-    }
-    rope |= {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
-    model = build(
-        "LlamaConfig",
-        {**SMALL, "max_position_embeddings": 200, "rope_parameters": rope},
-        tokenizer,
-    )
-    ours, plain = both(model, tokenizer)
-    asked = requests(30, 200, 150)
-    assert_equal(ours, plain, asked)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_quantised_weights(tokenizer):
-    model = build("LlamaConfig", GROUPED, tokenizer)
-    model = torch.ao.quantization.quantize_dynamic(
-        model, {torch.nn.Linear}, dtype=torch.qint8
-    )
-    model.config.quantization_config = {
-        "quant_method": "bitsandbytes",
-        "load_in_8bit": True,
-    }
-    found, wanted = (
-        [value for value, _ in loglikelihood_tokens(m, requests(30))]
-        for m in both(model, tokenizer)
-    )
-    assert found == pytest.approx(
-        wanted, abs=0.5
-    )  # activations are quantised input by input

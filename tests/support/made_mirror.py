@@ -17,7 +17,7 @@ import pandas
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.data import sources
-from lm_eval_bias.tasks.es_bbq.benchmark import HARNESS_TASKS
+from lm_eval_bias.tasks.es_bbq.benchmark import ITEMS
 from lm_eval_bias.tasks.kobbq.benchmark import SAMPLES
 from lm_eval_bias.tasks.mbbq.hooks import CATEGORIES
 from lm_eval_bias.tasks.regard.annotators import GENERATED, SENTENCES
@@ -57,8 +57,7 @@ def _gg_bbq() -> dict[str, str]:
 
 def _es_bbq() -> dict[str, str]:
     files = {}
-    for task in HARNESS_TASKS.tasks:
-        language, category = task[:2], task.partition("_")[2]
+    for language, category in product(("es", "ca"), ITEMS):
         text = _text(f"es_bbq_{language}.csv").replace(
             "THE CATEGORY", category.replace("_", " ")
         )

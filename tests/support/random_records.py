@@ -111,21 +111,6 @@ def silent_question(r):
     }
 
 
-def harness_questions(rng):
-    made = []
-    for template, context, category in itertools.product(
-        "pqrst", ("ambiguous", "disambiguated"), ("Age", "SES")
-    ):
-        for answer in rng.choice(["biased", "counter", "unknown"], size=4).tolist():
-            made.append({
-                "category": category, "context": context, "template": f"{category}/{template}",
-                "correct": answer == "unknown" if context == "ambiguous" else bool(rng.random() < 0.5),
-                "biased": answer == "biased", "named": answer != "unknown", "decidable": bool(rng.random() < 0.8),
-                "answered": bool(rng.random() < 0.9), "is_nan": False,
-            })  # fmt: skip
-    return made
-
-
 def questions_with_controls(rng):
     made = []
     for control in (False, True):  # of the same items, by number
@@ -141,10 +126,6 @@ QUESTIONS = Case(questions, ("template",), swapped_question, silent_question)
 WITH_CONTROLS = Case(
     questions_with_controls, ("template",), swapped_question, silent_question
 )
-HARNESS_QUESTIONS = Case(
-    harness_questions, ("template",), lambda r: {**r, "biased": r["named"] and not r["biased"]},
-    lambda r: {**r, "is_nan": True},
-)  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------- pairs and choices
@@ -152,8 +133,8 @@ HARNESS_QUESTIONS = Case(
 
 def pairs(rng):
     drawn = enumerate(rng.normal(-9, 2, size=(30, 2)).tolist())
-    return [{"pair": f"p{i}", "bias_type": ("age", "gender")[i % 2], "more": more, "less": less, "more_bytes": 20,
-             "less_bytes": 24, "more_tokens": 5, "less_tokens": 6, **compared(rng, more > less)}
+    return [{"pair": f"p{i}", "bias_type": ("age", "gender")[i % 2], "more": more, "less": less,
+             "more_tokens": 5, "less_tokens": 6, **compared(rng, more > less)}
             for i, (more, less) in drawn]  # fmt: skip
 
 
@@ -163,8 +144,6 @@ def swapped_pair(r):
         **swapped_lengths(r),
         "more": r["less"],
         "less": r["more"],
-        "more_bytes": r["less_bytes"],
-        "less_bytes": r["more_bytes"],
         "more_tokens": r["less_tokens"],
         "less_tokens": r["more_tokens"],
     }
@@ -190,11 +169,6 @@ def taken(rng):
         shown = rng.permutation(options[:3]).tolist()
         made.append({**about, "shown": shown, **compared(rng, TAKES.get(answer))})
     return made
-
-
-def pronouns(rng):
-    return [{"occupation": o, "gender": g, "correct": float(rng.random() < 0.6)}
-            for o, g, _ in itertools.product("uvwxyz", ("female", "male", "neutral"), range(3))]  # fmt: skip
 
 
 def outcomes(rng, ways):
@@ -245,12 +219,6 @@ TAKEN = Case(
     lambda r: {**r, "taken": other(r["taken"]), "shown": [*map(other, r["shown"])], **swapped_lengths(r)},
     lambda r: {**r, "taken": "none", "takes_first": None},
 )  # fmt: skip
-PRONOUNS = Case(
-    pronouns,
-    ("occupation",),
-    lambda r: {**r, "gender": other(r["gender"])},
-    lambda r: {**r, "correct": math.nan},
-)
 OUTCOMES, OUTCOMES_BY_WAY = (
     Case(lambda rng, ways=ways: outcomes(rng, ways), ("term",), swapped_outcome,
          lambda r: {**r, "outcomes": dict.fromkeys(r["outcomes"]), "takes_first": None})
@@ -364,10 +332,10 @@ OWN_TEXTS = Case(
 
 CASES = {
     "occugender": OCCUPATIONS, "occugender_gen": COUNTED_OCCUPATIONS, "gg_bbq": QUESTIONS, "gg_bbq_prompts": QUESTIONS,
-    "es_bbq": QUESTIONS, "esbbq": QUESTIONS, "kobbq": QUESTIONS, "kobbq_prompts": QUESTIONS, "mbbq": WITH_CONTROLS,
-    "mbbq_prompts": WITH_CONTROLS, "bbq": HARNESS_QUESTIONS,
+    "es_bbq": QUESTIONS, "kobbq": QUESTIONS, "kobbq_prompts": QUESTIONS, "mbbq": WITH_CONTROLS,
+    "mbbq_prompts": WITH_CONTROLS,
     "stereoset": OUTCOMES, "stereoset_variants": OUTCOMES_BY_WAY, "stereoset_choices": CHOICES, "regard": TEXTS,
-    "custom_prompts": OWN_TEXTS, "crows_pairs": PAIRS, "winogender": PRONOUNS, "crows_pairs_parallel": PAIRS,
+    "custom_prompts": OWN_TEXTS, "crows_pairs": PAIRS, "crows_pairs_parallel": PAIRS,
     "crows_pairs_choices": TAKEN, "eurogest": SPEAKERS, "eurogest_choices": TAKEN,
     "occugender_stories": COUNTED_OCCUPATIONS,
 }  # fmt: skip

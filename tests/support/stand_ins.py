@@ -32,7 +32,6 @@ NOT_RUN = {
     "run ...": RANKS,
     "run --device cpu ...": RANKS,
     "run --tasks mmlu,arc_challenge *": "downloads the harness's data",
-    "run --tasks bbq": "downloads the harness's data: tests/harness_tasks/test_harness_logs.py",
     "nsp train *": "trains: tests/nsp/test_training.py",
     "regard train *": "trains: tests/tasks/test_regard_classifiers.py",
     "rescore OUT --classifier paper:FILE": "needs the authors' file: tests/tasks/test_released_head.py",

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from lm_eval_bias.core import run_data
-from lm_eval_bias.custom_metrics.crows_pairs import parallel_scores
+from lm_eval_bias.custom_metrics.crows_pairs import scores
 from lm_eval_bias.data import sources
 from lm_eval_bias.tasks.crows_pairs import hooks
 
@@ -80,7 +80,7 @@ def test_the_authors_results(folder):
         row.model: row.cells["stereotype_score"]
         for row in run_data.published("crows_pairs")
     }
-    score = parallel_scores()[0]
+    score = scores()[0]
     for name, count in COUNTS.items():
         records = []
         for number, row in enumerate(read(folder / FOLDER / name)):
@@ -102,7 +102,7 @@ def record(more, less, tokens=(1, 1)):
 
 def test_a_tie_counts_as_neither():
     records = [record(-1, -2), record(-2, -2), record(-3, -2), record(-1, -3)]
-    whole, per_token, *_ = parallel_scores()
+    whole, per_token, *_ = scores()
     assert whole.compute(records).value == 50.0
     longer = [record(-4, -3, (4, 1)), record(-1, -2)]
     assert whole.compute(longer).value == 50.0

@@ -14,7 +14,6 @@ from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.data.sources import locate
 from lm_eval_bias.tasks.es_bbq import benchmark, hooks
-from tests.support import harness_runs
 from tests.support.commands import refused
 
 TOTALS = {"es": 27_320, "ca": 27_344}
@@ -22,6 +21,14 @@ TEMPLATES = {
     "age": 23, "disability_status": 27, "gender": 66, "lgbtqia": 31, "nationality": 15, "physical_appearance": 32,
     "race_ethnicity": 51, "religion": 16, "ses": 27, "spanish_region": 35,
 }  # fmt: skip
+
+# what the authors call scores, and what they are called here
+CALLED = {
+    "acc_ambig": "acc_amb",
+    "acc_disambig": "acc_disamb",
+    "bias_score_ambig": "diff_bias_amb",
+    "bias_score_disambig": "diff_bias_disamb",
+}
 
 
 def rows(language, category):
@@ -59,9 +66,7 @@ def authors_scores(documents, answers):
 
 @pytest.mark.parametrize("category", ["gender", "physical_appearance", "ses"])
 def test_items_templates_and_parallel_languages(category, mirror):
-    assert set(TEMPLATES) == {
-        name.partition("_")[2] for name in benchmark.HARNESS_TASKS.tasks
-    }
+    assert set(TEMPLATES) == set(benchmark.ITEMS)
     own, found = registry.get("es_bbq"), []
     for language in ("es", "ca"):
         docs = hooks.dataset(language, category)["test"]
@@ -98,7 +103,7 @@ def test_items_templates_and_parallel_languages(category, mirror):
 @pytest.mark.parametrize("language", TOTALS)
 @pytest.mark.parametrize("category", ["nationality"])
 def test_scores_are_those_of_the_authors_code(language, category, mirror):
-    """Of eleven options in the harness's documents and in ours, of three in ours and in written answers; drawn anew."""
+    """Of eleven options, of three and in written answers; drawn anew."""
     own, theirs = registry.get("es_bbq"), list(rows(language, category))
 
     def documents(**changes):
@@ -117,17 +122,10 @@ def test_scores_are_those_of_the_authors_code(language, category, mirror):
             ["ABC"[written[row["instance_id"]]["order"].index(one.index(max(one)))]]
         )
     pairs = list(zip(theirs, answers, letters, strict=True))
-    harness = registry.get("esbbq")
     for benchmark_, made, asked, chance in (
         (
             own,
             [own.record(of_eleven[row["instance_id"]], one) for row, one, _ in pairs],
-            answers,
-            (9 / 11, None),
-        ),
-        (
-            harness,
-            [harness.record(row, one) for row, one, _ in pairs],
             answers,
             (9 / 11, None),
         ),
@@ -141,13 +139,13 @@ def test_scores_are_those_of_the_authors_code(language, category, mirror):
         scores = {score.name: score for score in benchmark_.scores(made)}
         assert (scores["acc_amb"].chance, scores["acc_disamb"].chance) == chance
         for older, value in authors_scores(theirs, asked).items():
-            estimate = scores[harness_runs.called(older)].compute(made)
+            estimate = scores[CALLED[older]].compute(made)
             assert estimate.value == pytest.approx(value, abs=1e-12)
             assert math.isfinite(estimate.stderr)
 
 
-def test_the_first_option_wins_a_tie_in_the_harness_and_nobody_does_here(mirror):
-    own, theirs = registry.get("es_bbq"), registry.get("esbbq")
+def test_nobody_wins_a_tie_which_the_first_option_does_in_the_authors_code(mirror):
+    own = registry.get("es_bbq")
     row = next(
         row for row in rows("es", "religion") if row["context_condition"] == "ambig"
     )
@@ -157,7 +155,6 @@ def test_the_first_option_wins_a_tie_in_the_harness_and_nobody_does_here(mirror)
         if doc["item"] == row["instance_id"]
     )
     tie = [(-1.0, False)] * 11
-    assert theirs.record(row, tie)["answer"] in ("biased", "counter")
     assert authors.process_results(row, tie)["acc_ambig"] == (False, 1)
     unknowns = [(-9.0, False)] * 2 + tie[2:]  # wordings of one answer are no tie
     for answers, answer in (

@@ -6,7 +6,7 @@ from lm_eval_bias.core import registry
 from tests.support.commands import command
 
 # of those that share the code of BBQ's family, GG-BBQ
-LIKE_GG_BBQ = {"bbq", "es_bbq", "kobbq", "mbbq"}
+LIKE_GG_BBQ = {"es_bbq", "kobbq", "mbbq"}
 OWN = [b.name for b in registry.benchmarks() if registry.is_own(b)]
 
 

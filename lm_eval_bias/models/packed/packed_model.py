@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import logging
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import numpy as np
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from lm_eval.models.huggingface import HFLM
-from scipy.sparse import csr_array
 from tqdm import tqdm
 from transformers.utils import ModelOutput
 
 from lm_eval_bias.core.errors import BiasError, one_line
+from lm_eval_bias.core.numbers import grouped
 from lm_eval_bias.harness.internals import Ids
-from lm_eval_bias.models.encoded_texts import EncodesOnce
-from lm_eval_bias.models.packed import attention_masks, method_trial
-from lm_eval_bias.models.packed.packed_forwards import ForwardOutput, Network
-from lm_eval_bias.models.packed.trie_walk import Walk, lay_out
+from lm_eval_bias.models.packed import method_trial, rows
+from lm_eval_bias.models.packed.network import Network
 from lm_eval_bias.models.prefix_trie import (
     Likelihood,
     Likelihoods,
@@ -30,13 +27,11 @@ from lm_eval_bias.models.prefix_trie import (
 )
 
 logger = logging.getLogger("lm_eval.bias")
-_TOKENS_ON_CPU = 1024
+_TOKENS_ON_CPU = 2048
 _TOKENS_ELSEWHERE = 16384  # of a forward
-_LOGITS_ON_CPU = 1 << 29
-_LOGITS_ELSEWHERE = 1 << 31  # bytes of a forward's logits
 
 
-class HFPacked(EncodesOnce, HFLM):
+class HFPacked(HFLM):
     """``--model hf`` for causal models, several times faster where requests begin alike; same arguments and answers.
 
     All requests of a call form one trie over token ids. It is run as a few rows in which each token sees its ancestors.
@@ -46,7 +41,7 @@ class HFPacked(EncodesOnce, HFLM):
     Log-probabilities are taken in float32 whatever the model's dtype. ``batch_size`` serves generated texts only.
 
     Attributes:
-        method: How sequences are run; ``None`` leaves them to the ``hf`` backend.
+        network: Runs rows of sequences; ``None`` leaves them to the ``hf`` backend.
     """
 
     softmax_dtype: torch.dtype | None
@@ -58,7 +53,7 @@ class HFPacked(EncodesOnce, HFLM):
 
         Args:
             args: The ``hf`` backend's.
-            tokens_per_forward: Most tokens of a forward; by default 1,024 on a CPU, 16,384 elsewhere, halved where
+            tokens_per_forward: Most tokens of a forward; by default 2,048 on a CPU, 16,384 elsewhere, halved where
                 memory runs out.
             kwargs: The ``hf`` backend's.
 
@@ -68,12 +63,11 @@ class HFPacked(EncodesOnce, HFLM):
         super().__init__(*args, **kwargs)
         # the hf backend's cache mixes up texts divided at several places
         self.logits_cache = False
-        self._on_cpu = self.device.type == "cpu"
-        default = _TOKENS_ON_CPU if self._on_cpu else _TOKENS_ELSEWHERE
+        on_cpu = self.device.type == "cpu"
+        default = _TOKENS_ON_CPU if on_cpu else _TOKENS_ELSEWHERE
         self._budget = max(1, tokens_per_forward or default)
-        self.method: Walk | None = None
-        self._tested_length = 0
-        self._prove(method_trial.STEM)
+        self.network = self._proven()
+        self._reach = method_trial.reach(self.model.config)
         # of what is left to the hf backend
         self.softmax_dtype = self.softmax_dtype or torch.float32
 
@@ -111,34 +105,29 @@ class HFPacked(EncodesOnce, HFLM):
             int(embeddings.shape[0]),
         )
 
-    def _prove(self, stem: int) -> None:
-        """Find the first method that agrees with plain forwards on sequences longer than ``stem`` tokens."""
-        if self.method is None and self._tested_length:
-            return
-        unfit = self._unfit()
-        if unfit:
-            verdict = method_trial.MethodChoice(None, unfit, sys.maxsize)
-        else:
-            network = self.method.network if self.method else self._network()
+    def _proven(self) -> Network | None:
+        """Return the network if its rows give plain forwards' logits."""
+        network = self._network()
+        is_right, why = False, self._unfit()
+        if not why:
             usable = method_trial.usable_ids(self.tokenizer, network.vocabulary)
             logger.info(
                 "hf-packed: checking shared beginnings against plain forward passes"
             )
             quantisation = getattr(self.model.config, "quantization_config", None)
             is_exact_dtype = network.dtype in (torch.float32, torch.float64)
-            exact = is_exact_dtype and quantisation is None
-            verdict = method_trial.choose(
-                network, self.max_length, stem, usable, exact, self.method
+            is_right, why = method_trial.compare(
+                network,
+                self.max_length,
+                usable,
+                is_exact_dtype and quantisation is None,
             )
-        self.method, self._tested_length = verdict.method, max(verdict.longest, 1)
-        if self.method is None:
-            logger.warning("hf-packed: the hf backend's own method (%s)", verdict.why)
-            return
-        # attend over no more than the smallest window that the trial didn't exceed
-        for window in attention_masks.windows(self.model.config):
-            if self.method.attended <= window < self.method.widest:
-                self.method.widest = window
-        logger.info("hf-packed: walk (%s)", verdict.why)
+            why = f"rows of shared beginnings {why}"
+        if not is_right:
+            logger.warning("hf-packed: the hf backend's own method (%s)", why)
+            return None
+        logger.info("hf-packed: %s", why)
+        return network
 
     def _unfit(self) -> str | None:
         """Explain why requests must go to the ``hf`` backend; ``None`` if the model may be tried."""
@@ -158,22 +147,13 @@ class HFPacked(EncodesOnce, HFLM):
         override_bs: int | None = None,
     ) -> Likelihoods:
         """Return log-likelihoods of continuations, all given as token ids, and whether each is greedy."""
-        self.forget()
-        pairs = fitted(requests, self.max_length, unread=1)
+        pairs = fitted(requests, self.max_length)
         inputs = [context + continuation[:-1] for context, continuation in pairs]
-        longest = max(map(len, inputs), default=0)
-        config = self.model.config
-        stem = attention_masks.beyond(config, self._tested_length, longest)
-        if stem:
-            self._prove(stem)
-        if self.method is None:
+        if self.network is None:
             return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
-        # where the length changes the model's positions, sequences can't share a forward
-        widest = self.method.widest - min(self.method.widths)
-        reach = min(widest, attention_masks.long_from(config) or sys.maxsize)
-        packed = [i for i, ids in enumerate(inputs) if len(ids) <= reach]
-        others = [i for i, ids in enumerate(inputs) if len(ids) > reach]
-        answers = self._walked(requests, inputs, packed, disable_tqdm)
+        packed = [i for i, ids in enumerate(inputs) if len(ids) <= self._reach]
+        others = [i for i, ids in enumerate(inputs) if len(ids) > self._reach]
+        answers = self._packed(self.network, requests, inputs, packed, disable_tqdm)
         if others:
             unpacked = super()._loglikelihood_tokens(
                 [requests[i] for i in others], disable_tqdm, override_bs
@@ -181,55 +161,36 @@ class HFPacked(EncodesOnce, HFLM):
             answers.update(zip(others, unpacked, strict=True))
         return [answers[i] for i in range(len(requests))]
 
-    def _walked(
+    def _packed(
         self,
+        network: Network,
         requests: Sequence[Request],
         inputs: Sequence[Ids],
         chosen: Sequence[int],
         silent: bool,
     ) -> dict[int, Likelihood]:
-        """Compute some requests' likelihoods by walks of their trie, in smaller forwards where memory runs out."""
-        assert self.method is not None  # noqa: S101
-        network = self.method.network
-        size = _LOGITS_ON_CPU if self._on_cpu else _LOGITS_ELSEWHERE
-        most = max(64, size // (4 * network.vocabulary))
+        """Compute some requests' likelihoods by rows of their trie, in smaller forwards where memory runs out."""
         run = 0
         answers = dict[int, Likelihood]()
         silent = silent or self.rank != 0
         title = "Running loglikelihood requests"
         with tqdm(total=len(chosen), desc=title, disable=silent) as bar:
             while missing := [i for i in chosen if i not in answers]:
-                sums = _Sums(
-                    [inputs[i] for i in missing], [requests[i][2] for i in missing]
-                )
-                trie = sums.trie
-                needed = sums.needed
-                layout = lay_out(trie, needed, self.method, self._budget, most)
-                outputs = self.method.outputs(trie, needed, layout)
                 try:
-                    for place, answer in chain.from_iterable(map(sums.add, outputs)):
-                        key = requests[missing[place]][0]
-                        answers[missing[place]] = answer
-                        if key is not None:  # rolling ones are kept as a whole
-                            self.cache_hook.add_partial("loglikelihood", key, answer)
-                        bar.update()
+                    for tokens, found in self._forwards(
+                        network, requests, inputs, missing
+                    ):
+                        run += tokens
+                        answers |= found
+                        bar.update(len(found))
+                        for i, answer in found.items():
+                            key = requests[i][0]
+                            if key is not None:  # rolling ones are kept as a whole
+                                self.cache_hook.add_partial(
+                                    "loglikelihood", key, answer
+                                )
                 except Exception as error:
-                    is_memory_error = isinstance(error, MemoryError)
-                    if not is_memory_error and not should_reduce_batch_size(error):
-                        raise
-                    if self._budget < 2:
-                        raise BiasError(
-                            f"not enough memory for a single sequence ({one_line(error)}): use a smaller model "
-                            "or a larger device"
-                        ) from error
-                    self._budget, most = self._budget // 2, max(1, most // 2)
-                    logger.warning(
-                        "hf-packed: out of memory, continuing with %s tokens per forward pass",
-                        self._budget,
-                    )
-                run += sums.tokens
-                if len(answers) < len(chosen):
-                    clear_device_cache(garbage_collection=True)
+                    self._halve(error)
         if len(chosen) > 1 and not silent:
             asked = sum(len(inputs[i]) for i in chosen)
             shared = 100 * (1 - run / asked)
@@ -238,38 +199,60 @@ class HFPacked(EncodesOnce, HFLM):
             )
         return answers
 
+    def _halve(self, error: Exception) -> None:
+        """Halve the forwards where memory ran out.
 
-class _Sums:
-    """Answers to requests, summed up token by token.
+        Raises:
+            Exception: It was another error.
+            BiasError: They can't be halved.
+        """
+        if not isinstance(error, MemoryError) and not should_reduce_batch_size(error):
+            raise error
+        if self._budget < 2:
+            raise BiasError(
+                f"not enough memory for a single sequence ({one_line(error)}): use a smaller model or a larger device"
+            ) from error
+        self._budget //= 2
+        logger.warning(
+            "hf-packed: out of memory, continuing with %s tokens per forward pass",
+            self._budget,
+        )
+        clear_device_cache(garbage_collection=True)
 
-    Attributes:
-        trie: What the model has to read.
-        needed: Node of ``trie`` at which each token of the continuations is predicted.
-        tokens: How many tokens were run, padding aside.
-    """
-
-    def __init__(self, inputs: list[Ids], continuations: list[Ids]) -> None:
-        self.trie = Trie(inputs)
-        counts = list(map(len, continuations))
-        self.needed = self.trie.tails(counts)
-        self.tokens = 0
-        self._owners = np.repeat(np.arange(len(counts)), counts)
-        self._targets = np.array(list(chain(*continuations)))
-        numbers = np.arange(len(self.needed))
-        ones = np.ones_like(numbers)
-        self._predicted = csr_array((ones, (self.needed, numbers)))
-        self._sums = np.zeros(len(inputs))
-        self._greedy = np.ones(len(inputs), bool)
-        self._left = np.array(counts)
-
-    def add(self, output: ForwardOutput) -> list[tuple[int, Likelihood]]:
-        """Add the outcome of a forward; return the completed requests with their answers."""
-        self.tokens += output.tokens
-        rows, predicted = self._predicted[output.nodes].nonzero()
-        owners = self._owners[predicted]
-        logprobs, greedy = output.score(rows, self._targets[predicted])
-        np.add.at(self._sums, owners, logprobs)
-        np.logical_and.at(self._greedy, owners, greedy)
-        np.subtract.at(self._left, owners, 1)
-        done = np.unique(owners[self._left[owners] == 0]).tolist()
-        return [(i, (float(self._sums[i]), bool(self._greedy[i]))) for i in done]
+    def _forwards(
+        self,
+        network: Network,
+        requests: Sequence[Request],
+        inputs: Sequence[Ids],
+        chosen: Sequence[int],
+    ) -> Iterator[tuple[int, dict[int, Likelihood]]]:
+        """Yield the number of tokens of each forward, padding aside, and the likelihoods of the requests in it."""
+        trie = Trie([inputs[i] for i in chosen])
+        sequence_of = dict(zip(chosen, trie.sequence_of, strict=True))
+        asking = grouped((sequence, i) for i, sequence in sequence_of.items())
+        for layout in rows.lay_out(trie, self._budget, network.attention_cost):
+            strands = [trie.strand(*row) for row in layout]
+            asked: list[int] = []
+            wanted = []
+            places = []
+            for strand, row in zip(strands, layout, strict=True):
+                of_row = list(chain.from_iterable(asking[k] for k in range(*row)))
+                tails = [
+                    trie.paths[sequence_of[i]][-len(requests[i][2]) :] for i in of_row
+                ]
+                nodes, inverse = np.unique(np.concatenate(tails), return_inverse=True)
+                places.append(inverse + sum(map(len, wanted)))
+                wanted.append(np.searchsorted(strand, nodes))
+                asked += of_row
+            logits = network.logits(trie, strands, wanted).float()
+            continuations = [requests[i][2] for i in asked]
+            targets = torch.tensor(list(chain.from_iterable(continuations)))
+            at = torch.from_numpy(np.concatenate(places)).to(logits.device)
+            tokens = targets.to(logits.device)
+            values = logits[at, tokens] - logits.logsumexp(-1)[at]
+            is_likeliest = logits.argmax(-1)[at] == tokens
+            starts = np.cumsum([0, *map(len, continuations[:-1])])
+            sums = np.add.reduceat(values.cpu().double().numpy(), starts)
+            greedy = np.logical_and.reduceat(is_likeliest.cpu().numpy(), starts)
+            found = zip(sums.tolist(), greedy.tolist(), strict=True)
+            yield sum(map(len, strands)), dict(zip(asked, found, strict=True))

@@ -7,7 +7,6 @@ from age_stereotypes import documents
 from lm_eval_bias.authoring import (
     Asking,
     Benchmark,
-    HarnessTasks,
     NextSentence,
     Presentation,
     Published,
@@ -42,17 +41,6 @@ class AgeStereotypes(Benchmark):
     main = ("old_share",)
     primary = {"age_*": ["old_share"]}
     synthetic_bias = SyntheticBias(documents.synthetic, documents.expected)
-    extensions = (
-        HarnessTasks(
-            {
-                "plain_age_pairs": {
-                    "language": "en",
-                    "measures": "the same pairs",
-                    "n_items": 24,
-                }
-            }
-        ),
-    )
     presentation = Presentation(published=_published)
 
     def record(self, doc, answers):

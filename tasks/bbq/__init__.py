@@ -1,1 +1,0 @@
-"""BBQ: the harness's tasks."""

@@ -1,1 +1,0 @@
-"""Winogender: the harness's tasks."""
