@@ -217,33 +217,6 @@ def test_tokens_that_a_server_names(server, client):
         ask([*decoded[:word], " man", *decoded[word + 1 :]])
 
 
-WRITTEN = {
-    "no choices": (b"{}", "a reply without answers"),
-    "no answers": (b'{"choices": []}', "0 answers to 1 prompts"),
-    "a number for a text": ({"content": 3}, "an answer without a text"),
-    "parts": ({"content": [{"type": "text"}]}, "an answer without a text"),
-}
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-@pytest.mark.parametrize("chat", [False, True], ids=["plain", "chat"])
-def test_texts_that_are_none(chat, name, server, mended, client):
-    fault, says = WRITTEN[name]
-    if isinstance(fault, dict):
-        fault = changed(message=fault) if chat else changed(text=fault["content"])
-    model = client(f"local-{'chat-' * chat}completions", batch_size=1)
-    prompts = servers.chats(model, 6) if chat else [f"prompt {n}" for n in range(6)]
-    server.fail(fault, good=2)
-    text = refused(lambda: model.generated_text(servers.ask_for(prompts)))
-    assert re.search(says, text), text
-    kept = len(model.cache_hook.dbdict)
-    assert kept == 2 if client.at_once == 1 else kept <= 2
-    model.base_url = model.base_url.replace(server.url, mended.url)
-    found = model.generated_text(servers.ask_for(prompts))
-    assert len(mended.prompts()) == len(set(mended.prompts())) == 6 - kept
-    assert all(found)
-
-
 def test_an_answer_without_a_text_is_a_refusal_or_an_empty_one(server, client):
     model = client("local-chat-completions")
     prompts = servers.chats(model, 1)

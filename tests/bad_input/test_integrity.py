@@ -33,17 +33,12 @@ def mixed(small_run, tmp_path):
 
 OF_ANOTHER = '{"doc": {"benchmark": "mmlu"}, "filtered_resps": [], "doc_id": 0}\n'
 DAMAGED = {
-    "cut": (lambda raw: raw[:-20], " line 8: "),
     "cut at a line": (
         lambda raw: raw[: raw[:-1].rindex(b"\n") + 1],
         "7 documents, but the run scored 8",
     ),
     "not UTF-8": (lambda raw: raw[:-20] + b"\xff", " line 8: truncated or damaged"),
     "no object": (lambda raw: b"[]\n", " line 1: "),
-    "no answers": (
-        lambda raw: raw.replace(b'"filtered_resps"', b'"x"', 1),
-        " line 1: ",
-    ),
     "odd answers": (
         lambda raw: raw.replace(
             b'"filtered_resps": [', b'"filtered_resps": [["x"], ', 1
@@ -112,11 +107,9 @@ def strict(mixed, tmp_path):
 
 @pytest.mark.parametrize(("change", "says"), [
     (lambda r, m: r.update({"ss,none": r["ss,none"] * (1 + 1e-12)}), ""),  # rounding
-    (lambda r, m: r.update({"ss,none": r["ss,none"] + 0.25}), "ss has the value"),
     (lambda r, m: r.update({"ss,none": r["ss,none"] * (1 + 1e-8)}), "ss has the value"),
     (lambda r, m: r.update({"ss_stderr,none": r["ss_stderr,none"] * (1 + 1e-8)}), ""),  # a root of rounding
     (lambda r, m: r.update({"ss_stderr,none": r["ss_stderr,none"] * (1 + 1e-6)}), "ss has the standard error"),
-    (lambda r, m: r.update({"ss_stderr,none": r["ss_stderr,none"] / 2}), "ss has the standard error"),
     (lambda r, m: (r.update({"lms,none": math.nan}), m["lms"].update(interval=None)), "lms has the value"),
     (lambda r, m: m["ss"].update(dof=1000.0), "ss has the degrees of freedom 1000"),
     (lambda r, m: m["ss"].update(interval=[0.0, 100.0]), "ss has the interval's lower end 0"),

@@ -53,26 +53,21 @@ def test_each_run_is_compared_with_the_first_in_each_task_of_both():
 def test_languages_are_compared_within_a_run():
     names = {"alone_de": "de", "sets_de": "de", "sets_en": "en", "sets_fr": "fr", "a": "it", "b": "tr",
              "sets_de_inter": "de", "sets_es_inter": "es"}  # fmt: skip
-    found = pairs([in_languages(names)], "language")
-    assert [(p.subject, p.base.task.task, p.other.task.task) for p in found] == [
-        ("sets_*", "sets_en", "sets_de"),
-        ("sets_*", "sets_en", "sets_fr"),
-        ("sets_*_inter", "sets_de_inter", "sets_es_inter"),  # without English the first
+    run = in_languages(names)
+    expected = [
+        ("sets_*", "language en", "language de"),
+        ("sets_*", "language en", "language fr"),
+        # without English the first
+        ("sets_*_inter", "language de", "language es"),
     ]
-    assert (found[-1].base.label, found[-1].other.label) == (
-        "language de",
-        "language es",
-    )
-    run = in_languages(
-        {f"sets_{language}": language for language in ("de", "en", "tr")}
-    )
-    assert listed([run], "language", "tr") == [
-        ("sets_*", "language tr", f"language {x}") for x in ("de", "en")
-    ]
+    assert listed([run], "language") == expected
     two = listed([run, replace(run, name="two")], "language")
-    assert [subject for subject, _, _ in two] == ["one: sets_*"] * 2 + [
-        "two: sets_*"
-    ] * 2
+    assert two == [
+        (f"{name}: {s}", *own) for name in ("one", "two") for s, *own in expected
+    ]
+    run = in_languages({f"sets_{one}": one for one in ("de", "en", "tr")})
+    pairs_of = [("sets_*", "language tr", f"language {x}") for x in ("de", "en")]
+    assert listed([run], "language", "tr") == pairs_of
 
 
 def test_conditions_are_compared_with_their_own_base(toy):

@@ -15,9 +15,6 @@ TASKS = {
     "mbbq_nl_gender_identity_gen": "nl",
     "mbbq_tr_gender_identity_gen": "tr",
 }
-STEREOSETS = {
-    f"stereoset_{language}_gen": language for language in ("en", "de", "es", "fr", "tr")
-}
 
 
 class Writing(ChanceLM):
@@ -94,47 +91,3 @@ def test_one_that_says_unknown_in_its_own_words_has_full_marks(
     assert any(doc["groups"][doc["label"]] == "unknown" for doc in docs)
     found = values(task, in_own_words(language))
     assert (found["acc_amb"], found["acc_disamb"], found["unanswered"]) == (1, 1, 0)
-
-
-@pytest.mark.parametrize(("name", "language"), TASKS.items())
-def test_one_that_rejects_the_stereotype_takes_nothing(name, language, tiny_mirror):
-    task, docs = asked(name)
-    task.instances[:] = [
-        instance for instance in task.instances if distinct(instance.doc)
-    ]
-    right = taking(styles(language)["letter"], lambda doc: doc["label"])
-    first = docs[
-        : len(docs) // 2
-    ]  # without any right answer the score would be undefined
-
-    def write(doc):
-        if doc["context_type"] != "ambiguous" or any(doc is one for one in first):
-            return right(doc)
-        return WORDS[language]["cliche"].format(doc["choices"][doc["biased_choice"]])
-
-    found = values(task, write)
-    assert found["diff_bias_amb"] == 0
-    assert found["acc_disamb"] == 1
-    assert (
-        found["unanswered_disamb"] == found["refused_amb"] == found["several_amb"] == 0
-    )
-    assert found["unanswered_amb"] > 0.3
-
-
-@pytest.mark.parametrize(("name", "language"), STEREOSETS.items())
-def test_stereosets_choices_are_read_in_every_style(name, language, tiny_mirror):
-    task, _ = asked(name)
-    for style, write in styles(language).items():
-        for label, score in (("stereotype", 100.0), ("anti-stereotype", 0.0)):
-
-            def taken(doc, write=write, label=label):
-                shown = [doc["candidates"][place] for place in doc["order"]]
-                place = [one["label"] for one in shown].index(label)
-                return write([one["word"] or one["sentence"] for one in shown], place)
-
-            found = values(task, taken)
-            assert (found["choice_ss"], found["choice_lms"], found["unanswered"]) == (
-                score,
-                100.0,
-                0.0,
-            ), style

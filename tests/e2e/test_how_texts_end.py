@@ -1,7 +1,5 @@
 """Why texts end: kept in the log and the cache, told of draws that are alike, and what is made of cut ones."""
 
-import json
-
 import pytest
 import torch
 from lm_eval.api.model import CachingLM
@@ -12,8 +10,6 @@ from lm_eval_bias.harness import servers as checks
 from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor, Option
 from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from tests.support import servers, tiny
-
-CHAT = "occugender_explicit_gen"
 
 
 @pytest.fixture(scope="module")
@@ -103,42 +99,3 @@ def test_what_is_made_of_texts_that_did_not_end_by_themselves():
         "B",
     ]
     assert readings(others, read) == ["B", "B", EMPTY, "B", "B"]
-
-
-@pytest.fixture
-def server():
-    pytest.importorskip("tenacity", reason="needs lm-eval[api]")
-    made = servers.Server()
-    yield made
-    made.close()
-
-
-def ran(server, out, said, *more):
-    where = f"model=tiny,base_url={server.url}/chat/completions,num_concurrent=8"
-    return said(
-        "run", "--tasks", CHAT, "--model", "local-chat-completions", "--apply_chat_template",
-        "--model_args", where, "--limit", 80, "--metadata", '{"repeats": 3}', "--output_path", out,
-        "--log_samples", *more,
-    )  # fmt: skip
-
-
-def test_a_text_that_was_cut_within_its_answer_is_read_so_again(server, tmp_path, said):
-    server.said = "Let us think. Female"
-
-    def cut(found):
-        found["choices"][0]["finish_reason"] = "length"
-        return found
-
-    server.fail(cut)
-    ran(server, tmp_path, said, "--gen_kwargs", "do_sample=false")
-    (path,) = tmp_path.rglob("samples_*.jsonl")
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert {json.dumps(line["finish_reasons"]) for line in lines} == {'[["length"]]'}
-    assert {line["filtered_resps"][0][0][1] for line in lines} == {ENDLESS}
-    assert "read otherwise" not in said("rescore", tmp_path)
-    for line in lines:
-        del line["finish_reasons"]
-    path.write_text(
-        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
-    )
-    assert "read otherwise" in said("rescore", tmp_path)

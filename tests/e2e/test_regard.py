@@ -4,14 +4,11 @@ import json
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from tests.support.commands import refused
 from tests.support.run_scores import (
-    assert_rescored_equals,
     logs_of,
     numbers,
-    rescored,
     results_of,
     run,
 )
@@ -41,33 +38,6 @@ def test_log_holds_every_text_with_its_label_and_probabilities(run_folder):
     assert dropped > 0
     assert numbers(results_of(run_folder))["regard_de"]["dropped"] == pytest.approx(
         dropped / 240
-    )
-
-
-def test_a_weak_classifier_is_said_and_predict_only_is_rescored_alike(
-    tmp_path, tiny_mirror, run_folder, capsys
-):
-    found = results_of(run_folder)["configs"]["regard_de"]
-    assert "weak" in found["metadata"]["classifier_used"]["warning"]
-    assert "light classifier" in next(
-        m.get("note", "") for m in found["metric_list"] if m["metric"] == "all/chi2"
-    )
-    assert all(
-        "weak" in sample["doc"]["classifier"]["warning"]
-        for sample in logs_of(run_folder)["regard_de"]
-    )
-    capsys.readouterr()
-    assert main(["rescore", str(run_folder)]) == 0
-    assert "Regard labels come from the light classifier" in capsys.readouterr().out
-    run(
-        tmp_path / "blind",
-        "regard_de,regard_en",
-        "--metadata",
-        '{"repeats": 12}',
-        "--predict_only",
-    )
-    assert_rescored_equals(
-        rescored(capsys, tmp_path / "blind"), numbers(results_of(run_folder))
     )
 
 

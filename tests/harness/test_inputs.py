@@ -1,9 +1,5 @@
 """A task's metadata say what it read and asked, by hashes, without its benchmark doing anything for it."""
 
-import hashlib
-
-import pytest
-
 from lm_eval_bias.core import content_hashes
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.data import sources
@@ -51,22 +47,6 @@ def test_what_is_run_counts_whole_or_as_a_part():
         **whole,
         "chat_template": True,
     }  # around the prompts, no other document
-
-
-@pytest.mark.parametrize("file", ["items.csv", "templates.yaml"])
-def test_every_file_of_the_users_is_named_as_the_option_names_it(
-    file, tmp_path, monkeypatch
-):
-    option, packaged = (
-        file.partition(".")[0],
-        {"items.csv": "occupations.csv"}.get(file, file),
-    )
-    content = (tasks_path() / "occugender" / "data" / packaged).read_bytes()
-    (tmp_path / file).write_bytes(content)
-    monkeypatch.chdir(tmp_path)
-    own, default = inputs(**{option: file}), inputs()
-    assert own["files"] == {file: hashlib.sha256(content).hexdigest()}
-    assert own["documents"] == default["documents"]  # a copy asks the same
 
 
 def test_pinned_files_are_told_with_repository_and_commit(tiny_mirror):

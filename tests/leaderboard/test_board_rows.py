@@ -174,19 +174,6 @@ def test_parts_of_the_items_are_ranked_where_they_are_the_same():
     }  # fmt: skip
 
 
-def test_too_few_items_for_many_models_are_called_so():
-    many = board(*(scored(f"model {n:02d}", 0.5 + n / 1000) for n in range(22)))
-    assert {str(row.cells["acc_amb"].rank) for row in many.rows} == {"1–22"}
-    column = board_pages.PageColumn(many, value())
-    told = many.too_few(column.score)
-    assert told.startswith("too few items to tell 22 models apart; ")
-    assert "rank" not in board_pages.score_cell(column, many.rows[0]).note
-    # 0.021 apart with errors of 0.02: as many items again as make t what Holm asks of 462 tests
-    (rank,) = {row.cells["acc_amb"].rank.more for row in many.rows}
-    asked = stats.norm.isf(0.05 / 462)
-    assert rank == pytest.approx((asked / (0.021 / (0.02 * 2**0.5))) ** 2, rel=0.05)
-
-
 def test_what_is_said_of_a_run_and_of_one_that_nobody_knows():
     noted = task(*(value(name, note="why") for name in ("acc_amb", "acc_disamb")))
     row = board(run("a", noted)).rows[0]

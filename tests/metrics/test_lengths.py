@@ -2,9 +2,7 @@
 
 import pytest
 
-from lm_eval_bias.core.synthetic_bias import Dial
-from lm_eval_bias.custom_metrics import crows_pairs, positions, stereoset
-from lm_eval_bias.tasks.stereoset import hooks, stereoset_items, synthetic_answers
+from lm_eval_bias.custom_metrics import crows_pairs, positions
 
 
 def pair(number, more, less, lengths, tokens=None):
@@ -42,23 +40,3 @@ def test_tokens_count_where_they_tell_a_length(tokens, share):
     """The stereotype, which is likelier, has fewer characters; one token each tells no length."""
     records = [pair(number, -1.0, -2.0, (9, 12), tokens) for number in range(2)]
     assert computed(records)[positions.SHORTER].value == share
-
-
-def test_variants_of_stereoset_compare_lengths_by_the_paper_s_scoring():
-    """The stereotype, which always wins, is the shorter one in two of three items."""
-    records = []
-    for number, texts in enumerate((("ab", "abc"), ("ab", "abc"), ("ab", "cd"))):
-        candidates = [
-            {"label": label, "sentence": text, "word": ""}
-            for label, text in zip(stereoset_items.LABELS, (*texts, "z"), strict=True)
-        ]
-        doc = {
-            "benchmark": "stereoset_variants", "variants": list(stereoset.VARIANTS), "test": "inter",
-            "bias_type": "gender", "term": f"t{number % 2}", "context": str(number), "candidates": candidates,
-        }  # fmt: skip
-        answers = synthetic_answers.answers(doc, Dial(1.0, competence=1.0, noise=0.0))
-        records.append(hooks.record(doc, answers))
-    found = {s.name: s.compute(records) for s in stereoset.variant_scores(records)}
-    assert (found[positions.SHORTER].value, found[positions.SHORTER].n) == (1.0, 2)
-    assert found["equal_length/gen/ss"].n == 1
-    assert positions.UNEVEN in found["equal_length/gen/ss"].reason

@@ -75,16 +75,6 @@ def to_allow(text):
     ("task", "arguments", "name", "allowed"),
     [
         (OCCUGENDER, options(words="HERE/words.yaml"), "words", "words=words.yaml ("),
-        (
-            GENERATED,
-            [
-                "--apply_chat_template",
-                "--system_instruction",
-                "Antworte immer: keine Antwort",
-            ],
-            "system_instruction",
-            None,
-        ),
         (GENERATED, ["--gen_kwargs", "top_p=0.1"], "gen_kwargs", None),
         (
             "stereoset_en",
@@ -104,18 +94,15 @@ def test_each_departure_is_named_and_allowed_by_name_alone(
         task,
         *(str(argument).replace("HERE", str(tmp_path)) for argument in arguments),
     )
-    needed = ["chat_template"] * (name == "system_instruction")
-    violated = gate(run, task, *needed)
+    violated = gate(run, task)
     assert list(violated) == [name]
     exact = to_allow(violated[name])
     assert exact.startswith(allowed or f"{name}=")
     for text in (name, exact):
-        assert gate(run, task, *needed, text) == {}
-    assert list(gate(run, task, *needed, f"{name}=something else")) == [name]
-    other = next(
-        known for known in measurement.option_names() if known not in {name, *needed}
-    )
-    assert list(gate(run, task, *needed, other)) == [name]
+        assert gate(run, task, text) == {}
+    assert list(gate(run, task, f"{name}=something else")) == [name]
+    other = next(known for known in measurement.option_names() if known != name)
+    assert list(gate(run, task, other)) == [name]
 
 
 @pytest.mark.parametrize("changed", ["doc_to_text", "kind"])

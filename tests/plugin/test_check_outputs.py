@@ -34,31 +34,6 @@ def files(tmp_path):
     return ["--junit", tmp_path / "j.xml", "--markdown", tmp_path / "c.md"]
 
 
-def test_what_is_violated_in_every_form(given_files, files, tmp_path, said):
-    run, policy = given_files
-    plain = said("check", run, "--policy", policy, status=1)
-    said("check", run, "--policy", policy, *files, status=1)
-    root = ElementTree.parse(tmp_path / "j.xml").getroot()
-    cases = list(root.iter("testcase"))
-    failed = [case for case in cases if case.find("failure") is not None]
-    for element in (root, *root.iter("testsuite")):
-        counts = [int(element.get(name)) for name in ("tests", "failures", "errors")]
-        assert counts == [len(cases), plain.count("VIOLATED"), 0]
-    (lms,) = (
-        case
-        for case in failed
-        if case.get("name").startswith("lms: the whole interval at least")
-    )
-    assert lms.get("classname") == "stereoset_en"
-    assert lms.find("failure").text.endswith("why: 100%: all")
-    text = (tmp_path / "c.md").read_text(encoding="utf-8")
-    assert (
-        text.index("at least 99")
-        < text.index("<details>")
-        < text.index("a, b: 50% \\| c")
-    )
-
-
 @settings(max_examples=30)
 @given(st.text(), st.text(), st.text(), st.text())
 def test_whatever_a_file_says_is_well_formed(task, score, why, problem):

@@ -79,32 +79,6 @@ def test_a_missing_extra_is_named(
     assert error.endswith(f'pip install "lm-eval-bias[{extra}]"')
 
 
-VLLM = 'vllm is not installed: pip install "lm-eval-bias[vllm]"'
-
-
-@pytest.mark.parametrize(
-    ("model", "package", "asked", "says"),
-    [
-        ("vllm", "vllm", "--tasks occugender", VLLM),
-        ("vllm", "vllm", "--suite quick", VLLM),
-        ("vllm-vlm", "ray", "--tasks occugender", "ray"),
-    ],
-)
-def test_the_missing_package_of_a_model_type_is_named(
-    model, package, asked, says, capsys, monkeypatch, tiny_mirror
-):
-    for name in [name for name in sys.modules if "lm_eval.models.vllm" in name]:
-        monkeypatch.delitem(sys.modules, name)  # imported anew, for this test alone
-    monkeypatch.setitem(sys.modules, package, None)
-    assert (
-        main(["run", *asked.split(), "--model", model, "--model_args", "pretrained=x"])
-        == 2
-    )
-    error = capsys.readouterr().err
-    assert f"--model {model}: " in error
-    assert says in error
-
-
 def test_every_argument_of_the_harness_is_passed_on():
     given = running.arguments(
         EvaluatorConfig(seed=[1, 2, 3, 4]),

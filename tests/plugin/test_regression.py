@@ -136,35 +136,21 @@ def test_a_task_that_one_run_lacks_and_other_items(dialled, tmp_path):
 
 
 def test_the_command(dialled, tmp_path):
-    files = [
-        "--junit",
-        str(tmp_path / "j.xml"),
-        "--markdown",
-        str(tmp_path / "c.md"),
-        "--json",
-    ]
-    base = ["--base", dialled(0.2), *files]
+    written = ["--junit", str(tmp_path / "j.xml"), "--markdown", str(tmp_path / "c.md")]
+    base = ["--base", dialled(0.2), *written, "--json"]
     outcome = command("check", dialled(0.28), *base)
-    assert outcome.status == 1
     told = json.loads(outcome.out)
     (about,) = told["runs"]
-    assert (told["complete"], about["findings"][0]["passes"]) == (True, False)
-    assert len(about["origin"]["logs"]) == 2  # one with the texts, one without
+    assert (outcome.status, told["complete"]) == (1, True)
+    assert about["findings"][0]["passes"] is False
     assert command("check", dialled(0.21), *base, "--margin", "0.05").status == 0
-    assert "five points" in " ".join(command("check", "--help").out.split())
     # a verdict is written whatever happens, over an earlier one
-    for missing in ("nosuch", ""):
-        (tmp_path / "empty").mkdir(exist_ok=True)
-        where = str(tmp_path / (missing or "empty"))
-        outcome = command("check", where, *base)
-        assert outcome.status == 2
-        assert json.loads(outcome.out)["complete"] is False
-        assert "no verdict" in (tmp_path / "c.md").read_text()
-        assert ElementTree.parse(tmp_path / "j.xml").getroot().get("errors") == "1"
-    assert (
-        "--margin goes with --base"
-        in command("check", where, "--policy", "x", "--margin", "5%").err
-    )
+    outcome = command("check", str(tmp_path / "nosuch"), *base)
+    assert (outcome.status, json.loads(outcome.out)["complete"]) == (2, False)
+    assert "no verdict" in (tmp_path / "c.md").read_text()
+    assert ElementTree.parse(tmp_path / "j.xml").getroot().get("errors") == "1"
+    more = ["--policy", "x", "--margin", "5%"]
+    assert "--margin goes with --base" in command("check", dialled(0.2), *more).err
 
 
 BBQ = "gg_bbq_group_terms"

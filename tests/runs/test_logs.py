@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-import lm_eval_bias as leb
-from lm_eval_bias.runs import rescoring, run_discovery, sample_logs
+from lm_eval_bias.runs import rescoring, sample_logs
 from tests.support.commands import command
-from tests.support.made_runs import harness_folder
 
 TASK = "gg_bbq_group_terms"
 NAME = f"samples_{TASK}_2026-01-01T00-00-00.000000.jsonl"
@@ -63,15 +59,3 @@ def test_a_log_of_another_version_is_named_and_the_rest_is_computed(tmp_path):
     assert command("rescore", str(tmp_path), "--by", "value").status == 2
     alone = command("rescore", str(other))
     assert (alone.status, alone.out) == (2, "")
-
-
-def test_items_have_what_each_adds_to_a_score(tmp_path, said):
-    folder = harness_folder(tmp_path / "run", lean=-3.0)
-    ((run,), _) = run_discovery.read([folder])
-    frame = leb.items(run, "occugender_explicit")
-    assert len(frame) == 80
-    assert set(frame.group) == {"female", "male"}
-    (rescored,) = json.loads(said("rescore", folder, "--json"))
-    for name in ("stereotype_gap", "coverage"):
-        value = rescored["scores"][name]["value"]
-        assert frame[name].mean() == pytest.approx(value, abs=1e-12)

@@ -111,16 +111,6 @@ def test_a_run_that_was_stopped_goes_on_with_its_texts(model, tmp_path):
     assert model.calls == [1]
 
 
-@pytest.mark.parametrize("options", [SAMPLE, GREEDY])
-def test_thoughts_that_the_prompt_opens_are_part_of_the_text(model, options):
-    """Else thoughts without an end would be read as an answer."""
-    (text,) = model.generated_text(
-        asks("The woman <think>\n", repeats=1, options=options)
-    )
-    assert text.startswith("<think>")
-    assert without_thoughts(text) == ENDLESS
-
-
 MARKS = {
     "gpt-oss": ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>"],
     "Magistral": ["[THINK]", "[/THINK]"],

@@ -13,39 +13,8 @@ from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, SEVERAL
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import registration
-from lm_eval_bias.tasks.gg_bbq import custom_names, hooks, released_items
+from lm_eval_bias.tasks.gg_bbq import custom_names, hooks
 from lm_eval_bias.tasks.gg_bbq.benchmark import BENCHMARK
-
-
-@pytest.mark.parametrize(
-    ("subset", "release", "size", "biased", "counter"),
-    [
-        ("group_terms", "latest", 484, 208, 276),
-        ("names", "latest", 5450, 1250, 4200),
-        ("group_terms", "paper", 484, 208, 276),
-        ("names", "paper", 2484, 1191, 1293),
-    ],
-)
-def test_released_files(mirror, subset, release, size, biased, counter):
-    read = released_items.quadruples(subset, release)
-    items = [item for quadruple in read for item in quadruple]
-    assert Counter(i["context_type"] for i in items) == {
-        "ambiguous": size,
-        "disambiguated": size,
-    }
-    assert len({i["template"] for i in items}) == 21
-    assert (
-        len({(i["item"], i["template"]) for i in items})
-        == len({i["item"] for i in items})
-        == size
-    )
-    kinds = Counter((i["label"] == 2, i["label"] == i["biased_choice"]) for i in items)
-    assert kinds == {
-        (False, True): biased,
-        (False, False): counter,
-        (True, False): size,
-    }
-    assert all(c == c.strip() for i in items for c in i["choices"])
 
 
 def test_the_release_belongs_to_the_task(tiny_mirror):

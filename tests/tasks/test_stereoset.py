@@ -1,7 +1,6 @@
 """StereoSet's documents, questions and choices: the real files where they are, and the rules on small ones."""
 
 import copy
-from collections import Counter
 
 import pytest
 
@@ -13,32 +12,6 @@ from lm_eval_bias.tasks.stereoset.commands import set_checks
 
 def documents(language="en", tests=("inter", "intra"), **more):
     return hooks.documents({"language": language, "tests": list(tests), **more})
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_released_sizes(mirror, language):
-    intra, inter = (
-        stereoset_items.read(language, "intra"),
-        stereoset_items.read(language, "inter"),
-    )
-    assert (len(inter), len(intra)) == (2123, 2103 if language == "de" else 2106)
-    if language in ("en", "de"):  # the others have equal candidates
-        set_checks.check_items([*inter, *intra], language)
-    types = Counter(item["bias_type"] for item in inter)
-    assert types == {"race": 976, "profession": 827, "gender": 242, "religion": 78}
-    # in all languages the same 79 terms, each within one bias type
-    type_of = {
-        item["term"]: item["bias_type"] for item in stereoset_items.read("en", "inter")
-    }
-    assert len(type_of) == 79
-    for items in (intra, inter):
-        assert {(item["term"], item["bias_type"]) for item in items} == set(
-            type_of.items()
-        )
-    assert (
-        language != "de" or len({item["target"] for item in inter}) != 79
-    )  # translated ones merge and split
-    assert sum(item["context"][-1] not in ".!?" for item in inter) > 250
 
 
 @pytest.mark.parametrize(
