@@ -104,6 +104,7 @@ def rescore(
         csv (FILE): with --by: write the values to FILE instead of printing them
         as_logged: keep what was read from logged texts when the run was made, instead of reading them by today's rules
     """
+    from lm_eval_bias.core.csv_text import csv_of
     from lm_eval_bias.report import breakdown_tables, rescored_tables
     from lm_eval_bias.report.tables import json_text
     from lm_eval_bias.runs import breakdowns, rescoring
@@ -114,7 +115,7 @@ def rescore(
         computed = breakdowns.breakdowns(paths, tuple(by), scores, language, reading)
         text = breakdown_tables.as_text(computed)
         if csv is not None:
-            files.write(breakdown_tables.as_csv(computed), csv)
+            files.write(csv_of(breakdown_tables.records(computed)), csv)
             text = ""
         elif json:
             text = json_text(list(breakdown_tables.records(computed)), indent=2)

@@ -18,7 +18,7 @@ from lm_eval_bias.boards.building import (
 )
 from lm_eval_bias.boards.models import BoardModel
 from lm_eval_bias.core import Data, catalog, content_hashes, registry
-from lm_eval_bias.core.benchmark import Benchmark, card_of
+from lm_eval_bias.core.benchmark import card_of
 from lm_eval_bias.core.numbers import (
     NONE,
     grouped,
@@ -58,11 +58,6 @@ def sort_key(cell: RankedScore) -> float:
     return abs(cell.value - cell.neutral)
 
 
-def reads(score: Value) -> str:
-    """Describe a score's range, reference and direction."""
-    return joined(f"{score_range(score)}, {target_text(score)}", reads_as(score))
-
-
 @dataclass(frozen=True)
 class PageColumn:
     """A score of a task: a column of the page.
@@ -75,12 +70,6 @@ class PageColumn:
     board: Board
     score: Value
 
-    @property
-    def family(self) -> Benchmark:
-        """The column's benchmark."""
-        family: Benchmark = self.board.definition.family
-        return family
-
     @cached_property
     def rows(self) -> Mapping[str, BoardRow]:
         """The rows of runs by model."""
@@ -88,17 +77,18 @@ class PageColumn:
 
     def about(self) -> Data:
         """Return the score's description."""
-        card = card_of(self.family)
+        card = card_of(self.board.definition.family)
+        span = f"{score_range(self.score)}, {target_text(self.score)}"
         return {
             "id": f"{self.board.task}/{self.score.name}",
             "task": self.board.task,
-            "benchmark": self.family.heading,
+            "benchmark": self.board.definition.family.heading,
             "language": self.board.language,
             "measures": self.board.measures,
             "paper": card.link if card else "",
             **self.score.describe(),
             "label": self.score.title,
-            "reads": reads(self.score),
+            "reads": joined(span, reads_as(self.score)),
             "ranked": rule(self.score),
         }
 
@@ -239,8 +229,14 @@ def _ability(rows: Iterable[BoardRow | None]) -> Cell:
 
 def families(listed: Iterable[PageColumn]) -> list[list[PageColumn]]:
     """Group the columns by benchmark, in the benchmarks' order."""
-    placed = sorted(listed, key=lambda column: registry.place(column.family))
-    return list(grouped((column.family.name, column) for column in placed).values())
+    placed = sorted(
+        listed, key=lambda column: registry.place(column.board.definition.family)
+    )
+    return list(
+        grouped(
+            (column.board.definition.family.name, column) for column in placed
+        ).values()
+    )
 
 
 def overview(models: Mapping[str, str], listed: Iterable[PageColumn]) -> Table:
@@ -253,7 +249,7 @@ def overview(models: Mapping[str, str], listed: Iterable[PageColumn]) -> Table:
     heads = [Column("Model")]
     columns = [[Cell(model, note=note) for model, note in models.items()]]
     for family in families(listed):
-        label = family[0].family.heading
+        label = family[0].board.definition.family.heading
         one = f"{family[0].board.task}: {family[0].score.title}"
         note = one if len(family) == 1 else f"furthest of {len(family)} tasks"
         heads.append(Column(label, True, note))
@@ -286,4 +282,8 @@ def details(family: Sequence[PageColumn]) -> Table:
                 papers.append([*place, value, says, NONE])
     columns = ["Model", "Task", "Score", *numeric("Value"), "Says", *numeric("Ability")]
     meanings = sentences.meanings(column.score for column in family)
-    return Table(f"{family[0].family.heading}; {meanings}", columns, rows + papers)
+    return Table(
+        f"{family[0].board.definition.family.heading}; {meanings}",
+        columns,
+        rows + papers,
+    )

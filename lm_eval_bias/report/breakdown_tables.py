@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lm_eval_bias.core import numbers
-from lm_eval_bias.core.csv_text import csv_of
 from lm_eval_bias.core.page_parts import Cell, Footnotes, Row, Table, numeric
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import value_cell
@@ -35,11 +34,6 @@ def records(breakdowns: Sequence[Breakdown]) -> Iterator[dict[str, object]]:
                 "warning": warning,
                 "note": value.note,
             }
-
-
-def as_csv(breakdowns: Sequence[Breakdown]) -> str:
-    """Write each value of each breakdown as a line of CSV."""
-    return csv_of(records(breakdowns))
 
 
 def table(breakdown: Breakdown) -> Table:

@@ -76,15 +76,17 @@ def statistics_of(runs: Sequence[Run]) -> dict[str, list[str]]:
 
 def _between(tasks: Sequence[TaskRun]) -> list[str]:
     """Return the methods of facets, comparisons and ranks."""
-    names = ["sidak"] * any(task.is_saved for task in tasks)
-    same = grouped((measurement.rank_group(task), task) for task in tasks)
-    logged = [
-        all(task.is_saved for task in alike)
-        for alike in same.values()
-        if len(alike) > 1
-    ]
-    names += ["paired"] * any(logged) + ["welch"] * (not all(logged))
-    return [*names, *("holm", "ranks") * bool(logged)]
+    same = grouped((measurement.rank_group(task), task) for task in tasks).values()
+    several = [alike for alike in same if len(alike) > 1]
+    saved = [all(task.is_saved for task in alike) for alike in several]
+    used = {
+        "sidak": any(task.is_saved for task in tasks),
+        "paired": any(saved),
+        "welch": not all(saved),
+        "holm": bool(saved),
+        "ranks": bool(saved),
+    }
+    return [name for name, is_used in used.items() if is_used]
 
 
 def known_statistics() -> Facts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable
 
@@ -34,13 +35,7 @@ def markdown(raw: object) -> Markup:
     """
     if isinstance(raw, Markup):
         return raw
-    shown = (
-        visible_line(raw)
-        .replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-    )
-    shown = _MARKDOWN.sub(r"\\\1", shown)
+    shown = _MARKDOWN.sub(r"\\\1", html.escape(visible_line(raw), quote=False))
     shown = (
         re.sub(r"(?i)(www)\.", r"\1&#46;", shown)
         .replace("://", "&#58;//")

@@ -17,7 +17,6 @@ from lm_eval_bias.core.numbers import (
     target_text,
 )
 from lm_eval_bias.core.page_parts import numeric
-from lm_eval_bias.core.verdicts import Diagnostic
 from lm_eval_bias.report import templates
 from lm_eval_bias.report.tables import grid
 
@@ -27,11 +26,6 @@ _FOLDED = ("population", "languages", "size", "licence", "flaws", "use", "misuse
 def labels(kind: str) -> dict[str, str]:
     """Return labels by name, of ``card`` fields, ``provenance`` or ``warnings``."""
     return packaged_yaml("lm_eval_bias.report", "labels.yaml")[kind]
-
-
-def diagnostic_label(one: Diagnostic) -> str:
-    """Name a warning without the numbers that differ from task to task."""
-    return labels("diagnostics")[one.code]
 
 
 def card_lines(card: Card, field: str) -> Sequence[str]:
@@ -116,11 +110,7 @@ def benchmarks() -> str:
     """List the benchmarks."""
     rows = []
     for benchmark in registry.benchmarks():
-        tasks = [
-            entry
-            for entry in catalog.entries().values()
-            if entry.definition.family is benchmark and entry.kind == "task"
-        ]
+        tasks = [one for one in entries(benchmark.name) if one.kind == "task"]
         languages = dict.fromkeys(task.language for task in tasks if task.language)
         card = card_of(benchmark)
         purpose = card.measures if card else benchmark.title

@@ -18,7 +18,7 @@ from lm_eval_bias.core.run_data import Run, TaskRun, Value
 from lm_eval_bias.core.wording import score_cell, value_cell
 from lm_eval_bias.custom_metrics.score import joined
 from lm_eval_bias.report import pictures
-from lm_eval_bias.report.listings import diagnostic_label
+from lm_eval_bias.report.listings import labels
 from lm_eval_bias.report.pictures import Mark, Panel
 
 MANY = 8  # runs whose pictures, words and figures a page shows
@@ -55,13 +55,12 @@ def score_rows(
         footnotes: Get the warnings.
         chosen: Lists the scores of a task.
     """
-    found: dict[str, dict[str, tuple[str, Value, dict[str, Cell]]]] = {}
+    found: dict[tuple[str, str], tuple[str, Value, dict[str, Cell]]] = {}
     for run, task in tasks:
-        of_task = found.setdefault(task.task, {})
         for value in chosen(task):
-            *_, cells = of_task.setdefault(value.name, (task.task, value, {}))
-            cells[run] = scored_cell(task, value.name, footnotes)
-    return [row for of_task in found.values() for row in of_task.values()]
+            row = found.setdefault((task.task, value.name), (task.task, value, {}))
+            row[-1][run] = scored_cell(task, value.name, footnotes)
+    return list(found.values())
 
 
 def main_table(
@@ -69,7 +68,6 @@ def main_table(
     chosen: Callable[[TaskRun], Iterable[Value]] = TaskRun.shown,
 ) -> Table:
     """Make a table of the main scores, or of others, a row per task and score, runs side by side."""
-    every = chosen is all_scores
     runs = list(dict.fromkeys(item.run.name for item in tasks))
     footnotes = Footnotes()
     rows: list[Row] = []
@@ -78,14 +76,10 @@ def main_table(
         span = numbers.score_range(value)
         goal = Cell(numbers.target_text(value), value.neutral, span)
         beside = [cells.get(run, numbers.NONE) for run in runs]
-        meaning = value.summary if every else numbers.reads_as(value)
-        rows.append([name, score_cell(value), *beside, goal, meaning])
-    last = "Measures" if every else "Reads as"
-    columns = ["Task", "Score", *numeric(*runs), "Neutral or best", last]
-    what = f"All {len(rows):,} scores" if every else "Main scores"
-    if not every and any(task.chosen for _, task in pairs):
-        what = "Scores"
-    caption = f"{what} with 95% intervals in brackets"
+        reads = numbers.reads_as(value)
+        rows.append([name, score_cell(value), *beside, goal, reads])
+    columns = ["Task", "Score", *numeric(*runs), "Neutral or best", "Reads as"]
+    caption = "Scores with 95% intervals in brackets"
     return Table(caption, columns, rows, footnotes.lines)
 
 
@@ -94,8 +88,9 @@ def scored_cell(task: TaskRun, score: str, footnotes: Footnotes) -> Cell:
     value = task.scores.get(score)
     warning = ""
     if value is not None:
-        labels = list(map(diagnostic_label, task.diagnostics_of(score)))
-        reasons = labels or [value.verdict.reason]
+        of_score = task.diagnostics_of(score)
+        reasons = [labels("diagnostics")[one.code] for one in of_score]
+        reasons = reasons or [value.verdict.reason]
         warning = joined(*dict.fromkeys((*reasons, value.note)))
     return value_cell(value, footnotes.mark(warning))
 
@@ -119,10 +114,8 @@ def panels(tasks: ReportTasks, footnotes: Footnotes) -> list[Panel]:
     for item in tasks:
         for value in filter(pictures.in_picture, pictured(item.task)):
             cell = scored_cell(item.task, value.name, footnotes)
-            beware = item.task.warning(value.name) or value.verdict.reason
-            place = item.task.definition.family, value.name
-            of_run = item.run.name, item.series
-            marks.append((place, Mark(item.task.task, *of_run, value, cell, beware)))
+            mark = Mark(item.task.task, item.run.name, item.series, value, cell)
+            marks.append(((item.task.definition.family, value.name), mark))
     made = []
     for (family, _), of in numbers.grouped(marks).items():
         title = f"{family.heading}: {of[0].value.title}"

@@ -6,10 +6,11 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from lm_eval_bias.core import numbers
@@ -17,7 +18,6 @@ from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.page_parts import Cell
 from lm_eval_bias.core.run_data import TaskRun, Value
 from lm_eval_bias.core.wording import short
-from lm_eval_bias.custom_metrics.score import joined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +60,6 @@ class Mark(NamedTuple):
         series: The run's number.
         value: The score.
         cell: The value as tables write it, with the mark of its footnote.
-        beware: What the footnote says.
     """
 
     row: str
@@ -68,14 +67,6 @@ class Mark(NamedTuple):
     series: int
     value: Value
     cell: Cell
-    beware: str = ""
-
-    @property
-    def text(self) -> str:
-        """The text for pointers and screen readers."""
-        value = self.value
-        shown = f"{self.model}, {self.row}: {numbers.cell(value)}, n {numbers.count(value.n)}"
-        return joined(f"{shown}, {numbers.target_text(value)}", self.beware)
 
 
 @dataclass(frozen=True)
@@ -98,7 +89,9 @@ class Panel:
     @cached_property
     def limit(self) -> float:
         """The share of the range that half the width stands for."""
-        return reaching(mark.value for mark in self.marks)
+        ends = chain.from_iterable(places(mark.value, 1.0) for mark in self.marks)
+        furthest = max(abs(end - 50) for end in ends)
+        return next(limit for limit in LIMITS if furthest <= 50 * limit)
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -145,19 +138,8 @@ def in_picture(value: Value) -> bool:
         value.higher_is_better is None
         and value.neutral is not None
         and value.low <= value.neutral <= value.high
-        and value.low <= value.value <= value.high < math.inf
-        and value.low > -math.inf
+        and -math.inf < value.low <= value.value <= value.high < math.inf
     )
-
-
-def reaching(values: Iterable[Value]) -> float:
-    """Choose the smallest scale that fits all values."""
-    furthest = 0.0
-    for value in values:
-        for end in (value.value, *(value.interval or ())):
-            if not math.isnan(end):
-                furthest = max(furthest, abs(position(value, end)))
-    return next(limit for limit in LIMITS if furthest <= limit)
 
 
 def places(value: Value, limit: float) -> list[float]:
@@ -278,11 +260,13 @@ def share_files(task: TaskRun, rows: Mapping[str, Sequence[str]]) -> dict[str, b
                 bar = axis.barh(row, share, left=end, color=colour, edgecolor=known["ink"])  # fmt: skip
                 if names is stacked:
                     bar.set_label(kind)
-                if len(names) == 1:
-                    axis.bar_label(bar, [f" {numbers.cell(value)}"])
-                elif share >= _WRITTEN:
-                    ink = known.get(f"on-{kind}")
-                    axis.bar_label(bar, fmt="%.0f", label_type="center", color=ink)
+                alone = len(names) == 1
+                text = f" {numbers.cell(value)}" if alone else f"{share:.0f}"
+                label = [text * (alone or share >= _WRITTEN)]
+                place = "edge" if alone else "center"
+                axis.bar_label(
+                    bar, label, label_type=place, color=known.get(f"on-{kind}")
+                )
                 end += share
         axis.set(xlim=(0, 100), xlabel="percent")
         axis.invert_yaxis()

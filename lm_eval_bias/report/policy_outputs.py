@@ -29,12 +29,6 @@ _KINDS = {
 }
 
 
-def _ends(bound: Bound, low: str, high: str) -> list[tuple[str, float]]:
-    """List a bound's finite ends, each with its word."""
-    ends = ((low, bound.low), (high, bound.high))
-    return [(word, end) for word, end in ends if math.isfinite(end)]
-
-
 def required(finding: GateFinding) -> str:
     """Describe a bound's requirement."""
     bound = finding.required
@@ -42,7 +36,8 @@ def required(finding: GateFinding) -> str:
         return bound
     asked, low, high, _ = _KINDS[bound.on]
     # as written: rounded, what violates it could seem to meet it
-    ends = [f"{word} {end:.15g}" for word, end in _ends(bound, low, high)]
+    pairs = ((low, bound.low), (high, bound.high))
+    ends = [f"{word} {end:.15g}" for word, end in pairs if math.isfinite(end)]
     return f"{asked} {(' or ' if bound.on == 'evidence' else ' and ').join(ends)}"
 
 
@@ -143,23 +138,22 @@ class RunVerdict:
     def head(self) -> list[str]:
         """The first lines of every output: run, base, and what both share."""
         here, there = self.origin, self.origin.get("base")
-        if not there:
-            return [_introduced("Run", here)]
-        shared = []
-        for kind, sentence in _SHARED.items():
-            ours, theirs = (
-                sorted(dict(content_hashes.flat(side[kind])).values())
-                for side in (here, there)
+        lines = [_introduced("Run", here)]
+        if there:
+            lines.append(_introduced("Base", there))
+            same = (
+                kind
+                for kind in _SHARED
+                if _digests(here, kind) == _digests(there, kind)
             )
-            if ours and ours == theirs:
-                shared.append(sentence)
-        newer = "The base is newer than the run: are the two exchanged?"
-        return [
-            _introduced("Run", here),
-            _introduced("Base", there),
-            *shared[:1],
-            *[newer] * (here["made"] < there["made"]),
-        ]
+            lines += [_SHARED[kind] for kind in same if here[kind]][:1]
+            if here["made"] < there["made"]:
+                lines.append("The base is newer than the run: are the two exchanged?")
+        return lines
+
+
+def _digests(origin: Data, kind: str) -> list[str]:
+    return sorted(text for _, text in content_hashes.flat(origin[kind]))
 
 
 def _entry(finding: GateFinding) -> Data:
@@ -210,10 +204,16 @@ class GateVerdict(Output):
     template = "gate"
 
     @property
+    def missed(self) -> list[GateFinding]:
+        """What is violated, of scores first."""
+        every = chain.from_iterable(one.findings for one in self.runs)
+        missed = [finding for finding in every if not finding.passes]
+        return sorted(missed, key=lambda finding: finding.is_of_run)
+
+    @property
     def passes(self) -> bool:
         """Whether nothing is violated and every run was read."""
-        missed = [f for one in self.runs for f in one.findings if not f.passes]
-        return self.is_complete and not missed and not self.problems
+        return self.is_complete and not self.missed and not self.problems
 
     @property
     def provenance(self) -> Data:
@@ -258,16 +258,13 @@ class GateVerdict(Output):
     @property
     def first_line(self) -> str:
         """The verdict and its reason: the first score or bound that is violated, or what else is."""
-        every = list(chain.from_iterable(one.findings for one in self.runs))
-        missed = [finding for finding in every if not finding.passes]
-        if self.problems and not missed:
+        number = sum(len(one.findings) for one in self.runs)
+        if self.missed:
+            first = _sentences(self.missed[:1])[0]
+            return f"Violated: {len(self.missed)} of {number}, first {first}"
+        if self.problems:
             return f"Violated: {self.problems[0]}"
-        if not missed:
-            return f"Passes: all {len(every)}"
-        first = min(missed, key=lambda finding: finding.is_of_run)
-        return (
-            f"Violated: {len(missed)} of {len(every)}, first {_sentences([first])[0]}"
-        )
+        return f"Passes: all {number}"
 
     def context(self) -> Data:
         """Override."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,7 +134,6 @@ class RunReport(Output):
             "sections": sections,
             "notes": footnotes.lines,
             "scores": parts.main_table(tasks),
-            "every": partial(parts.main_table, chosen=parts.all_scores),
             "bibtex": lambda: citing.bibtex(citing.of_runs(self.runs)),
             "content": content,
             "card_details": listings.card_details,

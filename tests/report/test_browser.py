@@ -84,7 +84,7 @@ COLUMN = "[...table.tBodies[0].rows].map(r => r.cells[2].dataset.value ?? r.cell
 def test_tables_sort_by_keyboard(browser, pages):
     def in_table(code):
         return browser.evaluate(
-            f"(() => {{ {TABLE % 'All 21 scores'} return {code}; }})()"
+            f"(() => {{ {TABLE % 'Scores with'} return {code}; }})()"
         )
 
     browser.open(pages["whole"].as_uri())
