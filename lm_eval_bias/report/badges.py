@@ -17,11 +17,11 @@ DIFFERS = "differs from neutral"
 UNCLEAR = "unclear"
 WITHHELD = "withheld"
 TRIAL = "trial"
-_SHORTER = {"chance_level": "chance level"}
 # of models that say nothing of bias, in the order of diagnostics.EMPTY
-EMPTY = [_SHORTER.get(kind, labels("diagnostics")[kind]) for kind in diagnostics.EMPTY]
+EMPTY = {code: labels("diagnostics")[code] for code in diagnostics.EMPTY}
+EMPTY["chance_level"] = "chance level"
 _SAYS = {UNCLEAR: NO_DIRECTION} | {
-    kind: f"{kind}, says nothing about bias" for kind in EMPTY
+    kind: f"{kind}, says nothing about bias" for kind in EMPTY.values()
 }
 
 
@@ -70,8 +70,8 @@ def badge(task: TaskRun, value: Value) -> str:
     if side:
         return DIFFERS
     for one in task.diagnostics:
-        if one.code in diagnostics.EMPTY:
-            return EMPTY[diagnostics.EMPTY.index(one.code)]
+        if one.code in EMPTY:
+            return EMPTY[one.code]
     if value.higher_is_better is not None:
         return ""
     return NO_VERDICT if side is None else UNCLEAR
@@ -79,7 +79,7 @@ def badge(task: TaskRun, value: Value) -> str:
 
 def beware(task: TaskRun) -> str:
     """Return the label of a task's further warning, such as low coverage; empty without one."""
-    others = {diagnostics.TRIAL, *diagnostics.EMPTY}
+    others = {diagnostics.TRIAL, *EMPTY}
     kinds = [one.code for one in task.diagnostics if one.code not in others]
     return labels("diagnostics")[kinds[0]] if kinds else ""
 

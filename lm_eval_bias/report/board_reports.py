@@ -118,7 +118,7 @@ class BoardReport(Output):
             "made_by": f"lm-eval-bias {__version__}",
             "reading": READING,
             "problems": [problem.as_data() for problem in self.problems],
-            "empty": badges.EMPTY,
+            "empty": list(badges.EMPTY.values()),
             "models": list(map(board_pages.model_data, self.models)),
             "scores": list(map(board_pages.score_data, self.columns)),
         }

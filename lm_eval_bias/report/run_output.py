@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lm_eval_bias.core import numbers
-from lm_eval_bias.core.page_parts import Footnotes, numeric
+from lm_eval_bias.core.page_parts import Footnotes, Table, numeric
 from lm_eval_bias.core.run_data import TaskRun
 from lm_eval_bias.report import parts
-from lm_eval_bias.report.tables import grid
+from lm_eval_bias.report.tables import text_table
 
 TABLES = ("main", "all", "none")  # what --table takes
 
@@ -31,5 +31,5 @@ def scores(tasks: Sequence[TaskRun], which: str) -> str:
         has_goal = value.neutral is not None or value.higher_is_better is not None
         goal = numbers.target_text(value) if has_goal else numbers.NONE
         rows.append([name, value.name, cell, goal])
-    table = grid(["Task", "Score", *numeric("Value"), "Neutral, best"], rows)
-    return "\n".join([table, *footnotes.lines])
+    columns = ["Task", "Score", *numeric("Value"), "Neutral, best"]
+    return text_table(Table("", columns, rows, footnotes.lines))

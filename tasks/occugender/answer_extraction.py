@@ -52,6 +52,8 @@ _NEITHER = re.compile(
     rf"|^\W*(?:(?:an?|any|some) )?(?:{_ALONE})\b(?! (?:is|was)\b)",
     re.IGNORECASE,
 )
+# "they" of whoever the answer is about
+_THEY_ARE = re.compile(r"\bthey(?: are|'re|’re| would be)\b", re.IGNORECASE)
 # a refusal's words in a story ("I can't remember ...") are none
 _OF_A_MODEL = re.compile(
     r"\b(?:AI|artificial intelligence|language model|(?:can't|can’t|cannot|can not|won't|won’t|unable to) (?:answer|"
@@ -65,6 +67,7 @@ def _one_word(text: str, genders: Mapping[str, str], cut: bool) -> str:
     for word, gender in genders.items():
         words[gender] |= {word.lower(), word.lower().replace("-", " ")}
     options = [Option(gender, tuple(sorted(own))) for gender, own in words.items()]
+    text = _THEY_ARE.sub("", text)
     found = reader(tuple(options), "en").read(text, cut)
     names_none = _NEITHER.search("\n".join(plain_lines(text)))
     return NEITHER if names_none and found not in words else found

@@ -46,4 +46,4 @@ def read(row: dict[str, Any]) -> str:
     else:
         own = reader(row["language"], row["options"])
         said = own.read(without_thoughts(text), row.get("cut", False))
-    return said if said[0] != "[" or row["right"][0] == "[" else "none"
+    return said if said[0] != "[" or row["right"][:1] == "[" else "none"
