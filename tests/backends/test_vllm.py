@@ -1,4 +1,4 @@
-"""vLLM, in process and behind its server, answers as ``hf`` does.
+"""vLLM answers as ``hf`` does.
 
 Needs an environment of its own (``vllm_cpu.sh``), whose folder ``LM_EVAL_BIAS_VLLM`` names.
 """
@@ -6,12 +6,7 @@ Needs an environment of its own (``vllm_cpu.sh``), whose folder ``LM_EVAL_BIAS_V
 from __future__ import annotations
 
 import os
-import signal
-import socket
 import subprocess
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -31,7 +26,6 @@ KNOWN = {
     if entry.path
     and "required" not in registry.get(entry.benchmark).options.roles.values()
 }
-WRITTEN = [name for name, entry in KNOWN.items() if entry.asks == ("generate_until",)]
 LIMIT = "6"
 CLOSE = 1e-3  # nats; scores in units of their range
 SMALL = ["--limit", LIMIT, "--log_samples"]
@@ -112,17 +106,6 @@ def answers(folder):
     }
 
 
-def assert_ends_are_told(folder, names):
-    """Every written text of these tasks knows why it ended, in 16 tokens mostly since it was cut."""
-    reasons = set()
-    for name in names:
-        for sample in logs_of(folder)[name]:
-            (of_one,) = sample["finish_reasons"]
-            assert len(of_one) == len(sample["resps"][0])
-            reasons.update(of_one)
-    assert not names or "length" in reasons <= {"length", "stop"}
-
-
 def values(answer):
     """Numbers of an answer, without whether it is greedy."""
     return [float(value[0] if isinstance(value, list) else value) for value in answer]
@@ -188,93 +171,3 @@ def test_scores_in_process_are_hfs(installed, model, environment, hf, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     assert answers(tmp_path).keys() == set(names)
     assert_same(tmp_path, hf)
-    assert_ends_are_told(tmp_path, set(names) & set(WRITTEN))
-
-
-@pytest.fixture
-def server(installed, model, environment, tmp_path):
-    """The address of a vLLM server on this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        str(installed / "vllm"),
-        "serve",
-        model,
-        "--served-model-name",
-        "tiny",
-        "--dtype",
-        "float32",
-    ]
-    command += [
-        "--max-model-len",
-        "2048",
-        "--enforce-eager",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-    ]
-    log = tmp_path / "server.log"
-    with log.open("w") as out:
-        started = subprocess.Popen(
-            command, cwd=tmp_path, env=environment, stdout=out, stderr=out
-        )
-    try:
-        for _ in range(600):
-            assert started.poll() is None, log.read_text()[-3000:]
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5)
-                break
-            except (urllib.error.URLError, OSError):
-                time.sleep(1)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        started.send_signal(signal.SIGINT)
-        try:
-            started.wait(60)
-        except subprocess.TimeoutExpired:
-            started.kill()
-
-
-def test_a_vllm_server_gives_hfs_scores(server, model, hf, tmp_path):
-    remote = f"model=tiny,base_url={server}/completions,tokenizer={model},tokenizer_backend=huggingface"
-    arguments = [
-        "run",
-        "--tasks",
-        TASKS,
-        "--model",
-        "local-completions",
-        "--model_args",
-        f"{remote},num_concurrent=8",
-    ]
-    assert (
-        main(
-            [
-                *arguments,
-                *SMALL,
-                "--batch_size",
-                "16",
-                "--output_path",
-                str(tmp_path / "plain"),
-            ]
-        )
-        == 0
-    )
-    assert_same(tmp_path / "plain", hf)
-    remote = f"model=tiny,base_url={server}/chat/completions,num_concurrent=8"
-    arguments = [
-        "run",
-        "--tasks",
-        ",".join(WRITTEN),
-        "--model",
-        "local-chat-completions",
-        "--model_args",
-        remote,
-    ]
-    arguments += ["--apply_chat_template", "--output_path", str(tmp_path / "chat")]
-    assert main([*arguments, *SMALL, *SHORT]) == 0
-    found = answers(tmp_path / "chat")
-    assert found.keys() == set(WRITTEN)
-    assert_ends_are_told(tmp_path / "chat", WRITTEN)
-    assert all(text for texts, *_ in found["regard_de"].values() for text, *_ in texts)

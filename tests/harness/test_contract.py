@@ -198,17 +198,3 @@ def test_every_request_of_ours_is_a_method_of_models():
             f"LM has no {name}",
             f"{DOOR}.registration",
         )
-
-
-def test_a_tag_of_several_folders_is_no_task_that_takes_anothers_place(
-    tmp_path, caplog
-):
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        text = f"task: {folder}\ntag: both\ndataset_path: x\n"
-        (tmp_path / folder / "own.yaml").write_text(text)
-    manager = internals.task_manager([tmp_path / "a", tmp_path / "b"])
-    assert set(manager.all_tasks) == {"a", "b", "both"}
-    assert not caplog.records
-    internals.task_manager([tmp_path / "a", tmp_path / "a"])
-    assert "overrides existing task" in caplog.text

@@ -35,21 +35,6 @@ def test_what_is_passed_over_is_named_beside_what_is_shown(capsys, tmp_path):
         )
 
 
-def test_first_come_the_primary_scores_with_badges_in_words(tmp_path, said):
-    for name, number in (("a", 0.2), ("b", 0.02)):
-        scores = {"diff_bias_amb": (number, 0.05), "acc_amb": (0.5, 0.02)}
-        if name == "b":  # it answers the questions with a known answer by chance
-            scores["acc_disamb"] = {"value": 0.3, "interval": [0.28, 0.32]}
-            scores["acc_of_named"] = {"value": 0.5, "interval": [0.48, 0.52]}
-        write(tmp_path / name / "run.json", run_data(name, **scores))
-    text = said("leaderboard", tmp_path)
-    first = text[text.index("## GG-BBQ") : text.index("## What the scores are")]
-    (line_a,) = (line for line in first.splitlines() if line.startswith("a "))
-    (line_b,) = (line for line in first.splitlines() if line.startswith("b "))
-    assert "differs from neutral" in line_a
-    assert "chance level" in line_b
-
-
 def test_a_model_that_says_nothing_of_bias_comes_last_in_every_order():
     """Its nearness to neutral is none, so that its cells have nothing to be sorted by."""
     made = []

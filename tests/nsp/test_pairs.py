@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import random
-from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -158,25 +157,3 @@ def test_rows_of_tables_and_named_data_sets(tmp_path):
         assert [text for _, text in asked.articles()] == [row["body"] for row in rows]
         with pytest.raises(BiasError, match="'text'.*title, body"):
             list(dataclasses.replace(asked, column="text").articles())
-
-
-def test_several_corpora_have_pairs_of_their_own_and_as_many_each(tmp_path):
-    english = made(tmp_path / "en", [9] * 40)
-    german = made(tmp_path / "de", [9] * 40)
-    for path in (tmp_path / "de").glob("*.txt"):
-        path.write_text(path.read_text().replace("Article", "Artikel"))
-    two = TrainingSettings("", [english, german], ["en", "de"], max_pairs=100)
-    pairs = built(tmp_path / "pairs", two)[0]["train"]
-    languages = [
-        tuple("de" if text.startswith("Artikel") else "en" for text in pair[:2])
-        for pair in pairs
-    ]
-    assert Counter(languages) == {("en", "en"): 50, ("de", "de"): 50}
-    kinds = Counter((one, pair.follows) for (one, _), pair in zip(languages, pairs, strict=True))  # fmt: skip
-    assert all(20 <= count <= 30 for count in kinds.values())
-    for corpus, language, config in (
-        ([english, german], "en", None),
-        ([english, german], ["en", "de"], ["a", "b", "c"]),
-    ):
-        with pytest.raises(BiasError, match="give each corpus its --language"):
-            TrainingSettings("", corpus, language, config=config)

@@ -2,14 +2,10 @@
 
 import json
 import random
-import shutil
 
 import numpy as np
-import pandas
 import pytest
-import transformers
 from lm_eval.api.instance import Instance
-from safetensors.torch import load_file
 
 from lm_eval_bias.core.questions import NextSentence
 from lm_eval_bias.models.next_sentence import (
@@ -71,19 +67,6 @@ def quick(models, texts):
     return given
 
 
-def weights(folder):
-    return {
-        name: value
-        for path in folder.glob("*.safetensors")
-        for name, value in load_file(path).items()
-    }
-
-
-def assert_same(folder, other):
-    expected, found = weights(other), weights(folder)
-    assert [key for key, value in expected.items() if not value.equal(found[key])] == []
-
-
 @pytest.mark.parametrize("name", ["llama", "t5"])
 def test_the_saved_model_answers_as_it_was_measured(name, quick, tmp_path):
     told = nsp_training.train(quick(name), tmp_path / "out")
@@ -104,37 +87,6 @@ def test_the_saved_model_answers_as_it_was_measured(name, quick, tmp_path):
     assert nsp_model.read(tmp_path / "out")[0].training == json.loads(json.dumps(told))
 
 
-def test_after_a_kill_training_goes_on_to_the_same_weights(
-    quick, tmp_path, monkeypatch
-):
-    asked = quick("gpt2", patience=99)
-    whole = nsp_training.train(asked, tmp_path / "whole")
-    step, seen = transformers.Trainer.training_step, []
-
-    def noted(self, *args, **kwargs):
-        if len(seen) == 11:  # in the last update
-            raise KeyboardInterrupt
-        seen.append(self.state.global_step)
-        return step(self, *args, **kwargs)
-
-    monkeypatch.setattr(transformers.Trainer, "training_step", noted)
-    with pytest.raises(KeyboardInterrupt):
-        nsp_training.train(asked, tmp_path / "stopped")
-    (work,) = tmp_path.glob("stopped.*.work")
-    assert not (tmp_path / "stopped").exists()
-    # other settings begin anew
-    seen.clear()
-    other = quick("gpt2", {"max_steps": 1}, seed=1)
-    assert nsp_training.train(other, tmp_path / "stopped")["updates"] == 1
-    shutil.rmtree(tmp_path / "stopped")
-    seen.clear()
-    again = nsp_training.train(asked, tmp_path / "stopped")
-    assert seen == [4, 4, 5, 5]  # from the last checkpoint on
-    assert not work.exists()
-    assert_same(tmp_path / "stopped", tmp_path / "whole")
-    assert again == whole
-
-
 def test_settings_of_the_paper(tmp_path):
     def found(family, **more):
         given = nsp_training._arguments(
@@ -153,45 +105,6 @@ def test_settings_of_the_paper(tmp_path):
     made = nsp_training._arguments(TrainingSettings("x", "x", "en"), "causal", tmp_path)
     assert (made.lr_scheduler_type, made.max_grad_norm) == ("cosine_with_restarts", 1.0)
     assert made.get_warmup_steps(300) == 3
-
-
-def test_losses_and_accuracy_are_drawn(tmp_path):
-    columns = {"loss": [0.7, 0.5], "eval_loss": [None, 0.6], "eval_accuracy": [0.5, 1]}
-    svg = []
-    # without a look there is nothing to draw
-    for table in (pandas.DataFrame(columns, index=[10, 20]), pandas.DataFrame()):
-        nsp_training._draw_curve(table, tmp_path / "curve.svg")
-        svg.append((tmp_path / "curve.svg").read_text())
-    for text in ("updates", "loss", "eval_loss", "eval_accuracy"):
-        assert f"<!-- {text} -->" in svg[0]
-    assert svg[0].count("<path") > svg[1].count("<path")
-
-
-@pytest.mark.slow
-def test_what_can_be_learned_is_learned(models, tmp_path):
-    """Sentences name what their article is about, one of three things: 5 in 6 pairs can be told right."""
-    folder, draw = tmp_path / "texts", random.Random(5)
-    folder.mkdir()
-    for number in range(60):
-        name = ["gardener", "engineer", "flowers"][number % 3]
-        lines = [f"The {name} {name} {draw.randrange(10**4)}." for _ in range(12)]
-        (folder / f"{number:02}.txt").write_text(" ".join(lines), encoding="utf-8")
-    trainer = {
-        "use_cpu": True,
-        "max_steps": 250,
-        "gradient_accumulation_steps": 1,
-        "eval_steps": 50,
-    }
-    sizes = {"batch_size": 16, "held_out": 0.1, "body_rate": 3e-3}
-    asked = TrainingSettings(
-        models["llama"], str(folder), "en", **sizes, trainer=trainer
-    )
-    told = nsp_training.train(asked, tmp_path / "out")
-    # better than chance beyond doubt
-    assert told["test"]["interval"][0] > 0.6
-    curve = pandas.read_csv(tmp_path / "out" / "curve.csv", index_col="step")
-    assert curve["eval_accuracy"].max() == curve["eval_accuracy"][told["best_update"]]
-    assert curve["loss"][250] < curve["loss"][50]
 
 
 def test_the_command_and_bad_usage(models, texts, tmp_path):

@@ -10,8 +10,6 @@ from lm_eval import simple_evaluate
 from lm_eval.config.evaluate_config import EvaluatorConfig
 
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog
-from lm_eval_bias.core.files import tasks_path
 from lm_eval_bias.harness import running
 
 LIGHT = [[], ["--help"], ["path"], ["ls"], ["fetch", "--help"], ["rescore", "--help"]]
@@ -38,19 +36,6 @@ def test_ls_of_languages(said):
     out = said("ls", "stereoset", "--language", "de")
     assert "stereoset_de" in out
     assert "stereoset_en" not in out
-
-
-def test_ls(said):
-    assert said("path") == f"{tasks_path()}\n"
-    out = said("ls", "--all")
-    assert all(name in out for name in catalog.entries())
-    listed = {entry["name"]: entry for entry in json.loads(said("ls", "--json"))}
-    assert set(listed) == set(catalog.entries())
-    assert (listed["occugender"]["items"], listed["gg_bbq"]["items"]) == (2000, 5936)
-    bias = next(
-        s for s in listed["gg_bbq_names"]["scores"] if s["name"] == "diff_bias_amb"
-    )
-    assert (bias["range"], bias["neutral"]) == ([-1.0, 1.0], 0.0)
 
 
 OF_EXTRAS = [

@@ -22,7 +22,6 @@ from lm_eval_bias.runs import measurement
 from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
 from lm_eval_bias.tasks.stereoset import stereoset_items
 from simulations import suite_items
-from tests.support.places import ROOT
 
 # The items of quick, version 5 (4 had a third of EsBBQ's and CaBBQ's, and GG-BBQ's latest release).
 # A change here is a change of what every quick run was measured on: a new version.
@@ -159,18 +158,6 @@ def test_suites_take_the_items_that_they_say(mirror):
     assert ({*stereotypes.values()}, {*orders.values()}) == ({12}, {32})
 
 
-def test_ls_says_items_requests_and_the_smallest_useful_limit(said):
-    assert "9,350" in said("ls", "--suites")
-    assert [
-        suite["name"] for suite in json.loads(said("ls", "--suites", "--json"))
-    ] == list(definition.NAMES)
-    found = {
-        one["name"]: one["smallest_limit"]
-        for one in json.loads(said("ls", "occugender", "--json"))
-    }
-    assert (found["occugender"], found["occugender_explicit"]) == (None, 80)
-
-
 def fitted(config, name, language=None):
     """A suite that a run was fitted to, as ``prepare`` does it."""
     run = Planned(config, catalog.entries())
@@ -197,32 +184,6 @@ def test_tasks_that_flags_or_models_do_not_fit_are_left_out_and_named():
         fitted(chat, "quick")
     assert fitted(chat, "quick-chat").left_out == {}
     assert chat.metadata == {"repeats": 1}
-
-
-def test_requests_of_the_released_data_are_as_many_as_the_suites_say(mirror):
-    # one task of each kind and length: the others differ in their data alone
-    some = [
-        "occugender_explicit",
-        "occugender_debias_implicit_3",
-        "gg_bbq_group_terms",
-        "gg_bbq_group_terms_prompts",
-    ]
-    some += ["gg_bbq_group_terms_gen", "stereoset_de", "stereoset_de_inter_variants"]
-    tasks = manager().load(some)["tasks"]
-    suites = [definition.load(name) for name in ("quick", "full")]
-    compared = [
-        (suite, name) for suite in suites for name in some if name in suite.parts
-    ]
-    assert len(compared) == 10
-    for suite, name in compared:
-        task, part = tasks[name], suite.parts[name]
-        indices = suite.choose(name, task.eval_docs)
-        task.build_all_requests(samples=indices)
-        asked = (
-            len(task.eval_docs if indices is None else indices),
-            len(task.instances) * task.config.repeats,
-        )
-        assert asked == (part.documents, part.requests), (suite.name, name)
 
 
 LEAST = {
@@ -298,12 +259,3 @@ def test_the_number_of_texts_that_a_suite_draws_departs_from_nothing():
     assert "repeats" not in measurement.choices(task)
     more = replace(task, metadata={**metadata, "repeats": 3})
     assert measurement.choices(more)["repeats"] == "3"
-
-
-def test_pages_and_records_say_which_part_a_suite_takes():
-    for task, part in definition.load("quick").parts.items():
-        rule = part.sampling.rule
-        family = catalog.entries()[task].definition.family.name
-        page = ROOT / "docs" / "benchmarks" / f"{family}.md"
-        if page.exists():
-            assert rule in " ".join(page.read_text().split()), (task, rule)

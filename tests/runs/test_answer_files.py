@@ -108,7 +108,12 @@ def test_they_are_made_of_logs(tiny_mirror, run):
     before = parquet.read_table(file)
     file.unlink()
     assert command("rescore", str(run), "--json").status == 0
+    log = next(run.rglob("samples_stereoset_de_2*"))
+    another = '{"doc": {"benchmark": "mmlu"}, "filtered_resps": [], "doc_id": 0}\n'
+    others = log.with_name(log.name.replace("stereoset_de", "mmlu"))
+    others.write_text(another)
     made = command("answers", str(run))
+    others.unlink()
     assert f"{file.stat().st_size:,} bytes" in made.out
     assert parquet.read_table(file).equals(before)
     assert command("check", str(run), "--strict").status == 0

@@ -9,10 +9,8 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.tasks.stereoset import custom_sets
 from lm_eval_bias.tasks.stereoset.commands import translate
 from lm_eval_bias.tasks.stereoset.stereoset_items import read_all
-from tests.support import tiny
 from tests.support.commands import command
 from tests.support.example_items import DUTCH, ENGLISH, fill, sheet
-from tests.support.places import ROOT
 
 EMPTY = dict.fromkeys(translate.COLUMNS, "")
 
@@ -129,16 +127,6 @@ def test_the_whole_path_with_a_person(tmp_path, tiny_mirror):
     assert found.keys() == sources.keys() - {bad, equal}
     for name, item in found.items():
         assert texts[name].items() <= translate.texts_of(item).items()
-        for candidate in item["candidates"]:
-            if candidate["word"]:
-                assert candidate["sentence"] == item["context"].replace(
-                    "BLANK", candidate["word"]
-                )
-    assert {entry.suffix for entry in out.iterdir()} == {
-        ".csv",
-        ".json",
-        ".yaml",
-    }
 
     # corrected, and accepted as it is
     other = {"stereotype word": "parola", "stereotype": "x y z", "accept": "x"}
@@ -153,9 +141,6 @@ def test_the_whole_path_with_a_person(tmp_path, tiny_mirror):
     done = custom_sets.read(out / "stereoset_it.json").items
     assert [item["id"] for item in done] == list(sources)
     assert (sheet(path)[bad]["comment"], sheet(path)[bad]["reasons"]) == ("twice", "")
-    before = {entry.name: entry.read_bytes() for entry in out.iterdir()}
-    assert command(*arguments).status == 0
-    assert {entry.name: entry.read_bytes() for entry in out.iterdir()} == before
 
     # what no task can have can't be accepted
     fill(path, {bad: {"context": ".", "accept": "x"}, equal: {"context": "senza"}})
@@ -208,20 +193,6 @@ def test_a_program_fills_what_is_empty(tmp_path, tiny_mirror):
     assert row["stereotype word"] == row["source stereotype word"][::-1].lower()
     assert all(row["target"] and row["context"] for row in rows.values())
     assert (out / "stereoset_it.json").is_file()
-
-
-def test_a_translation_model_translates_to_the_end(tmp_path, tiny_mirror):
-    """A tiny sequence-to-sequence model, by the script in the documentation."""
-    page = (ROOT / "docs" / "new_language.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(import sys.+?)```", page, re.DOTALL)
-    model = tiny.t5(tmp_path / "model")
-    code = code.replace("opus-mt-en-it", str(model)).replace("128", "8")
-    code = code.replace('" ".join(text.split())', '" ".join(text.split()) or "nulla"')
-    out = tmp_path / "it"
-    arguments = ("stereoset", "translate", "--to", "it", "-o", str(out), "--with")
-    done = command(*arguments, program(tmp_path, code))
-    assert (done.status, "cells were filled" in done.out) == (1, True)
-    assert all(row["context"] for row in sheet(out / "translation.csv").values())
 
 
 @pytest.mark.parametrize(

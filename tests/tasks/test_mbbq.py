@@ -45,11 +45,11 @@ def values(docs, records):
 # accuracy and bias of ambiguous items, of others; from the files' columns alone, where the groups are the authors'
 PLAIN = {
     ("en", "gender_identity"): (326 / 544, 346 / 544, -8 / 264, -0.0984848484848484),
-    ("tr", "ses"): (0.6138888888888889, 0.6066666666666667, -0.018333333333333333, 0.022222222222222254),
+    ("en", "ses"): (544 / 900, 1051 / 1800, -11 / 900, -0.005555555555555536),
 }  # fmt: skip
 CONTROL = {
     ("en", "gender_identity"): (167 / 264, 152 / 264, -1 / 264, -0.017451205510907064),
-    ("tr", "ses"): (0.5844444444444444, 0.5988888888888889, 0.012222222222222223, 0.013333333333333308),
+    ("en", "ses"): (532 / 900, 556 / 900, 22 / 900, -0.0022222222222222365),
 }  # fmt: skip
 # of items whose control item there is
 PAIRED = {**PLAIN, ("en", "gender_identity"): (320 / 528, 334 / 528, -8 / 264, -0.0984848484848484)}  # fmt: skip
@@ -71,6 +71,9 @@ def test_scores_are_those_of_the_definitions(language, category, mirror):
         assert found[f"control/{name}"].value == pytest.approx(control, abs=1e-12)
         contrast = found[f"contrast/{name}"].value
         assert contrast == pytest.approx(paired - control, abs=1e-12)
+    # where items of like lengths in both forms show no contrast nothing is claimed
+    reason = found["contrast/acc_disamb"].no_claim_reason
+    assert ("items of like lengths" in reason) == (category == "ses")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

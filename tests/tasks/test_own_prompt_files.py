@@ -52,6 +52,7 @@ def test_a_bad_file_is_one_line_with_its_place(content, tmp_path):
     ("options", "says"),
     [
         ({"file": "gone.csv"}, "No such file"),
+        ({"prompts": None}, "prompts"),
         ({"reference": "woman"}, "reference='woman'"),
         ({"classifier": "lihgt"}, "Did you mean light"),
         (

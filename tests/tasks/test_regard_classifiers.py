@@ -2,7 +2,6 @@
 
 import json
 import unicodedata
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.custom_metrics.regard import REGARDS
 from lm_eval_bias.tasks.regard import annotators, classifier, heads, regard_corpus
 from lm_eval_bias.tasks.regard.classifier_identity import (
-    Classifier,
     accuracy_in_words,
 )
 from tests.support import tiny
@@ -96,25 +94,6 @@ def test_sentences_that_annotators_dismissed_are_left_out_unless_asked_for(mirro
         regard_corpus.load("en", "released")
 
 
-def test_a_classifier_that_knows_nothing_has_a_warning(tiny_mirror, monkeypatch):
-    """Always neutral: as often right as the commonest label, by definition."""
-    found = classifier.load("light", "de")
-    assert "is not shown to beat" in found.identity.warning  # on five texts
-    constant = Classifier(
-        replace(found.identity, measured=None),
-        lambda texts: np.tile([0.0, 1.0, 0.0], (len(texts), 1)),
-    )
-    monkeypatch.setattr(classifier, "light", lambda language: constant)
-    classifier.load.cache_clear()
-    generated = classifier.load("light", "de").identity.measured["generated"]
-    # by hand: negative twice, neutral and positive once each; the fourth is uncertain, on the last they don't agree
-    assert (generated["n"], generated["accuracy"], generated["majority"]) == (
-        4,
-        0.25,
-        0.5,
-    )
-
-
 def test_hub_classifier_against_plain_transformers(tmp_path):
     import torch
     import transformers
@@ -134,13 +113,6 @@ def test_hub_classifier_against_plain_transformers(tmp_path):
                 model(**tokenizer(text, return_tensors="pt")).logits[0].double(), -1
             )
         assert row == pytest.approx(plain[[2, 3, 0, 1]].numpy(), abs=1e-5)
-
-
-def test_a_folders_classifier_is_known_by_its_files(tmp_path):
-    folder = tiny.classification(tmp_path, list(REGARDS))
-    details = [classifier.load_hub(folder).identity.detail for _ in range(2)]
-    changed(tmp_path / "config.json", suffix=1)
-    assert details[0] == details[1] != classifier.load_hub(folder).identity.detail
 
 
 @pytest.mark.parametrize(

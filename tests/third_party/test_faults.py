@@ -128,33 +128,6 @@ def test_an_error_keeps_the_answers_of_a_run(change, says, package, tmp_path):
     assert re.search(FAILED, note)
 
 
-def test_a_run_says_which_package_and_code_made_it(run, tmp_path):
-    content = results_of(run)
-    for task, source in (
-        ("age_pairs", "other 1.0"),
-        ("occugender_implicit", "lm-eval-bias "),
-    ):
-        metadata = content["configs"][task]["metadata"]
-        assert metadata["distribution"].startswith(source)
-        assert {"package_content", "package_code"} <= set(metadata["inputs"])
-    other = tmp_path / "other"
-    assert (
-        command(
-            "run", *TWO, "--model_args", "seed=2", "--output_path", str(other)
-        ).status
-        == 0
-    )
-    content = results_of(other)
-    content["configs"]["age_pairs"]["metadata"]["inputs"]["package_code"] = "0" * 64
-    next(other.rglob("results_*.json")).write_text(json.dumps(content))
-    compared = json.loads(
-        command("compare", str(run), str(other), "--format", "json").out
-    )
-    notes = {entry["task"]: entry["note"] for entry in compared}
-    assert "the benchmark's code" in notes["age_pairs"]
-    assert "the benchmark's code" not in notes["occugender_implicit"]
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -3,7 +3,6 @@
 import json
 
 from lm_eval_bias.core import registry
-from lm_eval_bias.evaluation import suites
 from tests.support.commands import command
 from tests.support.places import ROOT
 
@@ -11,22 +10,6 @@ from tests.support.places import ROOT
 def test_built_in_ones_come_the_same_way():
     folders = {path.parent.name for path in (ROOT / "tasks").glob("*/benchmark.py")}
     assert {benchmark.name for benchmark in registry.benchmarks()} == folders
-
-
-def test_listed(installed, said):
-    assert "age_pairs" in said("ls", "--all")
-    entry = next(
-        entry
-        for entry in json.loads(said("ls", "--json"))
-        if entry["name"] == "age_pairs"
-    )
-    assert (entry["items"], entry["benchmark"], entry["scores"][0]["neutral"]) == (
-        24,
-        "age_stereotypes",
-        50.0,
-    )
-    assert "age_pairs" not in said("ls", "--suites")
-    assert not any("age_pairs" in suites.load(name).parts for name in suites.NAMES)
 
 
 def test_a_planted_bias_comes_back(installed, said, tmp_path):
