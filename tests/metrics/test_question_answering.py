@@ -388,6 +388,13 @@ def test_a_spread_needs_two_wordings_with_a_value(kind):
     assert not math.isnan(PROMPTS[f"acc_amb/{kind}"].compute(two).value)
 
 
+def test_a_model_that_is_always_right_has_a_bias_near_0():
+    """As Wilson's interval of no hit in 21 templates, both ways."""
+    right = [item("amb", U, f"t{n}") for n in range(21)]
+    ends = named()["diff_bias_amb"].compute(right).ends()
+    assert ends == pytest.approx((-0.155, 0.155), abs=0.001)
+
+
 def test_texts_without_a_readable_answer_are_wrong():
     silent = [item(kind, "none", generated=True) for kind in ("amb", "b", "c") * 3]
     scores = named(silent)
