@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import question_answering as engine
+from lm_eval_bias.custom_metrics.differences import paired
 from lm_eval_bias.tasks.gg_bbq.hooks import TERMS as GG_BBQ
 from tests.support.oracles import jackknife, reason_of, wilson
 
