@@ -202,24 +202,32 @@ def table(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def fewest(sequences: list[list[int]]) -> int:
+    """The number of tokens if what all sequences share is run once."""
+    from lm_eval_bias.models.packed.rows import Row
+
+    return len(Row(sorted(map(list, set(map(tuple, sequences))))).tokens)
+
+
 def plan_only(count: int, length: int) -> str:
     """How long the layout of so many requests takes: four one-token answers to a prompt, half of which is shared."""
-    from lm_eval_bias.models.prefix_trie import Trie
+    from lm_eval_bias.models.packed import rows
 
     rng = random.Random(1)  # noqa: S311
     shots = [[rng.randrange(50_000) for _ in range(length // 2)] for _ in range(50)]
-    inputs: list[list[int]] = []
+    prompts: list[list[int]] = []
     for number in range(count // 4):
-        prompt = shots[number % 50] + [
-            rng.randrange(50_000) for _ in range(length - length // 2 - 1)
-        ]
-        inputs += [[*prompt, letter] for letter in range(4)]
+        own = [rng.randrange(50_000) for _ in range(length - length // 2)]
+        prompts.append(shots[number % 50] + own)
     before, started = measuring.peak(), time.perf_counter()
     measuring.peak(start=True)
-    trie = Trie(inputs)
+    prompts.sort()
+    run = sum(
+        len(row.tokens) for part in rows.lay_out(prompts, 2048, 1e-4) for _, row in part
+    )
     seconds, more = time.perf_counter() - started, (measuring.peak() - before) / 1024
     return (
-        f"{len(inputs):,} requests, {sum(map(len, inputs)):,} tokens, {len(trie):,} in the trie: laid out in "
+        f"{count:,} requests of {length:,} tokens: {run:,} are run; laid out in "
         f"{seconds:.1f} s with {more:.2f} GiB beside the {before / 1024:.1f} GiB of the requests"
     )
 
@@ -259,7 +267,6 @@ def main() -> int:
     from transformers import AutoTokenizer
 
     from lm_eval_bias.harness.registration import register
-    from lm_eval_bias.models.prefix_trie import Trie
 
     measuring.quiet()
     register()
@@ -311,7 +318,7 @@ def main() -> int:
             "likeness": form.likeness if form else workload,
             "requests": len(requests),
             "asked": sum(len(ids) for ids, _ in pairs),
-            "trie": len(Trie([ids for ids, _ in pairs])),
+            "trie": fewest([ids for ids, _ in pairs]),
             "models": facts[workload],
             "compared": compared(answers[workload]),
         }

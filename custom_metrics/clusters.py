@@ -7,7 +7,7 @@ the strata that the clusters were chosen from; Student's t takes the effective n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -461,7 +461,6 @@ def clustered_mean(
     high: float,
     source: str = "",
     kind: str = "clusters",
-    add: Callable[[Iterable[float]], float] = math.fsum,
     **described: Any,
 ) -> Score:
     """Make a score: the mean of a value over all items, which are independent between clusters only.
@@ -479,7 +478,6 @@ def clustered_mean(
         high: Largest possible value.
         source: Paper and equation or table.
         kind: What the clusters are.
-        add: What sums up; the default doesn't round.
         described: ``summary``, ``neutral``, ``direction``, ``unit`` and ``higher_is_better``, see
             :class:`~lm_eval_bias.custom_metrics.score.Score`.
 
@@ -506,7 +504,7 @@ def clustered_mean(
             [(1.0, number) for number in values],
             share_of,
             whole=high if low == 0 and math.isfinite(high) else None,
-            exact=add(values) / len(records),
+            exact=math.fsum(values) / len(records),
             kind=kind,
         )
 

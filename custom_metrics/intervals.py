@@ -204,18 +204,6 @@ def fisher(correlation: float, stderr: float, dof: float) -> Bounds:
     return min(low, correlation), max(high, correlation)
 
 
-def error_factors(dof: float) -> Bounds:
-    """Return the factors from a standard error to the ends of its own 95% interval (chi-square).
-
-    >>> [round(factor, 2) for factor in error_factors(20)]
-    [0.77, 1.44]
-    """
-    from scipy import special
-
-    high, low = (special.chdtri(dof, tail) for tail in (0.025, 0.975))
-    return math.sqrt(dof / high), math.sqrt(dof / low)
-
-
 def student_p(value: float, stderr: float, dof: float) -> float:
     """Return Student's two-sided p-value, with at least one degree of freedom; ``nan`` without a standard error.
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lm_eval_bias.api import items as items
     from lm_eval_bias.api import leaderboard as leaderboard
     from lm_eval_bias.api import load as load
-    from lm_eval_bias.api import rescore as rescore
     from lm_eval_bias.api import scores as scores
     from lm_eval_bias.core.benchmark import Benchmark as Benchmark
     from lm_eval_bias.core.benchmark import Card as Card
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Benchmark", "BiasError", "Card", "Problem", "Run", "Runs", "__version__", "benchmarks", "breakdown", "card",
-    "compare", "comparison", "evaluate", "items", "leaderboard", "load", "extract_choice", "rescore", "scores",
+    "compare", "comparison", "evaluate", "items", "leaderboard", "load", "extract_choice", "scores",
 ]  # fmt: skip
 _HOMES = {
     "Benchmark": "core.benchmark",

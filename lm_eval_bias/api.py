@@ -9,7 +9,6 @@ Errors are :class:`lm_eval_bias.BiasError`: one line that says what was wrong, w
 from __future__ import annotations
 
 import functools
-import math
 import os
 import string
 import tempfile
@@ -75,13 +74,11 @@ class Runs(Sequence[Run]):
         runs: The runs.
         problems: Files that were passed over, and why.
         paths: What was read.
-        left_out: Of the problems, the tasks that :meth:`choose` left out.
     """
 
     runs: tuple[Run, ...]
     problems: tuple[Problem, ...] = ()
     paths: tuple[Path, ...] = ()
-    left_out: tuple[Problem, ...] = ()
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -116,8 +113,7 @@ class Runs(Sequence[Run]):
         from lm_eval_bias.runs.choosing import choose
 
         kept, left_out = choose(self.runs, names(tasks), names(language))
-        problems = (*self.problems, *left_out)
-        return Runs(tuple(kept), problems, self.paths, (*self.left_out, *left_out))
+        return Runs(tuple(kept), (*self.problems, *left_out), self.paths)
 
     def _shown(self) -> DataFrame:
         """Set the main scores in a table: a row per task and score, a column per run."""
@@ -228,11 +224,6 @@ class Runs(Sequence[Run]):
         from lm_eval_bias.report import citing
 
         return citing.bibtex(citing.of_runs(_several(self))) + "\n"
-
-
-def _one_of(name: str, value: str | None, known: Sequence[str]) -> None:
-    if value is not None and value not in known:
-        raise BadOption(name, value, f"unknown. Known: {', '.join(known)}")
 
 
 def _several(runs: Run | Iterable[Run]) -> Runs:
@@ -499,43 +490,6 @@ def extract_choice(
 
 
 @_public
-def rescore(
-    *paths: str | os.PathLike[str],
-    language: str | None = None,
-    as_logged: bool = False,
-    **rewritings: str,
-) -> DataFrame:
-    """Recompute all scores from saved samples, without a model; columns as :func:`scores`, with the file as ``run``.
-
-    Args:
-        *paths: Run folders, answers or sample logs in them, or predictions made elsewhere.
-        language: Of files that don't say it themselves.
-        as_logged: Keep what was read from texts when the run was made; else they are read by today's rules.
-        **rewritings: The flags of ``rescore`` that are about one benchmark's answers, such as ``words="pronouns"``.
-            All other benchmarks are then passed over.
-
-    Returns:
-        The columns of :func:`scores`; ``items`` isn't known. A log that gives other scores than the results beside it
-        comes with a warning.
-
-    Raises:
-        BiasError: Files that can't be read or scored, or a flag that concerns none of them.
-    """
-    from lm_eval_bias.report import rescored_tables
-    from lm_eval_bias.runs import rescoring
-
-    if not paths:
-        raise BiasError(
-            "rescore() needs a path: a run folder or a file of saved answers"
-        )
-    named = [os.fspath(path) for path in paths]
-    reading = rescoring.reading(rewritings, as_logged)
-    results = rescoring.rescore(named, language, reading)
-    runs = rescored_tables.runs(results)
-    return scores(Runs(tuple(runs)))
-
-
-@_public
 def items(run: Run, task: str) -> DataFrame:
     """Return a task's items with the model's answers, one row per item, from its sample log (``--log_samples``).
 
@@ -605,8 +559,6 @@ def compare(
     scores: str | Sequence[str] = (),
     *,
     unpaired: bool = False,
-    correction: str = "holm",
-    margin: float | None = None,
 ) -> DataFrame:
     """Return paired differences, one row per comparison and score, followed by what could not be compared.
 
@@ -640,15 +592,11 @@ def compare(
         base: What the others are compared with: by default the first run, no instruction, English.
         scores: Names of scores; by default each benchmark's main ones.
         unpaired: Compare as independent what shares no items, seeds or versions.
-        correction: For the number of tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
-        margin: Within which scores may be shown to be equivalent, as a share of their range; none by default.
 
     Raises:
         BiasError: Nothing to compare, sides that can't be compared, or an unknown name.
     """
-    made = comparison(
-        runs, by, base, scores, unpaired=unpaired, correction=correction, margin=margin
-    )
+    made = comparison(runs, by, base, scores, unpaired=unpaired)
     return _frame(list(made.records()))
 
 
@@ -660,8 +608,6 @@ def comparison(
     scores: str | Sequence[str] = (),
     *,
     unpaired: bool = False,
-    correction: str = "holm",
-    margin: float | None = None,
 ) -> ComparisonReport:
     """Compare runs as :func:`compare` does; return a report.
 
@@ -671,8 +617,6 @@ def comparison(
         base: What the others are compared with.
         scores: Names of scores.
         unpaired: Compare as independent what shares no items, seeds or versions.
-        correction: For the number of tests.
-        margin: Within which scores may be shown to be equivalent.
 
     Returns:
         What a notebook shows as a page; ``str()`` is its text, ``.write(FILE)`` and ``.html()``, ``.markdown()``,
@@ -684,14 +628,14 @@ def comparison(
     from lm_eval_bias.comparing import findings
     from lm_eval_bias.report import comparison_reports
 
-    _one_of("by", by, findings.axes())
-    _one_of("correction", correction, list(comparison_reports.CORRECTIONS))
-    span = math.nan if margin is None else margin
-    choice = findings.Choice(by, base, names(scores), unpaired, correction, span)
+    known = findings.axes()
+    if by not in known:
+        raise BadOption("by", by, f"unknown. Known: {', '.join(known)}")
+    choice = findings.Choice(by, base, names(scores), unpaired)
     several = _several(runs)
     compared, left_out = findings.compare(several, choice)
-    left_out += findings.not_chosen(several.left_out)
-    return comparison_reports.ComparisonReport(compared, left_out, correction, several)
+    left_out += findings.not_chosen(several.problems)
+    return comparison_reports.ComparisonReport(compared, left_out, several)
 
 
 @_public
@@ -718,7 +662,7 @@ def leaderboard(
 
     every = read([os.fspath(path) for path in paths], by_file=True)
     runs = every.choose(tasks, language)
-    problems = [*every.problems, *building.foreign(every), *runs.left_out]
+    problems = [*runs.problems, *building.foreign(every)]
     return board_reports.BoardReport(models.models(runs), problems)
 
 

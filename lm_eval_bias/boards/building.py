@@ -43,21 +43,14 @@ class RankedScore(Value):
     """One score in one row of a board; the ``note`` of a published one says how it was derived.
 
     Attributes:
-        printed: With the digits that its paper prints; empty for a run's.
         plus_minus: An uncertainty that the paper prints, which is no standard error of the mean.
         rank: Interval of rank among the runs with the same conventions.
         unranked: Why there is none.
     """
 
-    printed: str = ""
     plus_minus: float | None = None
     rank: Rank | None = None
     unranked: str = ""
-
-    @property
-    def derived(self) -> bool:
-        """Whether a published score is derived from printed ones."""
-        return bool(self.printed and self.note)
 
 
 @dataclass(frozen=True)
@@ -125,18 +118,6 @@ class Board:
     others: Sequence[Value]
     rows: Sequence[BoardRow]
     notes: Sequence[str]
-
-    def too_few(self, score: Value) -> str:
-        """Describe that the items can't tell any models apart by a score, and how many could; empty if they can."""
-        for row in self.rows:
-            rank = row.cells[score.name].rank
-            if row.task and rank and rank.tells_none:
-                wanted = numbers.two_digits(row.task.documents * rank.more)
-                return (
-                    f"too few items to tell {rank.of} models apart; {wanted} like them, where these are "
-                    f"{row.task.documents:,}, would tell the two that differ most"
-                )
-        return ""
 
 
 def rule(column: Value) -> str:
@@ -239,7 +220,6 @@ def _published_cell(
         cell = replace(
             cell,
             value=score.value,
-            printed=score.printed,
             plus_minus=score.plus_minus,
             note=score.derived,
         )

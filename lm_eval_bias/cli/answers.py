@@ -1,40 +1,20 @@
-"""The commands on saved answers: a task's items or one of them, scores again, answers without texts."""
+"""The commands on saved answers: a task's items, scores again, answers without texts."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from lm_eval_bias.cli.output import To, ToFile, Which, read
 from lm_eval_bias.cli.signatures import Names
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError
 
-if TYPE_CHECKING:
-    from lm_eval_bias.core.run_data import Run, TaskRun
-
 INCOMPLETE = 2  # the exit status where a folder has logs that this version can't read
 
 
 class _ToItems(To):
     formats = ("csv", "json")
-
-
-def _found(path: str, name: str, to: ToFile) -> tuple[Run, TaskRun]:
-    """Read a run and one of its tasks.
-
-    Raises:
-        BiasError: There isn't one run, no such task, or no log of it.
-    """
-    from lm_eval_bias.runs import items
-
-    runs = read([path], Which(), to)
-    having = [run for run in runs if name in run.tasks] or runs
-    if len(having) > 1:
-        names = ", ".join(str(run.path) for run in having)
-        raise BiasError(f"{path}: several runs: name one of {names}")
-    return having[0], items.of_task(having[0], name)
 
 
 def items(run: str, task: str, *, to: _ToItems) -> None:
@@ -47,33 +27,15 @@ def items(run: str, task: str, *, to: _ToItems) -> None:
         task (TASK): one of its tasks
     """
     from lm_eval_bias.report.item_pages import ItemsReport
+    from lm_eval_bias.runs.items import of_task as with_log
 
-    _, of_task = _found(run, task, to)
+    runs = read([run], Which(), to)
+    having = [one for one in runs if task in one.tasks] or runs
+    if len(having) > 1:
+        names = ", ".join(str(one.path) for one in having)
+        raise BiasError(f"{run}: several runs: name one of {names}")
+    of_task = with_log(having[0], task)
     to.deliver(ItemsReport(of_task), f"{of_task.documents:,} items")
-
-
-def show(run: str, task: str, *, item: int = 0) -> None:
-    """Print one item with its prompt and the model's answer.
-
-    With all that is known of it: the prompt as sent, the answer, its reading.
-
-    Args:
-        run (RUN): run folder or results_*.json, made with --log_samples
-        task (TASK): one of its tasks
-        item (N): place of the item in the log, from 0 (default: 0)
-    """
-    from itertools import islice
-
-    from lm_eval_bias.report import item_pages
-    from lm_eval_bias.runs import items
-
-    of_run, of_task = _found(run, task, ToFile())
-    found = next(islice(items.items(of_task), max(item, 0), None), None)
-    if found is None or item < 0:
-        raise BiasError(
-            f"--item {item}: {task} has the items 0 to {of_task.documents - 1}"
-        )
-    sys.stdout.write(item_pages.as_text(of_run, of_task, found))
 
 
 def rescore(
@@ -84,7 +46,6 @@ def rescore(
     json: bool = False,
     by: Names = (),
     scores: Names = (),
-    csv: str | None = None,
     as_logged: bool = False,
     **rewritings: Annotated[str, "lm_eval_bias.runs.rescoring:known_rewritings"],
 ) -> int:
@@ -101,27 +62,20 @@ def rescore(
         by (FACET): show the main scores by what the items differ in, such as job, template or term, or by two facets
             (a,b), in place of the scores; ls --card NAME lists a benchmark's facets
         scores (A,B): with --by: scores to show (default: the main scores)
-        csv (FILE): with --by: write the values to FILE instead of printing them
         as_logged: keep what was read from logged texts when the run was made, instead of reading them by today's rules
     """
-    from lm_eval_bias.core.csv_text import csv_of
     from lm_eval_bias.report import breakdown_tables, rescored_tables
     from lm_eval_bias.report.tables import json_text
     from lm_eval_bias.runs import breakdowns, rescoring
 
     reading = rescoring.reading(rewritings, as_logged)
     if by:
-        files.check_place(csv, paths, "--csv")
         computed = breakdowns.breakdowns(paths, tuple(by), scores, language, reading)
         text = breakdown_tables.as_text(computed)
-        if csv is not None:
-            files.write(csv_of(breakdown_tables.records(computed)), csv)
-            text = ""
-        elif json:
+        if json:
             text = json_text(list(breakdown_tables.records(computed)), indent=2)
-    elif scores or csv:
-        flag = "scores" if scores else "csv"
-        raise BiasError(f"--{flag} is for --by FACET: name one")
+    elif scores:
+        raise BiasError("--scores is for --by FACET: name one")
     else:
         results = rescoring.rescore(list(paths), language, reading)
         text = rescored_tables.as_text(results, table)
@@ -131,7 +85,7 @@ def rescore(
     return INCOMPLETE if reading.unreadable else 0
 
 
-def answers(paths: Sequence[str], *, again: bool = False) -> None:
+def answers(paths: Sequence[str]) -> None:
     """Write a run's answers without its texts, for sharing.
 
     Made from the sample logs and saved beside the results: likelihoods,
@@ -139,14 +93,13 @@ def answers(paths: Sequence[str], *, again: bool = False) -> None:
 
     Args:
         paths (RUN): run folders or results_*.json
-        again: write all again
     """
     from lm_eval_bias.runs import answer_files, provenance, sample_logs
 
     runs = read(paths, Which(), ToFile(), by_file=True)
     for file in dict.fromkeys(run.path for run in runs):
         target = answer_files.beside(file)
-        if target.is_file() and not again:
+        if target.is_file():
             print(f"{target}: is there")
             continue
         with files.writing(target):

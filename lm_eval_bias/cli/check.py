@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from lm_eval_bias.cli.output import Share, Which
+from lm_eval_bias.cli.output import Which, share
 from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import BiasError, kind_of
 from lm_eval_bias.core.files import expanded
@@ -24,15 +21,8 @@ if TYPE_CHECKING:
 _COMMAND = Path("lm-eval-bias check")  # in the place of a run where none is named
 # flags on which a verdict depends, beside its files
 _DECIDING = (
-    "margin", "require_shown", "strict", "weights", "newer_than", "tasks", "language",
+    "margin", "require_shown", "strict", "weights", "tasks", "language",
 )  # fmt: skip
-
-
-def _moment(text: str) -> str:
-    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    if moment.tzinfo:
-        moment = moment.astimezone(timezone.utc)
-    return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
 @dataclass(kw_only=True)
@@ -49,7 +39,6 @@ class CheckOptions(Which):
         weights (MODEL): fail if the run used other weights, by its recorded hashes: a checkpoint's folder
             or file, by content, or a model of the Hub in the cache, by commit; or --model_args that name them:
             pretrained=NAME,revision=REVISION,peft=FOLDER
-        newer_than (TIME): fail if the run was started earlier: a time in UTC, such as 2026-11-27T23:59
         strict: recompute every score from the saved answers and check the SHA-256 of the files; fail where
             anything differs
         json: print the findings as JSON
@@ -59,10 +48,9 @@ class CheckOptions(Which):
 
     policy: str | None = None
     base: str | None = None
-    margin: Share = None
+    margin: str | None = None
     require_shown: bool = False
     weights: str | None = None
-    newer_than: Annotated[str | None, _moment] = None
     strict: bool = False
     json: bool = False
     junit: str | None = None
@@ -85,7 +73,8 @@ def check(
 
     exit status: 0 all bounds pass; 1 a bound is violated, or one of several runs
     can't be read; 2 bad usage or input, or nothing could be read: there is no
-    verdict; the files of --junit and --markdown are written whatever happens
+    verdict; the files of --junit and --markdown are written in all of these cases,
+    but not for flags that there are not
 
     Example:
       lm-eval-bias check --example > policy.yaml
@@ -105,6 +94,8 @@ def check(
     _check_places(runs, options)
     try:
         _check_usage(runs, options)
+        if options.margin:
+            outcome.options["margin"] = share(options.margin)
         _judge(runs, options, outcome)
     except Exception as error:  # yesterday's verdict must not stay
         place = Path(runs[0]) if runs else _COMMAND
@@ -116,24 +107,6 @@ def check(
     for problem in outcome.problems:
         print(f"violated: {problem}", file=sys.stderr)
     return 0 if outcome.passes else 1
-
-
-def on_usage_error(given: Sequence[str], message: str) -> None:
-    """Write the verdict's files where bad arguments prevent a verdict."""
-    from lm_eval_bias.core.run_data import Problem
-    from lm_eval_bias.report.policy_outputs import GateVerdict
-
-    outputs = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for flag in ("--junit", "--markdown"):
-        outputs.add_argument(flag, nargs="?")
-    found, _ = outputs.parse_known_args(given)
-    options = CheckOptions(**vars(found))
-    named = [options.junit, options.markdown]
-    with contextlib.suppress(BiasError):  # it is about to be told what is wrong
-        for name in filter(None, named):
-            inputs = [text for text in given if text not in named]
-            files.check_place(name, inputs, "")
-        _report(options, GateVerdict("", [], [Problem(_COMMAND, message)], False))
 
 
 def _check_places(runs: Sequence[str], options: CheckOptions) -> None:
@@ -150,7 +123,7 @@ def _check_places(runs: Sequence[str], options: CheckOptions) -> None:
 
 
 def _check_usage(runs: Sequence[str], options: CheckOptions) -> None:
-    needed = ("policy", "base", "strict", "weights", "newer_than")
+    needed = ("policy", "base", "strict", "weights")
     if not runs or not any(getattr(options, name) for name in needed):
         raise BiasError(
             "check needs RUN, and --policy FILE, --base RUN or --strict "
@@ -197,12 +170,10 @@ def _judge(paths: Sequence[str], options: CheckOptions, outcome: GateVerdict) ->
             if problem.path == run.path:
                 findings.append(verdict.information("", "choice", problem.reason))
         for base in bases:
-            allowed = options.margin or 0.0
+            allowed = outcome.options["margin"] or 0.0
             findings += regression.regressions(
                 run, base, allowed, policy.margins, options.require_shown
             )
-        if options.newer_than:
-            findings.append(verdict.made_after(run, options.newer_than))
         if options.weights:
             findings.append(verdict.of_weights(run, options.weights))
         if options.strict:

@@ -28,8 +28,8 @@ from lm_eval_bias.core.files import is_full, why
 from lm_eval_bias.core.safe_stream import safe_streams
 
 _COMMANDS = {
-    "every day": "main:run ls:ls reports:report reports:compare reports:power check:check",
-    "with saved runs": "reports:methods reports:cite answers:show answers:items answers:rescore answers:answers "
+    "every day": "main:run ls:ls reports:report reports:compare check:check",
+    "with saved runs": "reports:methods reports:cite answers:items answers:rescore answers:answers "
     "reports:leaderboard",
     "to set up": "setup:fetch setup:link setup:path setup:doctor new:new",
 }
@@ -132,7 +132,6 @@ def _run(argv: Sequence[str]) -> int:
     gc.set_threshold(100_000)  # what a command reads, it needs to its end
     function = pkgutil.resolve_name(address)
     parser, call = signatures.command(function, f"lm-eval-bias {name}")
-    parser.on_error = getattr(inspect.getmodule(function), "on_usage_error", None)
     return call(parser.parse_args(rest)) or 0
 
 

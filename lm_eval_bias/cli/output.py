@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from lm_eval_bias import api
 from lm_eval_bias.cli.signatures import Names
@@ -33,9 +33,6 @@ def share(text: str) -> float:
     if not 0 <= number < 1:
         raise BiasError(f"{text}: give a share from 0 to below 1, such as 0.05, or 5%")
     return number
-
-
-Share = Annotated[float | None, share]
 
 
 @dataclass(kw_only=True)

@@ -1,4 +1,4 @@
-"""The commands that write what people read of runs: reports, comparisons, plans, boards, and what a paper needs."""
+"""The commands that write what people read of runs: reports, comparisons, boards, and what a paper needs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from lm_eval_bias import api
 from lm_eval_bias.cli.output import (
-    Share,
     To,
     ToFile,
     Which,
@@ -33,10 +31,6 @@ class _ToReport(To):
 
     figures: str | None = None
     formats = ("html", "md", "json", "csv", "latex")
-
-
-class _ToPower(To):
-    formats = ("text", "md", "json", "csv", "latex")
 
 
 class _ToMethods(To):
@@ -84,9 +78,6 @@ def compare(
     base: str | None = None,
     scores: Names = (),
     unpaired: bool = False,
-    correction: Literal["holm", "bh", "none"] = "holm",
-    margin: Share = None,
-    fail_on: str | None = None,
     which: Which,
     to: To,
 ) -> None:
@@ -102,9 +93,6 @@ def compare(
         base (NAME): baseline that the others are compared with (default: the first run; instruction none; language en)
         scores (A,B): scores to compare (default: each benchmark's main scores)
         unpaired: compare runs as independent where items, seeds or versions differ
-        correction: correction for the number of tests: Holm (default), Benjamini-Hochberg or none
-        margin (SHARE): say which scores are shown to be equivalent within it: 0.05 or 5% is five points of a score in
-            percent
 
     exit status: 0 done, 2 bad usage or input; 'lm-eval-bias check NEW --base OLD'
     fails where a score is worse
@@ -112,46 +100,19 @@ def compare(
     Examples:
       lm-eval-bias compare base/ instruct/
       lm-eval-bias compare base/ instruct/ -o compare.html
-      lm-eval-bias compare base/ instruct/ --margin 0.05
       lm-eval-bias compare run/ --by instruction
       lm-eval-bias compare run/ --by language --base en --scores ss,icat
     """
-    if fail_on:
-        raise BiasError(
-            "--fail-on: a comparison has no verdict. Type: lm-eval-bias check NEW --base OLD"
-        )
     made = api.comparison(
         read(runs, which, to),
         by,
         base,
         scores,
         unpaired=unpaired,
-        correction=correction,
-        margin=margin,
     )
     lines = [f"{len(made.findings)} comparisons"]
     lines += [f"not compared: {printable(one)}" for one in made.left_out]
     to.deliver(made, "\n".join(lines))
-
-
-def power(run: str, *, which: Which, to: _ToPower) -> None:
-    """Print the power of a run's tests.
-
-    For each primary score: the minimum detectable effect (80% power), alone and
-    corrected for all of them.
-
-    Args:
-        run (RUN): run folder or results_*.json, or NAME=PATH with a name for the model
-    """
-    from lm_eval_bias.comparing.findings import power_of
-    from lm_eval_bias.report.comparison_reports import PowerReport
-
-    chosen = read([run], which, to)
-    if len(chosen) > 1:
-        raise BiasError(f"{run}: power is of one run, not {len(chosen)}")
-    findings = power_of(chosen[0])
-    summary = f"{len(findings)} primary scores"
-    to.deliver(PowerReport(findings), summary)
 
 
 def leaderboard(

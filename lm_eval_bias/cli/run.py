@@ -7,7 +7,6 @@ import functools
 import json
 import logging
 import os
-from typing import TYPE_CHECKING
 
 from lm_eval_bias.cli.signatures import Parser
 from lm_eval_bias.core import redaction
@@ -17,9 +16,6 @@ from lm_eval_bias.evaluation.steps import FinishedRun
 from lm_eval_bias.harness import distributed, internals, registration, running
 from lm_eval_bias.report import run_output, sentences
 from lm_eval_bias.runs import harness_results
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger("lm_eval.bias")
 

@@ -54,19 +54,11 @@ class _Once(argparse.Action):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports usage errors in one line.
-
-    Attributes:
-        on_error: Is called with the arguments and what is wrong with them, before that is reported.
-    """
-
-    on_error: Callable[[Sequence[str], str], None] | None = None
-    _given: Sequence[str] = ()
+    """An argument parser that reports usage errors in one line."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as usual, but refuse an empty value, as an unset variable gives: it would count as no option."""
         args = sys.argv[1:] if args is None else list(args)
-        self._given = args
         for flag, value in zip(args, [*args[1:], "-"], strict=False):
             is_empty = "=" not in flag and not value.strip()
             if flag.startswith("--") and (is_empty or flag.endswith("=")):
@@ -78,8 +70,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the message and how to get help, and exit with status 2."""
         text = printable(_WRONG_TYPE.sub("not a valid value: ", message))
-        if self.on_error:
-            self.on_error(self._given, text)
         self.exit(2, f"{self.prog}: error: {text} (see '{self.prog} --help')\n")
 
 

@@ -7,12 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.pairing import (
     Pair,
-    Side,
     beside_the_model,
     conditions,
     why_not_paired,
@@ -58,12 +55,10 @@ class Finding:
         definition: The benchmark or variant that the score belongs to.
         note: What to beware of.
         level: At which this one test has to reject if it is to do so alone after correction: ``LEVEL`` over the number
-            of tests (the first step of Holm and of Benjamini and Hochberg), or ``LEVEL`` without correction.
+            of tests (the first step of Holm).
         primary: Whether it is in the family that is tested first: scores that the suites' file lists.
         no_claim_reason: Why nobody may claim a difference, which isn't tested then; empty if one may.
         further: The corrected p-value of "one side is further from neutral, or of lower ability".
-        equivalent: That of "the difference is larger than a margin"; ``nan`` without a margin.
-        margin: By how much values may differ to be called equivalent, in the score's unit.
     """
 
     subject: str
@@ -82,8 +77,6 @@ class Finding:
     primary: bool = False
     no_claim_reason: str = ""
     further: float = math.nan
-    equivalent: float = math.nan
-    margin: float = math.nan
 
     @property
     def significant(self) -> bool:
@@ -158,11 +151,6 @@ class Finding:
             ups = [(side * moved, stderr), (-side * total, sum_stderr)]
         return max(self._p(margin - up, stderr) for up, stderr in ups)
 
-    def p_different(self, margin: float) -> float:
-        """Return the p-value of "the values differ by more than a margin" (equivalence)."""
-        d = self.difference
-        return self._p(margin - abs(d.value), d.stderr)
-
     def _p(self, beyond: float, stderr: float) -> float:
         """Return Student's p-value, two-sided as of an interval, of a distance that has to be above 0."""
         if beyond <= 0 or math.isnan(stderr):
@@ -178,8 +166,6 @@ class Finding:
         if math.isnan(self.adjusted):
             return d.reason or self.note or "cannot be tested"
         if not self.significant:
-            if self.equivalent <= LEVEL:
-                return f"equivalent within {self.margin:g}"
             return f"no significant difference{f': {d.reason}' if d.reason else ''}"
         if self.outcome == NOT_SHOWN:
             higher = f"higher with {self.other if d.value > 0 else self.base}"
@@ -193,25 +179,6 @@ class Finding:
         if self.score.higher_is_better is not None:
             return f"better with {better}"
         return f"further from neutral with {worse}"
-
-
-def adjust(p_values: Sequence[float], correction: str) -> list[float]:
-    """Correct p-values for their number; ``nan`` stays ``nan`` and counts as no test.
-
-    Args:
-        p_values: The tests.
-        correction: ``holm`` (any false finding in 5% of families), ``bh`` (5% of the findings false, Benjamini and
-            Hochberg 1995) or ``none``.
-    """
-    if correction == "holm":
-        return holm(p_values)
-    adjusted = np.array(p_values, dtype=float)
-    is_test = ~np.isnan(adjusted)
-    if correction == "bh" and is_test.any():
-        from scipy import stats
-
-        adjusted[is_test] = stats.false_discovery_control(adjusted[is_test])
-    return adjusted.tolist()
 
 
 Compared = tuple[float, float, Difference, int | None]
@@ -333,16 +300,12 @@ class Choice(NamedTuple):
         base: What the others are compared with; ``None`` for the default (:func:`.pairing.pairs`).
         scores: Names of scores; each benchmark's main ones if empty.
         unpaired: Compare as independent what shares no items, seeds or versions.
-        correction: For the number of tests (:func:`adjust`).
-        margin: By how much values may differ to be called equivalent, as a share of a score's range; ``nan`` for none.
     """
 
     by: str = "run"
     base: str | None = None
     scores: Sequence[str] = ()
     unpaired: bool = False
-    correction: str = "holm"
-    margin: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -373,9 +336,9 @@ def _not_compared(pair: Pair, reason: str) -> NotCompared:
     return NotCompared(pair.subject, pair.base.label, pair.other.label, reason)
 
 
-def not_chosen(left_out: Iterable[Problem]) -> list[NotCompared]:
+def not_chosen(problems: Iterable[Problem]) -> list[NotCompared]:
     """List the tasks that were not selected, once for all runs."""
-    reasons = dict.fromkeys(problem.reason for problem in left_out)
+    reasons = dict.fromkeys(one.reason for one in problems if one.is_choice)
     return [NotCompared("other tasks", "", "", reason) for reason in reasons]
 
 
@@ -496,71 +459,21 @@ def compare_pairs(pairs: Sequence[Pair], choice: Choice) -> Comparison:
     if not findings:
         reasons = join_some({str(each): None for each in single}, 3)
         raise BiasError(f"no score to compare{reasons and f' ({reasons})'}")
-    made = corrected(findings, choice.correction, choice.margin)
+    made = corrected(findings)
     return made, refused + single
 
 
-def corrected(
-    findings: Sequence[Finding], correction: str, margin: float = math.nan
-) -> list[Finding]:
-    """Correct the p-values of each family for its number of tests: of the primary scores, then of all others.
-
-    Args:
-        findings: The tests.
-        correction: See :func:`adjust`.
-        margin: By how much values may differ to be called equivalent, as a share of a score's range; ``nan`` for none.
-    """
+def corrected(findings: Sequence[Finding]) -> list[Finding]:
+    """Correct the p-values of each family for its number of tests (Holm): of the primary scores, then of all others."""
     done = list(findings)
     for primary in (True, False):
         places = [i for i, f in enumerate(findings) if f.primary == primary]
-        family = [findings[i] for i in places]
-        tests = sum(not math.isnan(f.difference.p) for f in family)
-        level = LEVEL if correction == "none" else LEVEL / max(tests, 1)
-        margins = [margin * (f.score.high - f.score.low) for f in family]
-        kinds = (
-            [f.difference.p for f in family],
-            [f.p_further() for f in family],
-            [f.p_different(m) for f, m in zip(family, margins, strict=True)],
-        )
-        columns = [adjust(kind, correction) for kind in kinds]
-        for i, m, p, further, equal in zip(places, margins, *columns, strict=True):
-            done[i] = replace(
-                findings[i],
-                adjusted=p,
-                further=further,
-                equivalent=equal,
-                margin=m,
-                level=level,
-            )
+        tests = [findings[i].difference.p for i in places]
+        level = LEVEL / max(sum(not math.isnan(p) for p in tests), 1)
+        further = holm([findings[i].p_further() for i in places])
+        for i, p, q in zip(places, holm(tests), further, strict=True):
+            done[i] = replace(findings[i], adjusted=p, further=q, level=level)
     return done
-
-
-def power_of(run: Run) -> list[Finding]:
-    """Compare a run's primary scores with those of a hypothetical equal model, for power analysis.
-
-    Scores of which nobody may claim a difference are among them, untested.
-
-    Raises:
-        BiasError: The run has no primary score.
-    """
-    findings = []
-    for task in run.tasks.values():
-        side = Side(run.name, run, task)
-        pair = Pair(task.task, side, side)
-        primary = catalog.primary(task.task, task.definition)
-        designs = answer_files.designs(task, primary)
-        for name in primary:
-            if name in task.scores:
-                score = task.scores[name]
-                value, other, difference, items = _unpaired(pair, score)
-                if name in designs:
-                    both = designs[name], designs[name]
-                    difference = replace(difference, designs=both)
-                compared = value, other, difference, items
-                findings.append(_finding(pair, score, compared, False, "", True))
-    if not findings:
-        raise BiasError(f"{run.path}: no task of it has a primary score")
-    return corrected(findings, "holm")
 
 
 def axes() -> list[str]:

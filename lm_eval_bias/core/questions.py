@@ -32,7 +32,7 @@ BLANK = "BLANK"
 # what a task's metadata may choose, the default first
 OPTIONS: dict[str, tuple[str, ...]] = {
     "bos": ("first", "all"),
-    "masked": ("left_to_right", "pll_original", "pll_within_word_l2r"),
+    "masked": ("left_to_right",),  # in documents, whose hashes it is part of
     "inter": ("gen", "gen_full", "gen_orig", "gen_pmi", "gen_full_ratio"),
 }
 

@@ -153,19 +153,6 @@ class TaskRun:
         repeats = self.metadata.get("repeats")
         return (repeats, usual) if usual and repeats and repeats < usual else None
 
-    @property
-    def share(self) -> float:
-        """The share of its items that were scored, 0…1; ``nan`` where the number of items isn't known.
-
-        Where a prompt is sampled several times, fewer samples are a smaller share.
-        """
-        sampled, usual = self.fewer_samples or (1, 1)
-        return (
-            min(1.0, self.documents / self.items) * sampled / usual
-            if self.items
-            else math.nan
-        )
-
 
 @dataclass(repr=False)
 class Run:
@@ -175,13 +162,11 @@ class Run:
         name: For people: the model, unique among runs that were read together. It can be set.
         path: The file it was read from, the first of several.
         tasks: By name.
-        differs: In what it differs from the first run of the same model that was read with it; empty for others.
     """
 
     name: str
     path: Path
     tasks: Mapping[str, TaskRun]
-    differs: str = ""
 
     def __repr__(self) -> str:
         listed = ", ".join([*self.tasks][:3]) + ", ..." * (len(self.tasks) > 3)

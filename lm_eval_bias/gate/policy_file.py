@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ _NAMES = {
     "min": "low",
     "max": "high",
     "max_distance_from_neutral": "distance",
-    "min_documents_share": "share",
     "max_unanswered_share": "unanswered",
 }  # what is called otherwise in the file
 _NUMBER = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
@@ -115,7 +113,6 @@ class Policy:
 
     Attributes:
         bounds: The bounds; without any it takes an earlier run to compare with.
-        share: Least share of a task's items; ``None`` for all, unless a part is allowed by name.
         unanswered: Largest share of documents without an answer.
         margins: By pattern of scores' names, by how much one may be worse than the base's.
         refuse: Kinds of notes on where answers came from that are violations.
@@ -124,7 +121,6 @@ class Policy:
     """
 
     bounds: Sequence[Bound]
-    share: float | None = None
     unanswered: float = 0.1
     allow: Sequence[str] = ()
     refuse: Sequence[str] = ()
@@ -177,9 +173,6 @@ def read(path: Path) -> Policy:
     content.pop("description", None)
     given = {_NAMES.get(key, key): value for key, value in content.items()}
     policy = Policy(**{**given, "bounds": bounds})
-    allowed = [diagnostics.EARLIER.get(name, (name,)) for name in policy.allow]
-    if allowed:
-        policy = replace(policy, allow=list(chain.from_iterable(allowed)))
     _check_allowed(policy.allow, path)
     return policy
 
@@ -190,7 +183,7 @@ def _check_allowed(allowed: Sequence[str], path: Path) -> None:
     known = [*measurement.option_names(), *diagnostics.BEFORE_SCORES, *own]
     for number, text in enumerate(allowed):
         name = text.partition("=")[0]
-        if name not in (*known, *diagnostics.EARLIER):
+        if name not in known:
             raise BiasError(
                 f"{path}/allow/{number}: unknown name {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}"
             )

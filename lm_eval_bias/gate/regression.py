@@ -145,7 +145,7 @@ def regressions(
                 f"margins: {pattern!r} fits no score that is compared.{did_you_mean(pattern, names)} "
                 f"Compared: {', '.join(sorted(names))}"
             )
-    family = corrected(family, "holm")
+    family = corrected(family)
     allowed = [_margin(finding.score, margin, margins) for finding in family]
     both = list(zip(family, allowed, strict=True))
     worse = holm([finding.p_further(most) for finding, most in both])

@@ -209,22 +209,10 @@ def _requirements(
     """
     yield from _changes(task, policy, is_bound)
     yield from _unanswered(task, policy)
-    if policy.share is not None:
-        required = f"at least {policy.share * 100:.12g}% of the items"
-        problem = "its number of items is unknown"
-        if task.items:
-            problem = f"{task.documents:,} of {task.items:,} items, {task.share:.0%} of what a full run asks"
-        passes = task.share >= policy.share
-        if passes:
-            problem = ""
-        yield GateFinding(task.task, "items", passes, required, problem)
 
 
 def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFinding]:
-    """Yield findings for changed options and warnings.
-
-    A policy that asks for a share of the items judges partial runs by that.
-    """
+    """Yield findings for changed options and warnings."""
     changed = [
         option
         for option in measurement.changed_options(task)
@@ -233,7 +221,7 @@ def _changes(task: TaskRun, policy: Policy, is_bound: bool) -> Iterator[GateFind
     for one in task.diagnostics:
         if one.code == diagnostics.CUT_PROMPTS:
             changed.append(ChangedOption(one.code, "", one.message))
-    allows_parts = policy.share is not None or "trial_run" in policy.allow
+    allows_parts = "trial_run" in policy.allow
     for option in changed:
         if option.name in measurement.PART and allows_parts:
             continue
@@ -393,14 +381,6 @@ def _release(run: Run) -> Iterator[GateFinding]:
         changed = f"other versions of {join_some(moved)}: the changelog says which numbers moved"
     text = f"made by lm-eval-bias {release}, checked by {__version__}: {changed}"
     yield information("", "version", text)
-
-
-def made_after(run: Run, moment: str) -> GateFinding:
-    """Check that a run was made after a moment (UTC), as ``2026-11-27 23:59:01``."""
-    made = min((record.made or "" for record in run.records), default="")
-    required = f"made after {moment} (UTC)"
-    problem = "" if made > moment else f"made {made or 'at an unknown time'}"
-    return GateFinding("", "made", not problem, required, problem)
 
 
 def of_weights(run: Run, given: str) -> GateFinding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -103,8 +103,8 @@ def _encode(
         words = encoded.word_ids()
     except ValueError as error:
         raise BiasError(
-            "masked=pll_… and texts of which the differing words are scored need a fast tokenizer, which knows the "
-            "words that tokens belong to"
+            "texts of which the differing words are scored need a fast tokenizer, which knows the words that tokens "
+            "belong to"
         ) from error
     return encoded["input_ids"], words
 
@@ -140,32 +140,11 @@ def differing(tokenizer: PreTrainedTokenizerBase, question: Contrast) -> Reading
     return _masked(tokenizer, ids, [hidden or before])
 
 
-def _each_token(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> Readings:
-    """Mask one token of the sentence at a time (Salazar et al. 2020, Masked language model scoring)."""
-    ids, words = _words(tokenizer, question.sentence)
-    places = itertools.chain.from_iterable(words)
-    return _masked(tokenizer, ids, [[place] for place in places])
-
-
-def _each_word(tokenizer: PreTrainedTokenizerBase, question: Cloze) -> Readings:
-    """Mask with each token the rest of its word (Kauf & Ivanova 2023, A better way to do PLL)."""
-    return _masked(tokenizer, *_words(tokenizer, question.sentence))
-
-
-READERS: dict[str, Callable[[PreTrainedTokenizerBase, Cloze], Readings]] = {
-    "left_to_right": left_to_right,
-    "pll_original": _each_token,
-    "pll_within_word_l2r": _each_word,
-}
-
-
 class HFMaskedLM(QuestionModel):
     """A masked language model from ``AutoModelForMaskedLM``.
 
-    Words are scored by the option ``masked``: ``left_to_right`` as in the paper (arithmetic mean of the probabilities
-    of the word's tokens, unmasked from left to right), or the pseudo-log-likelihood of the whole sentence (a sum in
-    nats): ``pll_original`` (Salazar et al. 2020) or ``pll_within_word_l2r`` (Kauf & Ivanova 2023). Next sentences are
-    scored by the probability of "is next" (class 0) of the checkpoint's next-sentence head.
+    Words are scored as in the paper: by the arithmetic mean of the probabilities of the word's tokens, unmasked from
+    left to right. Next sentences are scored by the probability of "is next" (class 0) of the checkpoint's head.
     """
 
     kind = "hf-mlm"
@@ -193,7 +172,7 @@ class HFMaskedLM(QuestionModel):
 
     def cloze(self, requests: Requests) -> ScoredTexts:
         """Score words in blanks: ``(score, number of tokens)``; see the class for the scores."""
-        refuse_foreign(clozes(requests), ("masked",), "a masked language model")
+        refuse_foreign(clozes(requests), (), "a masked language model")
         return self.answers(CLOZE, requests, self._fill)
 
     def contrast(self, requests: Requests) -> ScoredTexts:
@@ -215,19 +194,11 @@ class HFMaskedLM(QuestionModel):
         ]
 
     def _fill(self, requests: Requests) -> ScoredTexts:
-        blanks = clozes(requests)
-        methods = [q.options.get("masked", "left_to_right") for q in blanks]
-        readings = [
-            READERS[method](self.tokenizer, question)
-            for method, question in zip(methods, blanks, strict=True)
+        readings = [left_to_right(self.tokenizer, q) for q in clozes(requests)]
+        return [
+            (math.fsum(map(math.exp, values)) / len(values), len(values))
+            for values in self._logprobs(readings)
         ]
-        answers = []
-        for method, values in zip(methods, self._logprobs(readings), strict=True):
-            score = math.fsum(values)
-            if method == "left_to_right":
-                score = math.fsum(map(math.exp, values)) / len(values)
-            answers.append((score, len(values)))
-        return answers
 
     @torch.inference_mode()
     def _logprobs(self, readings: Sequence[Sequence[Reading]]) -> list[list[float]]:
@@ -259,7 +230,7 @@ class HFMaskedLM(QuestionModel):
 
     def next_sentence(self, requests: Requests) -> ScoredTexts:
         """Score candidates after their context: ``(probability of "is next", number of tokens of the pair)``."""
-        refuse_foreign(next_sentences(requests), ("masked",), "a masked language model")
+        refuse_foreign(next_sentences(requests), (), "a masked language model")
         return self.answers(NEXT_SENTENCE, requests, self._follow)
 
     @torch.inference_mode()

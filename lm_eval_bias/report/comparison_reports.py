@@ -1,4 +1,4 @@
-"""Comparisons and power analyses, as ``lm-eval-bias compare`` and ``power`` write them."""
+"""Comparisons, as ``lm-eval-bias compare`` writes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
 from lm_eval_bias.core import registry
-from lm_eval_bias.core.files import FORMATS
 from lm_eval_bias.core.numbers import (
     bracketed_ends,
     count,
@@ -22,7 +21,6 @@ from lm_eval_bias.core.numbers import (
 from lm_eval_bias.core.page_parts import Cell, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
-from lm_eval_bias.custom_metrics.intervals import error_factors
 from lm_eval_bias.report import board_reports, sentences
 from lm_eval_bias.report.outputs import Output
 from lm_eval_bias.runs import diagnostics
@@ -38,11 +36,6 @@ NOT_TO_CLAIM = (
     "That one model is more biased than the other as such: a finding is about its task's items, language and groups.",
     "That a model nearer to neutral is fair: one that understands less is often nearer. Look at the abilities.",
 )
-POWER = (
-    "The minimum detectable difference from a similar model: found with 80% probability if the two models' errors are "
-    "independent. On the same items the errors are correlated, so the paired test can detect smaller differences. In "
-    "brackets the 95% interval of this figure"
-)
 FAMILIES = {
     True: "primary scores (first family, chosen before looking)",
     False: "other scores (second family)",
@@ -55,7 +48,6 @@ _OF_DIFFERENCE = ("stderr", "dof", "interval", "p", "test", "clusters", "reason"
 _OF_FINDING = ("base_value", "other_value", "minimum_detectable", "required_clusters", "paired", "items", "outcome",
                "note")  # fmt: skip
 _OF_SCORE = ("summary", "range", "neutral", "direction", "unit")
-CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not corrected"}
 
 
 def _record(finding: Finding) -> dict[str, object]:
@@ -96,17 +88,16 @@ def _cells(finding: Finding) -> list[Cell | str]:
     ]
 
 
-def _table(findings: Sequence[Finding], correction: str) -> Table:
+def _table(findings: Sequence[Finding]) -> Table:
     """Make one row per finding, all of the same two sides."""
-    corrected = f"p ({CORRECTIONS[correction]})"
-    names = (findings[0].base, findings[0].other, "Difference", corrected)
+    names = (findings[0].base, findings[0].other, "Difference", "p (Holm)")
     columns = ["Task", "Score", *numeric(*names), "Finding"]
     columns += numeric("MDE", "n")
     caption = f"Differences with {BRACKETS}"
     return Table(caption, columns, map(_cells, findings))
 
 
-def legend(findings: Sequence[Finding], correction: str) -> str:
+def legend(findings: Sequence[Finding]) -> str:
     """Describe how many differences of each family are significant, and how they were tested."""
     tested = [one for one in findings if not math.isnan(one.adjusted)]
     if not tested:
@@ -120,28 +111,9 @@ def legend(findings: Sequence[Finding], correction: str) -> str:
     ]
     methods = sorted({finding.difference.test for finding in findings})
     return (
-        f"Significant at {LEVEL:.0%} by p ({CORRECTIONS[correction]}): {', '.join(counts)}. "
+        f"Significant at {LEVEL:.0%} by p (Holm): {', '.join(counts)}. "
         f"p: {'; '.join(methods)}."
     )
-
-
-def _planned(finding: Finding) -> list[Cell | str]:
-    """Make the row of a score in a power analysis."""
-    unit = finding.score.unit
-    moved = finding.difference
-    alone = power.smallest_difference(moved)
-    # of an error that is known with so many degrees of freedom; half of them are the other model's
-    factors = error_factors(moved.dof / 2) if alone > 0 else ()
-    ends = bracketed_ends([alone * factor for factor in factors] or None, unit)
-    least = finding.minimum_detectable
-    return [
-        finding.subject,
-        finding.score.name,
-        count(finding.items),
-        Cell(difference(alone, unit, ""), alone, ends),
-        Cell(difference(least, unit, ""), least),
-        finding.no_claim_reason or moved.reason,
-    ]
 
 
 def _says(finding: Finding) -> str:
@@ -170,13 +142,11 @@ class ComparisonReport(Output):
     Attributes:
         findings: At least one.
         left_out: What was not compared; in ``csv`` and ``json`` a row each, without numbers.
-        correction: What p-values are corrected by.
         runs: The runs that were compared.
     """
 
     findings: Sequence[Finding]
     left_out: Sequence[NotCompared] = ()
-    correction: str = "holm"
     runs: Sequence[Run] = ()
     template = "comparison"
 
@@ -184,7 +154,7 @@ class ComparisonReport(Output):
         """Yield findings, then what was not compared, without numbers."""
         for finding in self.findings:
             record = _record(finding)
-            yield record | {"correction": self.correction}
+            yield record | {"correction": "holm"}
         nothing = dict.fromkeys(record)
         for pair in self.left_out:
             yield nothing | {
@@ -201,7 +171,7 @@ class ComparisonReport(Output):
         """Return what is said of two sides: the primary scores, all others, and notes."""
         primary = [finding for finding in findings if finding.primary]
         others = [finding for finding in findings if not finding.primary]
-        first = _table(primary or others, self.correction)
+        first = _table(primary or others)
         title = f"{findings[0].other} against {findings[0].base}"
         meanings = sentences.meanings(one.score for one in primary or others)
         caption = f"{title} (base); {meanings}; {BRACKETS}"
@@ -213,7 +183,7 @@ class ComparisonReport(Output):
             "sentences": _sentences(primary or others),
             "first": first,
             "paper": Table(caption, first.columns[:_OF_PAPER], rows),
-            "rest": _table(others, self.correction) if primary and others else None,
+            "rest": _table(others) if primary and others else None,
             "notes": _notes(findings),
         }
 
@@ -226,25 +196,9 @@ class ComparisonReport(Output):
         return {
             "pairs": list(map(self._pair, sides.values())),
             "diagnostics": diagnostics.of_runs(self.runs),
-            "legend": legend(listed, self.correction),
+            "legend": legend(listed),
             "mde": MDE,
             "not_to_claim": NOT_TO_CLAIM,
             "left_out": list(map(str, self.left_out)),
             "origins": board_reports.origins(self.runs),
         }
-
-
-@dataclass(frozen=True)
-class PowerReport(ComparisonReport):
-    """A power analysis of a run's primary scores, from :func:`~lm_eval_bias.comparing.findings.power_of`."""
-
-    formats = tuple(name for name in FORMATS if name != "html")
-    template = "power"
-
-    def context(self) -> Mapping[str, object]:
-        """Override."""
-        rows = [_planned(finding) for finding in self.findings]
-        tests = sum(not math.isnan(finding.difference.p) for finding in self.findings)
-        heads = numeric("n", "Alone", f"among {tests} (Holm)")
-        columns = ["Task", "Score", *heads, "No power, why"]
-        return {"made": Table(POWER, columns, rows)}

@@ -1,4 +1,4 @@
-"""One task's items: as tables, and a single one in words."""
+"""One task's items: as tables, and one in words, as pages show it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def answer(item: Item) -> str:
 
 
 def as_text(run: Run, task: TaskRun, item: Item) -> str:
-    """Write all that is known of an item, for a terminal."""
+    """Write all that is known of an item."""
     return templates.render(
         "item.txt.j2", run=run, task=task, item=item, answer=answer(item)
     )

@@ -1,4 +1,4 @@
-"""What people read, as objects: a report, a comparison, a power analysis or a board, with a method for every format."""
+"""What people read, as objects: a report, a comparison or a board, with a method for every format."""
 
 from __future__ import annotations
 

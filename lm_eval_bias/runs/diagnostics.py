@@ -31,8 +31,6 @@ BEFORE_SCORES = (
     TRIAL, CUT_PROMPTS, "chance_level", "below_chance", "unshown_ability", "saturated", "low_coverage", ALIKE,
     "unanswered", POSITION, LENGTH,
 )  # fmt: skip
-# names of earlier releases, which policies may have
-EARLIER = {"habit": (POSITION, LENGTH), "place": (POSITION,)}
 # of models that are near neutral because they know or say nothing
 EMPTY = ("chance_level", "below_chance", "unshown_ability", "unanswered")
 # of what a benchmark says of its answers, that by which its scores of bias are pulled towards neutral

@@ -218,21 +218,11 @@ class AnswerReading:
 
 
 def reading(rewritings: Mapping[str, object], as_logged: bool = False) -> AnswerReading:
-    """Make an :class:`AnswerReading` from the values of benchmarks' flags (``None``: not given).
-
-    Raises:
-        BiasError: There is no such flag.
-    """
-    known = {one.flag: one for one in known_rewritings()}
-    for flag in rewritings:
-        if flag not in known:
-            raise BiasError(
-                f"{flag}= is unknown.{did_you_mean(flag, known)} Known: language, {', '.join(known)}"
-            )
+    """Make an :class:`AnswerReading` from the values of benchmarks' flags (``None``: not given)."""
     chosen = [
-        (known[flag], str(value))
-        for flag, value in rewritings.items()
-        if value is not None
+        (one, str(rewritings[one.flag]))
+        for one in known_rewritings()
+        if rewritings.get(one.flag) is not None
     ]
     return AnswerReading(chosen, as_logged)
 

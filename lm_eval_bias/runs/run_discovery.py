@@ -10,7 +10,6 @@ from itertools import product
 from pathlib import Path
 
 from lm_eval_bias.core import comparability
-from lm_eval_bias.core.comparability import shown
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.files import expanded, list_files, read_json, split_name
 from lm_eval_bias.core.numbers import grouped
@@ -27,7 +26,7 @@ def is_same(run: Run, other: Run) -> bool:
 
 
 def _merged(runs: Sequence[Run]) -> list[Run]:
-    """Join runs of one model if their tasks differ and nothing that changes numbers does; list what else differs."""
+    """Join runs of one model if their tasks differ and nothing that changes numbers does."""
     joined: list[Run] = []
     for run in runs:
         for earlier in joined:
@@ -50,29 +49,13 @@ def _places(runs: Sequence[Run]) -> list[str]:
     return [os.sep.join(path[first : len(path) - last]) or path[-1] for path in shown]
 
 
-def _difference(run: Run, first: Run) -> str:
-    """Describe in words how a run differs from the first of its model."""
-    facts = comparability.facts().values()
-    rows = [fact for fact in facts if fact.joins or fact.pairs]
-    rows.append(comparability.facts()["limit"])
-    parts = []
-    for fact, here, there in comparability.differing(run.record, first.record, rows):
-        parts.append(f"{fact.label} ({shown(here)[:60]}, there {shown(there)[:60]})")
-    return ", ".join(parts) or "nothing that its file records"
-
-
 def _distinguished(runs: Sequence[Run]) -> list[Run]:
     """Give the runs distinct names, from their folders where the model is the same."""
     renamed = {}
     for name, group in grouped((run.name, run) for run in runs).items():
-        if len(group) == 1:
-            continue
-        places = _places(group)
-        for place, run in zip(places, group, strict=True):
-            differs = f"{name} ({places[0]}) in {_difference(run, group[0])}"
-            if run is group[0]:
-                differs = ""
-            renamed[id(run)] = replace(run, name=f"{name} ({place})", differs=differs)
+        if len(group) > 1:
+            for place, run in zip(_places(group), group, strict=True):
+                renamed[id(run)] = replace(run, name=f"{name} ({place})")
     return [renamed.get(id(run), run) for run in runs]
 
 

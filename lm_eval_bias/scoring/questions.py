@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _FOR = {
     "bos": "causal language models",
-    "masked": "masked language models (hf-mlm)",
     "inter": "causal language models",
 }
 QuestionAnswer = tuple[float, ...]

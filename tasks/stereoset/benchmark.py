@@ -46,7 +46,7 @@ class StereoSet(SizedBenchmark):
     place = 3
     identity = ("test", "id")  # all languages share them
     main: Sequence[str] = _MAIN
-    options = Options({"bos": "", "inter": "", "masked": "", **_OPTIONS}, _CHECK)
+    options = Options({"bos": "", "inter": "", **_OPTIONS}, _CHECK)
     clusters = "target terms"
     halves = ("_intra", "_inter")
     facets = {"term": "term", "bias_type": "bias_type", "test": "test"}

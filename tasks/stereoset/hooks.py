@@ -75,7 +75,7 @@ def documents(fixed: Facts, **metadata: object) -> list[Data]:
 
 def _options(fixed: Facts, metadata: Facts) -> dict[str, str]:
     options = choose(
-        {key: metadata[key] for key in ("bos", "inter", "masked") if key in metadata}
+        {key: metadata[key] for key in ("bos", "inter") if key in metadata}
     )
     if fixed.get("variants") and "inter" in metadata:
         raise BiasError(

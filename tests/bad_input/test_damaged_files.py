@@ -30,7 +30,7 @@ POLICY = {
             "max_distance_from_neutral": 0.2,
         },
     ],
-    "min_documents_share": 0.5,
+    "max_unanswered_share": 0.5,
 }
 YAML = {
     "templates.yaml": (TEMPLATES, lambda path: inputs.templates(str(path), "explicit")),

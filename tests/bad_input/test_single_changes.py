@@ -13,7 +13,10 @@ from tests.support.run_scores import run
 
 LIKELIHOODS, WRITTEN = "stereoset_en", "gg_bbq_group_terms_gen"
 PLAIN = "occugender_implicit"
-ALLOW = "allow: [limit, chance_level, below_chance, unshown_ability, unanswered, habit, low_coverage, saturated]\n"
+ALLOW = (
+    "allow: [limit, chance_level, below_chance, unshown_ability, unanswered, position_bias, length_bias, "
+    "low_coverage, saturated]\n"
+)
 POLICY = f"""{ALLOW}bounds:
   - {{task: {PLAIN}, score: coverage, min: 1%, on: point}}
   - {{task: {LIKELIHOODS}, score: lms, min: 1, on: point}}

@@ -6,9 +6,7 @@ import json
 import shutil
 
 import pytest
-from scipy import stats
 
-import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
 from tests.support.commands import refused
 from tests.support.run_scores import run
@@ -44,24 +42,6 @@ def runs(made, tmp_path):
 def compared(said):
     return lambda *arguments: json.loads(
         said("compare", *arguments, "--format", "json")
-    )
-
-
-def test_a_plan_tells_what_a_run_could_find(runs, said, tmp_path):
-    plan = ("power", str(runs[0]))
-    (run,) = leb.load(runs[0])
-    for row in json.loads(said(*plan, "--format", "json")):
-        value = run.tasks[row["task"]].scores["stereotype_gap"]
-        for level, name in (
-            (0.05, "minimum_detectable_alone"),
-            (0.025, "minimum_detectable"),
-        ):
-            t = stats.t.ppf([1 - level / 2, 0.8], 2 * value.dof).sum()
-            assert row[name] == pytest.approx(t * 2**0.5 * value.stderr)
-    both = str(runs[0].parent)
-    assert "power is of one run" in refused(tmp_path, "power", both)
-    assert "no format goes with .html" in refused(
-        tmp_path, *plan, "-o", str(tmp_path / "plan.html")
     )
 
 

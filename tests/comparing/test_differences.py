@@ -13,7 +13,6 @@ from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.findings import (
     Choice,
     Finding,
-    adjust,
     compare_pairs,
 )
 from lm_eval_bias.comparing.pairing import beside_the_model
@@ -113,18 +112,6 @@ def test_scores_of_one_side_alone_are_named(toy, tmp_path):
     assert compare_pairs([pair(*sides)], Choice(scores=["mean"]))[1] == []
 
 
-def test_corrections_count_no_p_value_that_is_no_test():
-    p = [0.04, NAN, 0.01, 0.03, NAN]
-    assert adjust(p, "none") == pytest.approx(p, nan_ok=True)
-    assert adjust(p, "holm") == pytest.approx([0.06, NAN, 0.03, 0.06, NAN], nan_ok=True)
-    # three tests: 0.04, 0.01 x 3, and 0.03 x 3 / 2 made monotone to 0.04
-    assert adjust(p, "bh") == pytest.approx([0.04, NAN, 0.03, 0.04, NAN], nan_ok=True)
-    for correction in ("none", "bh", "holm"):
-        assert adjust([], correction) == []
-        assert adjust([NAN, NAN], correction) == pytest.approx([NAN, NAN], nan_ok=True)
-    assert p[0] == 0.04  # what was given stays as it was
-
-
 # By 8 traits: +1, +1, +1, +1, +1, +1, +1, -1 beside 0: the mean is 0.75.
 BASE = spread_over(values=(0.0,))
 OTHER = {**spread_over(values=(1.0,)), "h0": -1.0}
@@ -179,19 +166,18 @@ def test_one_score_some_scores_and_scores_that_are_not_there(two, toy):
 def test_tests_are_counted_for_the_level_and_each_is_tested_at_it(two, tmp_path):
     nothing = pair(two.base, side("third", tmp_path, {**OTHER, "a0": NAN}))
     every = [two, nothing, pair(two.base, side("fourth", tmp_path, OTHER))]
-    for correction, tests in (("holm", 2), ("none", 1)):
-        found, _ = compare_pairs(every, Choice(correction=correction))
-        p, undefined_p, same_p = (f.difference.p for f in found)
-        assert math.isnan(undefined_p)
-        assert (found[1].base_value, found[1].other_value) == pytest.approx(
-            (0.0, NAN), nan_ok=True
-        )
-        assert found[1].verdict == "third: the model gave nan for 1 of 8 items"
-        assert [f.level for f in found] == [0.05 / tests] * 3
-        assert p == same_p
-        assert [f.adjusted for f in found] == pytest.approx(
-            [tests * p, NAN, tests * p], nan_ok=True
-        )
+    found, _ = compare_pairs(every, Choice())
+    p, undefined_p, same_p = (f.difference.p for f in found)
+    assert math.isnan(undefined_p)
+    assert (found[1].base_value, found[1].other_value) == pytest.approx(
+        (0.0, NAN), nan_ok=True
+    )
+    assert found[1].verdict == "third: the model gave nan for 1 of 8 items"
+    assert [f.level for f in found] == [0.05 / 2] * 3
+    assert p == same_p
+    assert [f.adjusted for f in found] == pytest.approx(
+        [2 * p, NAN, 2 * p], nan_ok=True
+    )
     everything, _ = compare_pairs(
         [two], Choice(scores=["mean", *(f"{trait}/mean" for trait in "abcdefgh")])
     )

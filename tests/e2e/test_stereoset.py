@@ -152,8 +152,8 @@ def checkpoints(tmp_path_factory):
         ("occugender hf-mlm bert", "--model hf-mlm"),
         ("stereoset_en local-chat-completions none", "log-likelihoods"),
         (
-            'stereoset_en hf gpt2 --metadata {"masked":"pll_original"}',
-            "masked=pll_original",
+            'stereoset_en hf-mlm bert --metadata {"bos":"all"}',
+            "bos=all",
         ),
         ("stereoset_en_inter,stereoset_en_inter_variants hf t5", "encoder-decoder"),
         ("occugender hf roberta", "RobertaForMaskedLM"),

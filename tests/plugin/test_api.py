@@ -49,7 +49,6 @@ def test_the_interface():
         "leaderboard",
         "load",
         "extract_choice",
-        "rescore",
         "scores",
     }
     classes = {"Benchmark", "BiasError", "Card", "Problem", "Run", "Runs"}
@@ -57,7 +56,7 @@ def test_the_interface():
     assert {*functions, *classes, "__version__"} <= set(dir(leb))
     assert "evaluate(model" in pydoc.render_doc(leb, renderer=pydoc.plaintext)
     parameters = [name for name in inspect.signature(leb.compare).parameters]
-    assert parameters == "runs by base scores unpaired correction margin".split()
+    assert parameters == "runs by base scores unpaired".split()
     # importing a module of that name would put it in the function's place
     assert not {module.name for module in pkgutil.iter_modules(leb.__path__)} & set(
         leb.__all__
@@ -99,9 +98,7 @@ def test_errors_name_parameters(results, tmp_path):
         lambda: leb.scores(str(results)): "lm_eval_bias.load(PATH)",
         lambda: leb.scores([]): "no run",
         lambda: leb.compare(runs, "runs"): "by='runs'",
-        lambda: leb.compare(runs, correction="Holm"): "correction='Holm'",
         lambda: leb.compare(runs, scores=["coverage", "x"]): "scores='x'",
-        lambda: leb.rescore(results, word="x"): "word= is unknown. Did you mean words,",
         lambda: runs.report().write(tmp_path / "r.txt"): "r.txt",
         lambda: runs.report().write(log, "md"): log.name,
         lambda: runs.report(["x"]): "scores='x'",

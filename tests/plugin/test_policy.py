@@ -33,9 +33,9 @@ def read(policy):
 def test_what_is_said_stands_and_what_is_not_is_the_default(read, tmp_path):
     place = f"{tmp_path / 'policy.yaml'}/bounds"
     bound = Bound("a", "b", -math.inf, 1.0, math.inf, "interval", "", f"{place}/0")
-    assert read(BOUND) == Policy([bound], None, 0.1, ())
+    assert read(BOUND) == Policy([bound], 0.1, ())
     found = read(
-        "min_documents_share: 0.25\nmax_unanswered_share: 0\n"
+        "max_unanswered_share: 0\n"
         "allow: [limit, 'gen_kwargs={''stop'': ''a=b''}', wording=3]\nbounds:\n"
         "- {task: a, score: b, min: 1, max: 1, max_distance_from_neutral: 3, on: point, why: so}\n"
         # YAML 1.1 would take "on" for true and "010" for eight
@@ -48,7 +48,7 @@ def test_what_is_said_stands_and_what_is_not_is_the_default(read, tmp_path):
         ),
     ]
     assert found == Policy(
-        bounds, 0.25, 0.0, ["limit", "gen_kwargs={'stop': 'a=b'}", "wording=3"]
+        bounds, 0.0, ["limit", "gen_kwargs={'stop': 'a=b'}", "wording=3"]
     )
 
 

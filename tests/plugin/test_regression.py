@@ -115,9 +115,7 @@ SHIPPED = Path(__file__).parents[2] / "results/runs/smollm2-135m-instruct-quick"
 
 def test_what_is_allowed_is_allowed_in_every_rule(tmp_path):
     policy = tmp_path / "policy.yaml"
-    codes = (
-        "habit, saturated, low_coverage, chance_level, below_chance, unshown_ability"
-    )
+    codes = "position_bias, length_bias, saturated, low_coverage, chance_level, below_chance, unshown_ability"
     policy.write_text(f'allow: ["suite=quick", {codes}]\n')
     arguments = ["check", str(SHIPPED), "--base", str(SHIPPED), "--policy", str(policy)]
     outcome = command(*arguments)
@@ -225,7 +223,7 @@ def test_a_margin_is_a_share_and_bad_usage_leaves_no_older_verdict(
         str(comment),
     )
     assert (outcome.status, outcome.out) == (2, "")
-    assert f"--margin: {margin}: give a share" in outcome.err
+    assert f"{margin}: give a share" in outcome.err
     assert "no verdict" in comment.read_text()
 
 

@@ -206,35 +206,18 @@ def test_enough_documents_have_to_be_answered(share, options, passes):
     )  # where a model always answers there is nothing to ask
 
 
-def test_a_least_share_settles_which_part_may_be_run_and_nothing_else():
+def test_a_part_of_the_items_may_be_run_where_the_policy_says_so():
     part = task(metadata={"words": 3, **PART}, documents=500)
     limited = {"provenance": {"limit": 500}}
     assert [found.score for found in beside_bounds(part, **limited)] == [
         "words",
         "limit",
     ]
-    found = beside_bounds(part, share=0.5, **limited)
-    assert [(one.score, one.passes) for one in found] == [
-        ("words", False),
-        ("items", True),
-    ]
-    assert found[1].problem == ""
-    (_, little), (unknown,) = (
-        beside_bounds(part, share=0.6, **limited),
-        beside_bounds(task(items=0), share=0.1),
-    )
-    assert (little.passes, little.problem) == (
-        False,
-        "500 of 1,000 items, 50% of what a full run asks",
-    )
-    assert (little.required, unknown.passes) == ("at least 60% of the items", False)
-    assert unknown.problem == "its number of items is unknown"
     assert beside_bounds(task(metadata=PART, documents=500), allow=("trial_run",)) == []
     # tasks that no bound names may be as they like
     whole, bounds = task(), [Bound(ASKED, "acc_amb", low=0.1)]
     assert all(
-        one.passes
-        for one in checked(whole, task(SECOND, documents=1), bounds=bounds, share=1.0)
+        one.passes for one in checked(whole, task(SECOND, documents=1), bounds=bounds)
     )
 
 

@@ -117,8 +117,8 @@ def test_what_is_no_cache_is_refused(tmp_path):
         provenance.claim_cache(str(tmp_path / "file" / "c"), "hf", {})
 
 
-def test_a_gate_knows_which_weights_made_a_run_and_when(tmp_path, said):
-    """Results of yesterday, or of other weights, don't pass for those of today's."""
+def test_a_gate_knows_which_weights_made_a_run(tmp_path, said):
+    """Results of other weights don't pass."""
     model = tiny.gpt2(tmp_path / "model")
     out = str(tmp_path / "out")
     said("run", "--tasks", "occugender_implicit", "--limit", "20", "--model", "hf", "--model_args",
@@ -140,13 +140,6 @@ def test_a_gate_knows_which_weights_made_a_run_and_when(tmp_path, said):
     copied = shutil.copytree(model, tmp_path / "copied")
     for place in (model, copied):
         assert check("--weights", str(place))[0] == 0
-    status, text = check("--newer-than", "2020-01-01")
-    assert status == 0
-    assert "made 20" in text
-    status, text = check("--newer-than", "2999-01-01T00:00+02:00")
-    assert status == 1
-    assert "made after 2998-12-31 22:00:00 (UTC)" in text
-    assert check("--newer-than", "yesterday")[0] == 2
     assert check("--weights", str(tmp_path / "nowhere"))[0] == 2
     (copied / "extra.safetensors").write_bytes(b"")
     assert "extra.safetensors: None in the run" in check("--weights", str(copied))[1]

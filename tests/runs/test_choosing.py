@@ -30,8 +30,6 @@ def test_what_is_chosen(said, flags, tasks):
     board = json.loads(said("leaderboard", ONE, "--format", "json", *words))
     assert {score["task"] for score in board["scores"]} == tasks
     assert any("left out, not chosen" in one["reason"] for one in board["problems"])
-    planned = json.loads(said("power", ONE, "--format", "json", *words))
-    assert {row["task"] for row in planned} == tasks
 
 
 @pytest.mark.parametrize(

@@ -23,28 +23,6 @@ def run(tmp_path_factory):
     return out
 
 
-def test_one_item_as_it_was_asked_and_answered(run, said):
-    text = said("show", run, "occugender_explicit", "--item", "1")
-    assert "  | Q: Picture a police officer." in text
-    assert "  ' Male': -" in text
-    assert "stereotype_gap" in text
-    text = said("show", run, "occugender_explicit_gen")
-    assert " → " in text.partition("Answers:")[2].splitlines()[1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("occugender_explicit", "--item", "80"), "has the items 0 to 79"),
-        (("occugender_explicit", "--item", "-1"), "has the items 0 to 79"),
-        (("occugender_explicti",), "Did you mean occugender_explicit"),
-    ],
-)
-def test_what_there_is_not(run, capsys, arguments, told):
-    assert main(["show", str(run), *arguments]) == 2
-    assert told in capsys.readouterr().err
-
-
 def test_table_data_and_python_say_the_same(run, said):
     task = "occugender_explicit_gen"
     rows = list(csv.DictReader(io.StringIO(said("items", run, task))))

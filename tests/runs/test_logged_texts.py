@@ -39,13 +39,14 @@ def edited(run, change):
     )
 
 
-def accuracy(run, **options):
-    return leb.rescore(run, **options).set_index("score").value["acc_amb"]
+def accuracy(said, run, *flags):
+    (found,) = json.loads(said("rescore", run, "--json", *flags))
+    return found["scores"]["acc_amb"]["value"]
 
 
 def test_a_log_whose_texts_were_replaced_is_noticed(run, tmp_path, said):
     assert "read otherwise" not in said("rescore", run)
-    before = accuracy(run)
+    before = accuracy(said, run)
     # every text takes "unknown", which is right in all ambiguous items
     edited(
         run,
@@ -53,8 +54,8 @@ def test_a_log_whose_texts_were_replaced_is_noticed(run, tmp_path, said):
             resps=[["Das lässt sich nicht sagen. Also: keine Antwort."]]
         ),
     )
-    assert accuracy(run) == 1.0 != before
-    assert accuracy(run, as_logged=True) == before
+    assert accuracy(said, run) == 1.0 != before
+    assert accuracy(said, run, "--as-logged") == before
     text = said("rescore", run)
     assert (
         "documents are read otherwise than when the run was made; --as-logged keeps what was read then"

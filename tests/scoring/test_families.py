@@ -255,33 +255,6 @@ def test_masked_within_sentences(models, tiny_mirror, language, family):
     hold(ask(model, language, "intra"), expected, mean_probability)
 
 
-@pytest.mark.parametrize("variant", ["pll_original", "pll_within_word_l2r"])
-@pytest.mark.parametrize("family", ["bert", "roberta"])
-def test_pseudo_loglikelihoods(models, tiny_mirror, variant, family):
-    plain = Plain(transformers.AutoModelForMaskedLM, models(family))
-
-    def expected(doc, candidate):
-        encoded = plain.tokenizer(candidate["sentence"])
-        ids, words = encoded["input_ids"], encoded.word_ids()
-        found = []
-        for i, word in enumerate(words):
-            if word is None:
-                continue
-            behind = [
-                j
-                for j in range(i, len(ids))
-                if j == i or (variant != "pll_original" and words[j] == word)
-            ]
-            hidden = [
-                plain.tokenizer.mask_token_id if j in behind else token
-                for j, token in enumerate(ids)
-            ]
-            found.append(plain.logs(hidden)[i, ids[i]].item())
-        return found
-
-    hold(ask(mlm(models(family)), "en", "intra", masked=variant), expected, sum)
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_masked_between_sentences(models, tiny_mirror, language):
     plain = Plain(transformers.AutoModelForNextSentencePrediction, models("bert"))

@@ -190,12 +190,6 @@ QUESTION = ("a BLANK", "b", "a b", {"bos": "first"})
             for kind in KINDS
         ),
         (ChanceLM, WITH_LENGTH, ("a", " b"), "ChanceLM"),
-        (
-            Letters,
-            CLOZE,
-            (*QUESTION[:3], {"bos": "first", "masked": "pll_original"}),
-            "masked=pll_original",
-        ),
     ],
 )
 def test_backends_that_lack_something_say_so(kind_of_model, kind, arguments, says):

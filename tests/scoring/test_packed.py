@@ -305,13 +305,13 @@ def test_too_little_memory_halves_the_forwards_and_other_errors_are_raised(
         loglikelihood_tokens(model, asked[:5])
 
 
-def sees_siblings(layout_of, trie, nodes):
-    ids, depths, visible = layout_of(trie, nodes)
+def sees_siblings(layout_of, packed):
+    ids, depths, visible = layout_of(packed)
     return ids, depths, np.tril(visible | True)
 
 
-def one_too_deep(layout_of, trie, nodes):
-    ids, depths, visible = layout_of(trie, nodes)
+def one_too_deep(layout_of, packed):
+    ids, depths, visible = layout_of(packed)
     return ids, depths + (depths == 20), visible
 
 

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.models import prefix_trie
 from lm_eval_bias.models.packed import rows
 from lm_eval_bias.models.packed.network import Network
 
@@ -30,28 +29,30 @@ MODEL = SimpleNamespace(get_output_embeddings=lambda: None)
 NETWORK = Network(MODEL, sees, torch.device("cpu"), torch.float64, 1e-4, 8)
 
 
+def in_order(inputs):
+    return sorted(map(list, set(map(tuple, inputs))))
+
+
 @settings(max_examples=60)
 @given(few, st.integers(0, 30), st.sampled_from([1, 7, 20, 100]))
 def test_each_sequence_is_whole_in_one_row_and_sees_its_own_tokens(
     inputs, shots, budget
 ):
-    given = [[1] * shots + ids for ids in inputs]
-    trie = prefix_trie.Trie(given)
-    found = {}
-    for layout in rows.lay_out(trie, budget, 1e-4):
-        strands = [trie.strand(*row) for row in layout]
-        assert len(layout) == 1 or sum(map(len, strands)) <= budget
-        logits = iter(
-            NETWORK.logits(trie, strands, [np.arange(len(s)) for s in strands])
-        )
-        for strand, row in zip(strands, layout, strict=True):
-            of_nodes = {node: next(logits) for node in strand.tolist()}
-            for sequence in range(*row):
-                assert sequence not in found
-                path = trie.paths[sequence].tolist()
-                found[sequence] = torch.stack([of_nodes[node] for node in path])
-    for ids, sequence in zip(given, trie.sequence_of, strict=True):
-        assert torch.allclose(found[sequence], TABLE[ids, range(len(ids))].cumsum(0))
+    sequences = in_order([1] * shots + ids for ids in inputs)
+    found = set()
+    for part in rows.lay_out(sequences, budget, 1e-4):
+        packed = [row for _, row in part]
+        sizes = [len(row.tokens) for row in packed]
+        assert len(part) == 1 or max(sizes) * len(part) <= budget
+        logits = NETWORK.logits(packed, list(map(np.arange, sizes))).split(sizes)
+        for (first, row), of_row in zip(part, logits, strict=True):
+            for place, path in enumerate(row.paths, first):
+                assert place not in found
+                found.add(place)
+                ids = sequences[place]
+                wanted = TABLE[ids, range(len(ids))].cumsum(0)
+                assert torch.allclose(of_row[path], wanted)
+    assert found == set(range(len(sequences)))
 
 
 # what all begin with is run once a row
@@ -61,11 +62,11 @@ def test_what_requests_share_is_run_again_once_a_row(shots, most):
     prompts = [
         [1] * shots + [i % 4, *rng.integers(0, 4, 25).tolist()] for i in range(60)
     ]
-    inputs = [prompt + [word, word] for prompt in prompts for word in range(4)]
-    trie = prefix_trie.Trie(inputs)
-    layouts = list(rows.lay_out(trie, 2048, 1e-4))
-    run = sum(int(rows.sizes(trie, layout).sum()) for layout in layouts)
-    assert len(trie) <= run <= most * len(trie)
+    sequences = in_order(prompt + [word] for prompt in prompts for word in range(4))
+    parts = list(rows.lay_out(sequences, 2048, 1e-4))
+    run = sum(len(row.tokens) for part in parts for _, row in part)
+    least = len(rows.Row(sequences).tokens)
+    assert least <= run <= most * least
 
 
 @given(
@@ -78,18 +79,14 @@ def test_what_requests_share_is_run_again_once_a_row(shots, most):
     )
 )
 def test_nodes_are_the_distinct_beginnings_in_order(inputs):
-    trie = prefix_trie.Trie(inputs)
-    nodes = sorted({tuple(ids[: i + 1]) for ids in inputs for i in range(len(ids))})
-    assert trie.tokens.tolist() == [node[-1] for node in nodes]
-    assert trie.depths.tolist() == [len(node) - 1 for node in nodes]
-    for number, (node, end) in enumerate(zip(nodes, trie.ends.tolist(), strict=True)):
+    sequences = in_order(inputs)
+    row = rows.Row(sequences)
+    nodes = sorted({tuple(ids[: i + 1]) for ids in sequences for i in range(len(ids))})
+    assert row.tokens.tolist() == [node[-1] for node in nodes]
+    assert row.depths.tolist() == [len(node) - 1 for node in nodes]
+    for number, (node, end) in enumerate(zip(nodes, row.ends.tolist(), strict=True)):
         below = [other[: len(node)] == node for other in nodes]
         assert below == [number <= other < end for other in range(len(nodes))]
-    for ids, k in zip(inputs, trie.sequence_of, strict=True):
-        of_ids = trie.paths[k].tolist()
-        assert of_ids == [nodes.index(tuple(ids[: i + 1])) for i in range(len(ids))]
-        strand = trie.strand(k, k + 1).tolist()
-        assert strand == of_ids
-    counts = [len(ids) // 2 + 1 for ids in inputs]
-    tails = [ids[-count:] for ids, count in zip(inputs, counts, strict=True)]
-    assert trie.tokens[trie.tails(counts)].tolist() == sum(tails, [])
+    for ids, path in zip(sequences, row.paths, strict=True):
+        of_ids = [nodes.index(tuple(ids[: i + 1])) for i in range(len(ids))]
+        assert path.tolist() == of_ids

@@ -49,7 +49,7 @@ SUITES = {
 }  # fmt: skip
 # the choice that a word of the pages leaves to the reader
 _CHOICES = {("--card", "NAME"): "occugender", ("--tasks", "..."): "occugender_implicit"}
-_OUTPUTS = ("-o", "--csv", "--output_path", "--junit", "--markdown", "--use_cache")
+_OUTPUTS = ("-o", "--output_path", "--junit", "--markdown", "--use_cache")
 
 
 def command(words: list[str], here: Path, kit: Path) -> list[str]:

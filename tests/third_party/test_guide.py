@@ -170,7 +170,7 @@ def test_guide_to_model_families(said, tmp_path, tiny_mirror, monkeypatch):
                 "--tasks",
                 "stereoset_en_intra",
                 "--metadata",
-                '{"masked": "pll_original"}',
+                '{"bos": "all"}',
             ],
             "has no effect on by-length",
         ),

@@ -14,14 +14,12 @@ from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from lm_eval_bias.core.errors import one_line
 from lm_eval_bias.harness.internals import Ids
-from lm_eval_bias.models.packed import rows
 from lm_eval_bias.models.packed.network import Network
-from lm_eval_bias.models.prefix_trie import Ints, Trie
+from lm_eval_bias.models.packed.rows import Ints, Row
 from lm_eval_bias.models.question_model import padded
 
 STEM = 64  # tokens that the trial sequences have in common
 _TAILS = (16, 12, 20, 8, 24)
-_WIDTH = 48  # of the trial's rows, which cut through its sequences
 EXACT = 1e-4  # largest deviation that counts as agreement in float32
 ROUGHLY = 2.0  # below float32: as much of the deviation that padding alone makes
 # of a model whose tokens see a part of what is before them, or may
@@ -102,17 +100,18 @@ def _plain(network: Network, given: Sequence[Ids], needed: Sequence[int]) -> Ten
 
 
 def _in_rows(network: Network, given: Sequence[Ids], counts: Sequence[int]) -> Tensor:
-    """Return the logits of the last tokens of sequences as rows of their trie give them."""
-    trie = Trie(given)
-    tails = trie.tails(counts)
-    strands = [trie.strand(*row) for row in rows.cut(trie, _WIDTH)]
-    logits = torch.zeros(len(trie), network.vocabulary)
-    for pair in (strands[:2], strands[2:]):
-        wanted = [np.flatnonzero(np.isin(strand, tails)) for strand in pair]
-        places = [strand[inside] for strand, inside in zip(pair, wanted, strict=True)]
-        made = network.logits(trie, pair, wanted).float().cpu()
-        logits[np.concatenate(places), : made.shape[1]] = made
-    return logits[tails, : made.shape[1]]
+    """Return the logits of the last tokens of sequences as rows give them, two rows a forward."""
+    order = sorted(range(len(given)), key=given.__getitem__)
+    found: dict[int, Tensor] = {}
+    for part in (order[:3], order[3:]):
+        packed = [Row([given[i] for i in some]) for some in (part[:2], part[2:])]
+        everywhere = [np.arange(len(row.tokens)) for row in packed]
+        logits = iter(network.logits(packed, everywhere).float().cpu())
+        of_rows = [torch.stack([next(logits) for _ in nodes]) for nodes in everywhere]
+        paths = [(row.paths, made) for row, made in zip(packed, of_rows, strict=True)]
+        each = [made[path] for of_row, made in paths for path in of_row]
+        found.update(zip(part, each, strict=True))
+    return torch.cat([found[i][-count:] for i, count in enumerate(counts)])
 
 
 def _size(deviations: Tensor) -> float:
@@ -147,5 +146,6 @@ def compare(
     except Exception as error:  # noqa: BLE001 (models refuse masks and positions in many ways)
         return False, one_line(error)[:150]
     deviation = float(deviations.max()) if is_exact else _size(deviations)
-    text = f"differ from plain forward passes by {_size(deviations):.0e} of the logits' spread"
+    size = f"{_size(deviations):.0e} of the logits' spread"
+    text = f"rows of shared beginnings differ from plain forward passes by {size}"
     return deviation <= tolerance, text

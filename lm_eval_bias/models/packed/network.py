@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
 
 from lm_eval_bias.models.packed import rows
-from lm_eval_bias.models.prefix_trie import Ints, Trie
+from lm_eval_bias.models.packed.rows import Ints, Row
 
 
 @dataclass
@@ -36,11 +36,9 @@ class Network:
     attention_cost: float
     vocabulary: int
 
-    def logits(
-        self, trie: Trie, strands: Sequence[Ints], wanted: Sequence[Ints]
-    ) -> Tensor:
+    def logits(self, packed: Sequence[Row], wanted: Sequence[Ints]) -> Tensor:
         """Run the model on rows; return the logits at the wanted places of each row, (places, vocabulary)."""
-        ids, depths, visible = rows.layout_of(trie, strands)
+        ids, depths, visible = rows.layout_of(packed)
         width = ids.shape[1]
         places = [row * width + inside for row, inside in enumerate(wanted)]
         at = torch.from_numpy(np.concatenate(places)).to(self.device)

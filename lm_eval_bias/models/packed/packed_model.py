@@ -15,20 +15,49 @@ from transformers.utils import ModelOutput
 
 from lm_eval_bias.core.errors import BiasError, one_line
 from lm_eval_bias.core.numbers import grouped
-from lm_eval_bias.harness.internals import Ids
+from lm_eval_bias.harness.internals import Ids, Pair
 from lm_eval_bias.models.packed import method_trial, rows
 from lm_eval_bias.models.packed.network import Network
-from lm_eval_bias.models.prefix_trie import (
-    Likelihood,
-    Likelihoods,
-    Request,
-    Trie,
-    fitted,
-)
 
 logger = logging.getLogger("lm_eval.bias")
+# key in the cache, context, continuation
+Request = tuple[tuple[str, str] | None, Ids, Ids]
+Likelihood = tuple[float, bool]  # and whether the continuation is greedy
+Likelihoods = list[Likelihood]
 _TOKENS_ON_CPU = 2048
 _TOKENS_ELSEWHERE = 16384  # of a forward
+
+
+def fitted(requests: Sequence[Request], limit: int) -> list[Pair]:
+    """Cut the beginnings of contexts that, with their continuations, are longer than a model's limit, and warn of it.
+
+    Args:
+        requests: The requests.
+        limit: Most tokens that the model reads; a request's last one needn't be read.
+
+    Raises:
+        BiasError: A request without a context or continuation, or without room for a context.
+    """
+    pairs = []
+    cut = 0
+    for _, context, continuation in requests:
+        room = limit + 1 - len(continuation)
+        if room < 1 or not context or not continuation:
+            raise BiasError(
+                f"a request with {len(context)} context and {len(continuation)} continuation tokens; each needs at "
+                f"least one, and the model reads at most {limit}"
+            )
+        if len(context) > room:
+            context = context[-room:]
+            cut += 1
+        pairs.append((context, continuation))
+    if cut:
+        logger.warning(
+            "%s requests are longer than the model's limit of %s tokens: their beginnings are cut off",
+            cut,
+            limit,
+        )
+    return pairs
 
 
 class HFPacked(HFLM):
@@ -122,7 +151,6 @@ class HFPacked(HFLM):
                 usable,
                 is_exact_dtype and quantisation is None,
             )
-            why = f"rows of shared beginnings {why}"
         if not is_right:
             logger.warning("hf-packed: the hf backend's own method (%s)", why)
             return None
@@ -227,24 +255,25 @@ class HFPacked(HFLM):
         chosen: Sequence[int],
     ) -> Iterator[tuple[int, dict[int, Likelihood]]]:
         """Yield the number of tokens of each forward, padding aside, and the likelihoods of the requests in it."""
-        trie = Trie([inputs[i] for i in chosen])
-        sequence_of = dict(zip(chosen, trie.sequence_of, strict=True))
-        asking = grouped((sequence, i) for i, sequence in sequence_of.items())
-        for layout in rows.lay_out(trie, self._budget, network.attention_cost):
-            strands = [trie.strand(*row) for row in layout]
+        asking = grouped((tuple(inputs[i]), i) for i in chosen)
+        sequences = list(map(list, sorted(asking)))
+        for part in rows.lay_out(sequences, self._budget, network.attention_cost):
             asked: list[int] = []
             wanted = []
             places = []
-            for strand, row in zip(strands, layout, strict=True):
-                of_row = list(chain.from_iterable(asking[k] for k in range(*row)))
-                tails = [
-                    trie.paths[sequence_of[i]][-len(requests[i][2]) :] for i in of_row
-                ]
+            for first, row in part:
+                tails = []
+                for sequence, path in zip(
+                    sequences[first : first + len(row.paths)], row.paths, strict=True
+                ):
+                    for i in asking[tuple(sequence)]:
+                        asked.append(i)
+                        tails.append(path[-len(requests[i][2]) :])
                 nodes, inverse = np.unique(np.concatenate(tails), return_inverse=True)
                 places.append(inverse + sum(map(len, wanted)))
-                wanted.append(np.searchsorted(strand, nodes))
-                asked += of_row
-            logits = network.logits(trie, strands, wanted).float()
+                wanted.append(nodes)
+            packed = [row for _, row in part]
+            logits = network.logits(packed, wanted).float()
             continuations = [requests[i][2] for i in asked]
             targets = torch.tensor(list(chain.from_iterable(continuations)))
             at = torch.from_numpy(np.concatenate(places)).to(logits.device)
@@ -255,4 +284,7 @@ class HFPacked(HFLM):
             sums = np.add.reduceat(values.cpu().double().numpy(), starts)
             greedy = np.logical_and.reduceat(is_likeliest.cpu().numpy(), starts)
             found = zip(sums.tolist(), greedy.tolist(), strict=True)
-            yield sum(map(len, strands)), dict(zip(asked, found, strict=True))
+            yield (
+                sum(len(row.tokens) for row in packed),
+                dict(zip(asked, found, strict=True)),
+            )
