@@ -6,7 +6,7 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -89,9 +89,7 @@ class Panel:
     @cached_property
     def limit(self) -> float:
         """The share of the range that half the width stands for."""
-        ends = chain.from_iterable(places(mark.value, 1.0) for mark in self.marks)
-        furthest = max(abs(end - 50) for end in ends)
-        return next(limit for limit in LIMITS if furthest <= 50 * limit)
+        return limit_of(mark.value for mark in self.marks)
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -140,6 +138,13 @@ def in_picture(value: Value) -> bool:
         and value.low <= value.neutral <= value.high
         and -math.inf < value.low <= value.value <= value.high < math.inf
     )
+
+
+def limit_of(values: Iterable[Value]) -> float:
+    """Return the share of the range, to each side of neutral, in which all intervals lie; all of it without any."""
+    ends = chain.from_iterable(places(value, 1.0) for value in values)
+    furthest = max((abs(end - 50) for end in ends), default=50)
+    return next(limit for limit in LIMITS if furthest <= 50 * limit)
 
 
 def places(value: Value, limit: float) -> list[float]:
