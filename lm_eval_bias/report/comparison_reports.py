@@ -177,7 +177,9 @@ class ComparisonReport(Output):
         caption = f"{title} (base); {meanings}; {BRACKETS}"
         names = [finding.score.name for finding in primary or others]
         parts = zip(names, first.rows, strict=True)
-        rows = [[row[0].text, name, *row[2:_OF_PAPER]] for name, row in parts]
+        rows: list[list[Cell | str]] = [
+            [row[0].text, name, *row[2:_OF_PAPER]] for name, row in parts
+        ]
         return {
             "title": title,
             "sentences": _sentences(primary or others),

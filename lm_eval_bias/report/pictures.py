@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.files import packaged_text
@@ -189,7 +189,7 @@ def _figure(
         FigureCanvasAgg(figure)
         axes = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
         yield list(axes)
-        legend = {}
+        legend: dict[Any, Any] = {}
         for axis in axes:
             handles, labels = axis.get_legend_handles_labels()
             legend |= dict(zip(labels, handles, strict=True))
@@ -225,10 +225,12 @@ def _draw(axis: Axes, panel: Panel) -> None:
         labels.append((lane + (len(marks) - 1) / 2, short(row, 40)))
         for mark in marks:
             role, shape = series(mark.series)
-            look = {"color": known[role], "ms": 3.5, "mew": 0, "label": mark.model}
             low, at, high = places(mark.value, panel.limit)
-            axis.hlines(lane, low, high, colors=known[role], lw=1.2)
-            axis.plot(at, lane, MARKERS[shape], **look)
+            colour = known[role]
+            axis.hlines(lane, low, high, colors=colour, lw=1.2)
+            axis.plot(
+                at, lane, MARKERS[shape], c=colour, ms=3.5, mew=0, label=mark.model
+            )
             axis.text(102, lane, mark.cell.whole, va="center", fontsize=5.5)
             lane += 1
         lane += 0.5
@@ -268,9 +270,12 @@ def share_files(task: TaskRun, rows: Mapping[str, Sequence[str]]) -> dict[str, b
                 alone = len(names) == 1
                 text = f" {numbers.cell(value)}" if alone else f"{share:.0f}"
                 label = [text * (alone or share >= _WRITTEN)]
-                place = "edge" if alone else "center"
+                text_colour = known.get(f"on-{kind}")
                 axis.bar_label(
-                    bar, label, label_type=place, color=known.get(f"on-{kind}")
+                    bar,
+                    label,
+                    label_type="edge" if alone else "center",
+                    color=text_colour,
                 )
                 end += share
         axis.set(xlim=(0, 100), xlabel="percent")
