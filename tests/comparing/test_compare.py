@@ -3,39 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 
 from lm_eval_bias.cli.main import main
 from tests.support.commands import refused
 from tests.support.run_scores import run
-
-TASKS = ("occugender_debias_implicit_none", "occugender_debias_implicit_1")
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folders = [tmp_path_factory.mktemp("runs") / seed for seed in "12"]
-    for folder in folders:
-        more = [
-            "--model_args",
-            f"strength=0,seed={folder.name}",
-            "--output_path",
-            str(folder),
-            "--log_samples",
-        ]
-        assert (
-            main(["run", "--tasks", ",".join(TASKS), "--model", "bias-dial", *more])
-            == 0
-        )
-    return folders
-
-
-@pytest.fixture
-def runs(made, tmp_path):
-    """Copies that a test may change."""
-    return [shutil.copytree(folder, tmp_path / folder.name) for folder in made]
 
 
 @pytest.fixture

@@ -252,7 +252,7 @@ def test_scores_that_share_nothing():
     assert (found.test, found.reason) == ("Welch's t, unpaired", "")
     normal = unpaired((1.0, 0.3, math.inf), (0.2, 0.4, math.inf))
     assert (normal.dof, normal.p) == (math.inf, SAME(2 * stats.norm.sf(1.6), rel=1e-9))
-    for errors in ((math.nan, 0.4), (0.3, 0.0)):
+    for errors in ((math.nan, 0.4), (0.3, 0.0), (0.0, 0.4)):
         none = unpaired((1.0, errors[0], 3.0), (0.2, errors[1], 3.0))
         assert (none.value, none.reason) == (SAME(0.8), "no standard error")
         assert all(map(math.isnan, (none.stderr, none.dof, none.p, none.sum_stderr)))

@@ -112,20 +112,6 @@ def test_the_score_interval_ends_where_the_score_test_rejects(b, c_, n, low, hig
     assert ends == pytest.approx((low, high), abs=1e-7)
 
 
-@pytest.mark.parametrize("n", [3, 21, 400])
-@pytest.mark.parametrize("dof", [math.inf, 4.0])
-def test_score_intervals_know_what_can_vary(n, dof):
-    unanimous = c.score_interval(0.0, 0.0, n, dof)
-    # without a deviation it is Wilson's of no hits, both ways
-    reach = c.wilson(0, n, dof)[1]
-    assert unanimous == pytest.approx((-reach, reach), abs=1e-6)
-    for differing, difference in ((0.2, 0.2), (0.2, -0.1), (1.0, 0.0), (1.0, 1.0)):
-        low, high = c.score_interval(difference, differing, n, dof)
-        assert -1 <= low <= difference <= high <= 1
-        mirrored = c.score_interval(-difference, differing, n, dof)
-        assert mirrored == pytest.approx((-high, -low), abs=1e-9)
-
-
 def test_degrees_of_freedom_know_skewed_clusters():
     ones = np.ones(20)
     even = np.tile([-1.0, 1.0], 10)

@@ -94,14 +94,18 @@ def test_means_by_hand():
     )
 
 
+PARTS = ("items", "templates", "interaction")
+
+
 def test_variance_shares_by_hand():
     # mean squares 0.16 and 0.04 of two items and two templates: components 0.08 and 0.02
     records = prompts([[0.8, 0.6], [0.4, 0.2]])
-    shares = [
-        SCORES[f"variance_{part}"].compute(records).value
-        for part in ("items", "templates", "interaction")
-    ]
+    shares = [SCORES[f"variance_{part}"].compute(records).value for part in PARTS]
     assert shares == pytest.approx([0.8, 0.2, 0], abs=1e-12)
+    # mean squares 0.09, 0.01 and of the rest 0.01: components 0.04, 0 and 0.01
+    records = prompts([[0.8, 0.6], [0.4, 0.4]])
+    shares = [SCORES[f"variance_{part}"].compute(records).value for part in PARTS]
+    assert shares == pytest.approx([0.8, 0, 0.2], abs=1e-12)
     assert (
         SCORES["variance_items"].compute(prompts(np.eye(3))).value == 0
     )  # no item differs from any other
@@ -226,20 +230,24 @@ def test_a_perfect_rank_correlation_that_hangs_on_a_template_has_an_interval():
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "stderr", "dof", "ends"),
+    ("kind", "value", "stderr", "dof", "ends", "first"),
     [
         ("pearson", 0.6956094070007619, 0.16231096188812716, 3.426342665704473,
-         (-0.07503516405632142, 0.9460408229191928)),
-        ("spearman", 0.6, 0.10974670121342504, 2.9584044469921125, (0.1420892554433897, 0.8463763155926171)),
+         (-0.07503516405632142, 0.9460408229191928),
+         [1.0760714473256776, 0.9623497313480865, 0.520926063464691, -1.1685375419997137]),
+        ("spearman", 0.6, 0.10974670121342504, 2.9584044469921125, (0.1420892554433897, 0.8463763155926171),
+         [1.5432949059039376, 1.5432949059039376, 1.5432949059039376, -2.4654936576342674]),
     ],
 )  # fmt: skip
 def test_a_correlations_error_is_that_of_leaving_out_items_and_templates(
-    kind, value, stderr, dof, ends
+    kind, value, stderr, dof, ends, first
 ):
     """By SciPy's correlation without each item, template and both: pseudo-values of Fisher's z, and their error."""
     rest = np.random.default_rng(7).standard_normal((6, 4))
     cells = np.linspace(0.8, 0.2, 6)[[2, 0, 4, 3, 1, 5], None] + 0.1 * rest
     found = correlation(prompts(cells), kind)
+    pseudo = SCORES[f"labour_{kind}"].design(prompts(cells)).cells
+    assert pseudo[0] == pytest.approx(first, rel=1e-9)
     assert (found.value, found.stderr) == pytest.approx((value, stderr), rel=1e-9)
     assert (found.n, found.dof) == (24, pytest.approx(dof, rel=1e-9))
     assert found.interval == pytest.approx(ends, rel=1e-9)

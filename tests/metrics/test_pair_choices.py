@@ -52,6 +52,16 @@ def test_without_groups_it_is_the_mean_of_all_items():
     assert found["unanswered"].value == 1 / 4
 
 
+def test_intervals_at_and_near_an_end():
+    """Of 21 sentences: nobody takes a side, or all but one take the same."""
+    silent = [answer(UNKNOWN, f"s{n}", ("male", "female")[n % 2]) for n in range(21)]
+    ends = scores_of(silent)["choice_bias"].ends()
+    assert ends == pytest.approx((-0.155, 0.155), abs=0.001)
+    one = [answer((BIASED, COUNTER)[n == 0], f"s{n}") for n in range(21)]
+    low, high = scores_of(one)["choice_bias"].ends()
+    assert 0.5 < low < 20 / 21 - 1 / 21 < high <= 1
+
+
 TWO = ["biased", "counter"]
 
 

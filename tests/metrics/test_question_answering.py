@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from lm_eval_bias.custom_metrics import question_answering as engine
+from lm_eval_bias.custom_metrics.differences import paired
 from lm_eval_bias.tasks.gg_bbq.hooks import TERMS as GG_BBQ
 from tests.support.oracles import jackknife, reason_of, wilson
 
@@ -386,6 +387,17 @@ def test_a_spread_needs_two_wordings_with_a_value(kind):
         assert (found.n, found.reason) == (len(records), reason)
     two = wordings(w1="ub", w2="uu")
     assert not math.isnan(PROMPTS[f"acc_amb/{kind}"].compute(two).value)
+
+
+def test_a_model_that_is_always_right_has_a_bias_near_0():
+    """As Wilson's interval of no hit in 21 templates, both ways."""
+    right = [item("amb", U, f"t{n}") for n in range(21)]
+    score = named()["diff_bias_amb"]
+    assert score.compute(right).ends() == pytest.approx((-0.155, 0.155), abs=0.001)
+    # two that are always along and always against stereotypes, as two shares of 1 and 0
+    sides = [[{**one, "answer": side} for one in right] for side in (B, C)]
+    found = paired(*map(score.design, sides))
+    assert found.ends == pytest.approx((2 - 4 * 0.155, 2.0), abs=0.005)
 
 
 def test_texts_without_a_readable_answer_are_wrong():

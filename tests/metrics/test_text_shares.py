@@ -8,7 +8,6 @@ from scipy import stats
 
 from lm_eval_bias.custom_metrics.intervals import score_interval
 from lm_eval_bias.custom_metrics.text_shares import (
-    FEW_CONTEXTS,
     NO_PROMPTS,
     Row,
     design,
@@ -80,22 +79,6 @@ def test_texts_of_no_prompt_have_one_interval():
         assert (math.isnan(found.stderr), found.ends()) == (True, None)
     for form in (design, difference_design):
         assert (reason_of(form, own), reason_of(form, [])) == (NO_PROMPTS, "no texts")
-
-
-@pytest.mark.parametrize(
-    ("make", "own", "value", "n"),
-    [
-        (share, [*rows(x=4), Row(0, "z", "a", 0, 0)], 0.4, 10),
-        (difference, [*rows(0, x=4), *rows(1, x=7)], -0.3, 20),
-        (difference, [*rows(0, x=4), *rows(1, x=3, y=5, z=6)], 0.4 - 14 / 30, 40),
-    ],
-)
-def test_one_context_has_one_interval(make, own, value, n):
-    found = make(own, "beware")
-    assert found.value == pytest.approx(value, abs=1e-12)
-    assert (found.n, found.reason, found.ends()) == (n, f"{FEW_CONTEXTS}; beware", None)
-    assert math.isnan(found.stderr)
-    assert found.fixed_interval[0] < found.value < found.fixed_interval[1]
 
 
 def test_a_difference_has_both_intervals():
