@@ -204,9 +204,9 @@ def table(report: dict[str, Any]) -> str:
 
 def fewest(sequences: list[list[int]]) -> int:
     """The number of tokens if what all sequences share is run once."""
-    from lm_eval_bias.models.packed.rows import Row
+    from lm_eval_bias.models.packed.rows import PackedRow
 
-    return len(Row(sorted(map(list, set(map(tuple, sequences))))).tokens)
+    return len(PackedRow(sorted(map(list, set(map(tuple, sequences))))).tokens)
 
 
 def plan_only(count: int, length: int) -> str:

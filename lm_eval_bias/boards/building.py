@@ -119,6 +119,18 @@ class Board:
     rows: Sequence[BoardRow]
     notes: Sequence[str]
 
+    def too_few(self, score: Value) -> str:
+        """Describe that the items can't tell any models apart by a score, and how many could; empty if they can."""
+        for row in self.rows:
+            rank = row.cells[score.name].rank
+            if row.task and rank and rank.tells_none:
+                wanted = numbers.two_digits(row.task.documents * rank.more)
+                return (
+                    f"too few items to tell {rank.of} models apart; {wanted} like them, where these are "
+                    f"{row.task.documents:,}, would tell the two that differ most"
+                )
+        return ""
+
 
 def rule(column: Value) -> str:
     """Describe the order in which a score ranks models; empty if it doesn't."""

@@ -61,13 +61,31 @@ class BoardModel:
         return sum(task in run.tasks for run in self.runs) - 1
 
 
+def _drawn() -> list[Fact]:
+    """List the facts by which runs with generated texts are ranked separately, seeds aside."""
+    return [
+        fact
+        for fact in comparability.facts().values()
+        if fact.ranks and fact.when == "generated"
+    ]
+
+
 def _differences(run: Run, other: Run) -> Iterator[tuple[Fact, object, object]]:
     """Yield the facts that make two runs different models."""
-    rows = [fact for fact in comparability.facts().values() if fact.board]
-    for fact, here, there in comparability.differing(run.record, other.record, rows):
+    identity = [fact for fact in comparability.facts().values() if fact.board]
+    for fact, here, there in comparability.differing(
+        run.record, other.record, identity
+    ):
         # weights that one of them doesn't prove are taken for the same
         if fact.joins != "known" or (here and there):
             yield fact, here, there
+    written = [
+        fact
+        for fact in _drawn()
+        for name in run.tasks.keys() & other.tasks
+        if measurement.takes_part(fact, run.tasks[name])
+    ]
+    yield from comparability.differing(run.record, other.record, dict.fromkeys(written))
 
 
 def _words(run: Run, first: Run) -> str:

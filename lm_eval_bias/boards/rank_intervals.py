@@ -58,12 +58,19 @@ class Rank:
         high: Worst rank that is left open, at most ``of``.
         of: How many models were ranked.
         apart: From how many of them it was told as if the two errors were independent.
+        more: How many times the items, where these tell no two models apart, tell two of them; ``inf`` where none do.
     """
 
     low: int
     high: int
     of: int
     apart: int = field(default=0, compare=False)
+    more: float = field(default=1.0, compare=False)
+
+    @property
+    def tells_none(self) -> bool:
+        """Whether the items tell no two of the models apart."""
+        return self.more > 1
 
     def __str__(self) -> str:
         """Write ``2–4``, or ``2`` where it is settled."""
@@ -112,6 +119,18 @@ def p_values(
     return np.asarray(p)
 
 
+def times(p: float, level: float, sides: int) -> float:
+    """Return the factor of items at which a p-value reaches a level, with the same difference.
+
+    >>> round(times(0.05, 0.05 / 462, 2), 2), times(1.0, 0.05, 2)
+    (3.9, inf)
+    """
+    from scipy import special
+
+    reached, needed = -special.ndtri(np.array([p, level]) / sides)
+    return float((needed / reached) ** 2) if reached > 0 else math.inf
+
+
 def intervals(
     points: Sequence[Point], neutral: float | None, higher_is_better: bool | None
 ) -> list[Rank]:
@@ -141,12 +160,17 @@ def intervals(
         distance = abs(np.array([point.value for point in points]) - (neutral or 0.0))
         room = 1 - np.array([point.silent for point in points])
         better &= distance[:, None] <= np.outer(room, distance)
+    more = 1.0
+    if n > 1 and not better.any():
+        sides = 2 if higher_is_better is None else 1
+        more = times(p[pairs].min(), (1 - LEVEL) / len(pairs[0]), sides)
     return [
         Rank(
             1 + int(better[:, i].sum()),
             n - int(better[i].sum()),
             n,
             n - 1 - int(together[i]),
+            more,
         )
         for i in range(n)
     ]

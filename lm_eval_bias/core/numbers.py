@@ -168,6 +168,21 @@ def count(items: int | None) -> str:
     return NONE if items is None else f"{items:,}"
 
 
+_WRITTEN_OUT = 100_000
+
+
+def two_digits(number: float) -> str:
+    """Write how many it takes, rounded up to two digits.
+
+    >>> two_digits(1234.0), two_digits(200_000.0), two_digits(math.inf)
+    ('1,300', 'over 100,000', 'no number')
+    """
+    if number > _WRITTEN_OUT:
+        return "no number" if math.isinf(number) else f"over {_WRITTEN_OUT:,}"
+    step = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return f"{math.ceil(number / step) * step:,}"
+
+
 def score_range(score: ScoreSpec, between: str = " to ") -> str:
     """Write a score's range: ``-1 to 1``, ``0 to 100%``."""
     return f"{bound(score.low, score.unit).removesuffix('%')}{between}{bound(score.high, score.unit)}"

@@ -175,8 +175,10 @@ def score_data(column: PageColumn) -> Data:
 
 
 def rank(cell: RankedScore) -> str:
-    """Format a rank with the number of ranked models; empty without a rank."""
-    return f"rank {cell.rank} of {cell.rank.of}" if cell.rank else ""
+    """Format a rank with the number of ranked models; empty without a rank, or if all ranks are equal."""
+    if cell.rank is None or cell.rank.tells_none:
+        return ""
+    return f"rank {cell.rank} of {cell.rank.of}"
 
 
 def score_cell(column: PageColumn, row: BoardRow) -> Cell:

@@ -65,7 +65,7 @@ def test_what_requests_share_is_run_again_once_a_row(shots, most):
     sequences = in_order(prompt + [word] for prompt in prompts for word in range(4))
     parts = list(rows.lay_out(sequences, 2048, 1e-4))
     run = sum(len(row.tokens) for part in parts for _, row in part)
-    least = len(rows.Row(sequences).tokens)
+    least = len(rows.PackedRow(sequences).tokens)
     assert least <= run <= most * least
 
 
@@ -80,7 +80,7 @@ def test_what_requests_share_is_run_again_once_a_row(shots, most):
 )
 def test_nodes_are_the_distinct_beginnings_in_order(inputs):
     sequences = in_order(inputs)
-    row = rows.Row(sequences)
+    row = rows.PackedRow(sequences)
     nodes = sorted({tuple(ids[: i + 1]) for ids in sequences for i in range(len(ids))})
     assert row.tokens.tolist() == [node[-1] for node in nodes]
     assert row.depths.tolist() == [len(node) - 1 for node in nodes]

@@ -1,4 +1,4 @@
-"""Log-likelihoods of many requests with each common beginning run once.
+"""Log-likelihoods of many requests, of which those that begin alike share a row.
 
-``trie_walk`` and ``packed_forwards`` are methods to do so, ``method_trial`` finds out which of them a model does right.
+``rows`` packs them, ``network`` runs a row, ``method_trial`` finds out whether a model gives the same numbers so.
 """

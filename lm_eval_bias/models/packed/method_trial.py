@@ -15,7 +15,7 @@ from transformers import PretrainedConfig, PreTrainedTokenizerBase
 from lm_eval_bias.core.errors import one_line
 from lm_eval_bias.harness.internals import Ids
 from lm_eval_bias.models.packed.network import Network
-from lm_eval_bias.models.packed.rows import Ints, Row
+from lm_eval_bias.models.packed.rows import Ints, PackedRow
 from lm_eval_bias.models.question_model import padded
 
 STEM = 64  # tokens that the trial sequences have in common
@@ -104,7 +104,7 @@ def _in_rows(network: Network, given: Sequence[Ids], counts: Sequence[int]) -> T
     order = sorted(range(len(given)), key=given.__getitem__)
     found: dict[int, Tensor] = {}
     for part in (order[:3], order[3:]):
-        packed = [Row([given[i] for i in some]) for some in (part[:2], part[2:])]
+        packed = [PackedRow([given[i] for i in some]) for some in (part[:2], part[2:])]
         everywhere = [np.arange(len(row.tokens)) for row in packed]
         logits = iter(network.logits(packed, everywhere).float().cpu())
         of_rows = [torch.stack([next(logits) for _ in nodes]) for nodes in everywhere]

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
 
 from lm_eval_bias.models.packed import rows
-from lm_eval_bias.models.packed.rows import Ints, Row
+from lm_eval_bias.models.packed.rows import Ints, PackedRow
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Network:
     attention_cost: float
     vocabulary: int
 
-    def logits(self, packed: Sequence[Row], wanted: Sequence[Ints]) -> Tensor:
+    def logits(self, packed: Sequence[PackedRow], wanted: Sequence[Ints]) -> Tensor:
         """Run the model on rows; return the logits at the wanted places of each row, (places, vocabulary)."""
         ids, depths, visible = rows.layout_of(packed)
         width = ids.shape[1]

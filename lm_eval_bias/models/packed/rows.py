@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 Spans = list[tuple[int, int]]  # of each row the first sequence, and one past the last
 
 
-class Row:
+class PackedRow:
     """The trie of some sequences: its nodes are the tokens after which they differ, in depth-first order.
 
     Attributes:
@@ -32,7 +32,7 @@ class Row:
     def __init__(self, sequences: Sequence[Ids]) -> None:
         """Build the row of sorted sequences.
 
-        >>> row = Row([[5], [5, 6, 9], [5, 7]])
+        >>> row = PackedRow([[5], [5, 6, 9], [5, 7]])
         >>> row.tokens.tolist(), row.depths.tolist(), row.ends.tolist()
         ([5, 6, 9, 7], [0, 1, 2, 1], [4, 3, 3, 4])
         """
@@ -79,7 +79,7 @@ def cut(lengths: Ints, begins: Ints, width: int) -> Spans:
 
 def lay_out(
     sequences: Sequence[Ids], budget: int, pair: float
-) -> Iterator[list[tuple[int, Row]]]:
+) -> Iterator[list[tuple[int, PackedRow]]]:
     """Yield the rows of each forward, each behind the place of its first sequence, the longest rows first.
 
     Args:
@@ -105,11 +105,13 @@ def lay_out(
     left = [spans[place] for place in np.argsort(-sizes(spans), kind="stable")]
     while left:
         count = max(1, budget // int(sizes(left[:1])[0]))
-        yield [(first, Row(sequences[first:last])) for first, last in left[:count]]
+        yield [
+            (first, PackedRow(sequences[first:last])) for first, last in left[:count]
+        ]
         del left[:count]
 
 
-def layout_of(rows: Sequence[Row]) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+def layout_of(rows: Sequence[PackedRow]) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
     """Return token ids and positions of rows, each (rows, width), and which token sees which, (rows, width, width).
 
     Rows are padded on the right; padding sees itself, as attention to nothing is nan.
