@@ -73,8 +73,8 @@ def check(
 
     exit status: 0 all bounds pass; 1 a bound is violated, or one of several runs
     can't be read; 2 bad usage or input, or nothing could be read: there is no
-    verdict; the files of --junit and --markdown are written in all of these cases,
-    but not for flags that there are not
+    verdict; the files of --junit and --markdown are written in each case, but for
+    unknown flags
 
     Example:
       lm-eval-bias check --example > policy.yaml

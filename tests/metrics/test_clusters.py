@@ -17,9 +17,6 @@ from lm_eval_bias.custom_metrics.clusters import (
 from lm_eval_bias.custom_metrics.differences import paired
 from tests.support.oracles import reason_of, shares, wilson
 
-# items per template in GG-BBQ's Subset-II
-TEMPLATES = np.array([1600, 900, 900, 600, 200, 150, *[100] * 7, *[50] * 8])
-
 
 def error(form):
     return form.error(form.value, left_out(form))
@@ -125,23 +122,6 @@ def test_a_share_has_wilsons_interval_of_the_effective_number():
     assert few.stderr == found.stderr
 
 
-@pytest.mark.parametrize("hits", [0, 1])
-@pytest.mark.parametrize("sizes", [TEMPLATES, [260] * 21])
-def test_where_all_items_agree_a_share_has_wilsons_interval_with_one_observation_a_cluster(
-    hits, sizes
-):
-    found = estimate(shares(hits * np.array(sizes), sizes), whole=1.0)
-    expected = stats.binomtest(hits * 21, 21).proportion_ci(method="wilson")
-    assert found.value == hits
-    assert found.interval == pytest.approx((expected.low, expected.high), abs=1e-12)
-    assert round(found.interval[0] if hits else 1 - found.interval[1], 3) == 0.845
-    half = stats.t.ppf(0.975, found.dof) * found.stderr
-    assert half == pytest.approx((expected.high - expected.low) / 2)
-    assert found.reason.startswith("one of the clusters has 29% of the items: ") == (
-        sizes is TEMPLATES
-    )
-
-
 @pytest.mark.parametrize("whole", [1.0, 100.0])
 @pytest.mark.parametrize(
     ("wrong", "is_joined"),
@@ -191,25 +171,6 @@ RECORDS = [
     for group, own in ((7, "1100"), (8, "100000"), (9, "10101"))
     for x in own
 ]
-
-
-def test_the_mean_of_all_items_with_its_error_over_clusters():
-    found, form = mean().compute(RECORDS), mean().design(RECORDS)
-    assert (found.value, found.n, found.reason) == (0.4, 15, "")
-    without = [4 / 11, 5 / 9, 3 / 10]
-    assert found.stderr == pytest.approx(
-        math.sqrt(2 / 3 * sum((v - 0.4) ** 2 for v in without)), abs=1e-12
-    )
-    assert found.dof == pytest.approx(15**2 / (4**2 + 6**2 + 5**2) - 1)
-    assert (form.names, form.sizes.tolist()) == (["7", "8", "9"], [4, 6, 5])
-    assert form.totals.tolist() == [[4, 2], [6, 1], [5, 3]]
-    assert form.value == pytest.approx(0.4, abs=1e-12)
-    # a mean from 0 to its highest value is a share
-    assert found == estimate(form, 0.4, whole=1.0)
-    ten = mean(high=10.0).compute([{**r, "x": 10 * r["x"]} for r in RECORDS])
-    assert ten.interval == pytest.approx([10 * end for end in found.interval], rel=1e-9)
-    for other in (mean(low=-1.0), mean(low=0.1), mean(high=math.inf)):
-        assert other.compute(RECORDS).interval is None
 
 
 def test_the_mean_is_summed_without_rounding_and_of_numbers_alone():

@@ -7,7 +7,6 @@ import pytest
 
 from lm_eval_bias.custom_metrics import crossed
 from lm_eval_bias.custom_metrics.intervals import wilson
-from lm_eval_bias.custom_metrics.score import t_factor
 from tests.support.oracles import reason_of
 
 
@@ -151,18 +150,6 @@ def test_a_share_of_crossed_items_has_wilsons_interval():
     low, high = wilson(p * size, size, found.dof)
     assert found.interval == pytest.approx((100 * low, 100 * high))
     assert made.design(prompts(cells)).value == found.value
-
-
-@pytest.mark.parametrize("hits", [0, 3])
-def test_a_share_that_never_varies_has_one_observation_a_template(hits):
-    _, found = share(np.full((5, 3), 100.0 * hits / 3))
-    low, high = (100 * end for end in wilson(hits, 3))
-    assert (found.interval, found.dof, found.reason) == (
-        pytest.approx((low, high)),
-        2,
-        "",
-    )
-    assert found.stderr == pytest.approx((high - low) / 2 / t_factor(2))
 
 
 def test_a_share_without_templates_or_values_has_no_interval():

@@ -46,22 +46,6 @@ def test_a_share_has_both_intervals():
     assert found.fixed_interval == pytest.approx(wilson(0.5, 30), abs=1e-9)
 
 
-def test_contexts_vary_within_their_strata():
-    own = rows(strata="ababb", x=2, v=6, y=4, w=9, z=3)
-    first, second = (2 / 5) ** 2 * 0.02 / 2, (3 / 5) ** 2 * 0.09 / 3
-    dof = (first + second) ** 2 / (first**2 + second**2 / 2)
-    found = share(own)
-    assert (found.stderr, found.dof) == pytest.approx(
-        (math.sqrt(first + second), dof), abs=1e-12
-    )
-    men = [row._replace(group=1, hits=5) for row in own]  # half of each context
-    gap = difference([*own, *men])
-    assert (gap.value, gap.stderr, gap.dof) == pytest.approx(
-        (-0.02, math.sqrt(first + second), dof), abs=1e-12
-    )
-    assert difference_design([*own, *men]).strata == list("bbaab")
-
-
 def test_texts_of_no_prompt_have_one_interval():
     own = [*rows(x=2, y=4), Row(0, None, "a", 3, 10)]
     both = [*own, *(row._replace(group=1, hits=5) for row in own)]
