@@ -98,7 +98,7 @@ class Cells:
         """
         if np.isinf(self.cells).any():
             raise Undefined("the model gave an infinite number for some of the items")
-        stderr, dof, stays = crossed_stderr(self.cells, self.strata, True)
+        stderr, dof = crossed_stderr(self.cells, self.strata, True)
         plain = crossed_stderr(self.cells, self.strata).dof
         skewed = ["skewness"] * int(dof < plain)
         reason = ""
@@ -118,7 +118,7 @@ class Cells:
             skewed = ["few_templates"]
             reason = FEW_TEMPLATES
         n = self.cells.size
-        made = partial(Estimate, clusters=len(self.templates), stays=stays)
+        made = partial(Estimate, clusters=len(self.templates))
         if self.correlation is not None and not math.isnan(stderr):
             ends = fisher(self.correlation, stderr, dof)
             stderr *= 1 - self.correlation**2
@@ -243,12 +243,10 @@ class CrossedError(NamedTuple):
     Attributes:
         stderr: The error; ``nan`` where it can't be computed.
         dof: Its degrees of freedom.
-        stays: The share of its square that more columns leave as it is: that of the rows.
     """
 
     stderr: float
     dof: float
-    stays: float
 
 
 def crossed_stderr(
@@ -276,7 +274,7 @@ def crossed_stderr(
     labels = np.array(strata or [""] * n_rows)
     groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     if n_columns < 2 or min(map(len, groups)) < 2:
-        return CrossedError(math.nan, math.nan, 0.0)
+        return CrossedError(math.nan, math.nan)
 
     def skewed(deviations: Array, dof: float) -> float:
         if not is_skewed:
@@ -311,8 +309,7 @@ def crossed_stderr(
         spreads.append(residual_spread)
     spread = math.fsum(spreads)
     effective = variance**2 / spread if spread > 0 else math.inf
-    stays = max(0.0, item - residual) / variance if variance > 0 else 0.0
-    return CrossedError(math.sqrt(variance), effective, stays)
+    return CrossedError(math.sqrt(variance), effective)
 
 
 def crossed_estimate(

@@ -60,7 +60,6 @@ class Difference:
         ends: The 95% interval where it isn't ``value ± t * stderr``.
         span: The largest possible difference either way: intervals end there.
         clusters: How many independent groups of items it rests on; ``None`` where that isn't known.
-        stays: The share of the squared error that more such groups leave as it is.
         designs: What it is the difference of, first and second; ``None`` where only the values are known.
     """
 
@@ -75,7 +74,6 @@ class Difference:
     ends: Bounds | None = None
     span: float = math.inf
     clusters: int | None = None
-    stays: float = 0.0
     designs: tuple[Design, Design] | None = field(
         default=None, compare=False, repr=False
     )
@@ -151,9 +149,9 @@ def _crossed(a: Cells, b: Cells, value: float, total: float) -> Difference:
     if a.lacks:
         return Difference(value, sum_value=total, reason=a.lacks)
     cells = a.scaled - b.scaled
-    stderr, dof, stays = crossed_stderr(cells, a.strata)
+    stderr, dof = crossed_stderr(cells, a.strata)
     sum_stderr = crossed_stderr(a.scaled + b.scaled, a.strata).stderr
-    made = partial(Difference, clusters=cells.shape[1], stays=stays)
+    made = partial(Difference, clusters=cells.shape[1])
     if stderr <= ROUNDING * max(1.0, abs(value)):
         p = math.nan
         reason = NOTHING_VARIED

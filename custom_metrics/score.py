@@ -51,7 +51,6 @@ class Estimate:
             items like them; ``None`` where there are no two such intervals.
         no_claim_reason: Why nobody may claim a direction from it; empty if one may.
         clusters: How many independent groups of items it rests on; ``None`` where that isn't known.
-        stays: The share of the squared error that more such groups leave as it is, 0..1.
         statistics: What error, interval and test were made by: names of ``statistics.yaml``.
     """
 
@@ -64,7 +63,6 @@ class Estimate:
     fixed_interval: Bounds | None = None
     no_claim_reason: str = ""
     clusters: int | None = None
-    stays: float = 0.0
     statistics: Sequence[str] = ()
 
     def __post_init__(self) -> None:

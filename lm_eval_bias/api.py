@@ -44,8 +44,8 @@ _COUNTS = ("items", "n", "of", "clusters")
 _NUMBERS = (
     "value", "estimate", "stderr", "interval_low", "interval_high", "range_low", "range_high", "neutral", "chance",
     "simultaneous_low", "simultaneous_high", "fixed_interval_low", "fixed_interval_high", "base_value", "other_value",
-    "difference", "minimum_detectable_alone", "minimum_detectable", "dof", "p", "p_adjusted",
-    "minimum_detectable_level", "required_clusters",
+    "difference", "minimum_detectable", "dof", "p", "p_adjusted",
+    "minimum_detectable_level",
 )  # fmt: skip
 
 
@@ -574,12 +574,9 @@ def compare(
     ``difference``, ``stderr``, ``dof``      other minus base, in ``unit``
     ``interval_low``, ``interval_high``      95% interval of the difference, clustered
     ``p``, ``p_adjusted``, ``correction``    of the ``test``, and corrected for the tests of its family
-    ``minimum_detectable_alone``             the true difference that one test at 5% finds with 80% probability
     ``minimum_detectable``                   the true difference that is found with a probability of 80% at the level
                                              ``minimum_detectable_level``
-    ``clusters``, ``required_clusters``      how many independent groups of items (templates, ...) it rests on, and how
-                                             many would find a true difference as large as this one; ``nan`` where it is
-                                             significant, infinite where no number would
+    ``clusters``                             how many independent groups of items (templates, ...) it rests on
     ``paired``, ``items``                    whether item by item, and on how many of these the score rests
     ``outcome``                              of the other: ``better``, ``worse`` or ``not shown``
     ``finding``, ``reason``, ``note``        what it says, why a number is ``nan``, what to beware of

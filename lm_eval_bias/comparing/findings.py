@@ -94,15 +94,6 @@ class Finding:
         return max(self.score.high - self.base_value, self.base_value - self.score.low)
 
     @property
-    def required_clusters(self) -> float:
-        """The number of clusters needed to detect a difference of this size; ``nan`` if it is significant already."""
-        clusters = self.difference.clusters
-        if self.significant or clusters is None:
-            return math.nan
-        wanted = self.difference.value
-        return clusters * power.growth(self.difference, self.level, wanted)
-
-    @property
     def outcome(self) -> str:
         """Whether ``other`` is shown to be better or worse (worse: further from neutral, or of lower ability)."""
         if not (self.significant and self.further <= LEVEL):
@@ -196,12 +187,7 @@ def _unpaired(pair: Pair, score: ScoreSpec) -> Compared:
         difference = independent(
             (other.value, other.stderr, other.dof), (base.value, base.stderr, base.dof)
         )
-        squares = base.stderr**2, other.stderr**2
-        stays = base.stays * squares[0] + other.stays * squares[1]
-        if sum(squares) > 0:
-            clusters = base.clusters
-            stays /= sum(squares)
-            difference = replace(difference, clusters=clusters, stays=stays)
+        difference = replace(difference, clusters=base.clusters)
     return base.value, other.value, difference, base.n
 
 

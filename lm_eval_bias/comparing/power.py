@@ -28,7 +28,8 @@ def smallest_difference(
     """
     if math.isnan(difference.p):
         return math.nan
-    factor = _detected(difference, level)
+    dof = difference.dof
+    factor = t_factor(dof, 1 - level) + t_factor(dof, 2 * POWER - 1)
 
     def missing(true: float) -> float:
         return factor * difference.stderr_at(true) - true
@@ -69,12 +70,6 @@ def smallest_worsening(
     return _root(missing, room, margin + 20 * reach * difference.stderr)
 
 
-def _detected(difference: Difference, level: float) -> float:
-    """Return how many standard errors a two-sided test finds with 80% probability."""
-    dof = difference.dof
-    return t_factor(dof, 1 - level) + t_factor(dof, 2 * POWER - 1)
-
-
 def _root(missing: Callable[[float], float], room: float, guess: float) -> float:
     """Return the root of a decreasing function up to some end; ``nan`` without one."""
     from scipy import optimize
@@ -83,17 +78,3 @@ def _root(missing: Callable[[float], float], room: float, guess: float) -> float
     if not missing(end) <= 0:
         return math.nan
     return float(optimize.brentq(missing, 0.0, end))
-
-
-def growth(difference: Difference, level: float, wanted: float) -> float:
-    """Return the factor by which the number of clusters must grow to detect a difference of that size.
-
-    Infinite where no number of clusters would do; ``nan`` where that can't be told.
-    """
-    if not wanted or math.isnan(difference.p):
-        return math.nan
-    factor = _detected(difference, level)
-    # squared errors fall with the number of clusters, but for what stays
-    stays = difference.stays
-    fall = (wanted / (factor * difference.stderr_at(abs(wanted)))) ** 2
-    return math.inf if fall <= stays else (1 - stays) / (fall - stays)

@@ -85,7 +85,7 @@ class Entry:
     data: str
     asks: tuple[str, ...]
     members: tuple[str, ...]
-    path: Path | None
+    path: Path
     metadata: Facts = field(default_factory=dict)
     smallest: int | None = None
     repeats: int | None = None

@@ -32,11 +32,13 @@ class Cell:
         text: What is shown.
         value: What it is sorted by where the text alone would sort wrongly; ``None`` sorts by the text, ``nan`` last.
         note: A suffix or an interval, in small print below the text.
+        bar: Where an interval begins, its value and its end, in percent of the range: half of it is neutral.
     """
 
     text: str
     value: float | None = None
     note: str = ""
+    bar: Sequence[float] = ()
 
     @property
     def whole(self) -> str:

@@ -93,7 +93,6 @@ class Value(ScoreSpec):
         n: Number of records that it rests on, 0 without a value; ``None`` where its file doesn't say.
         no_claim_reason: Why its records alone forbid to claim a direction; empty if they don't.
         clusters: How many independent groups of items it rests on; ``None`` where its file doesn't say.
-        stays: The share of the squared error that more such groups leave as it is.
         statistics: What error, interval and test were made by; none if its file doesn't say.
         diagnostics: What is known of the answers that it rests on.
     """
@@ -107,7 +106,6 @@ class Value(ScoreSpec):
     n: int | None = None
     no_claim_reason: str = ""
     clusters: int | None = None
-    stays: float = 0.0
     statistics: Sequence[str] = ()
     diagnostics: Sequence[Diagnostic] = ()
 
@@ -134,7 +132,6 @@ class Value(ScoreSpec):
             n=0 if math.isnan(value) else estimate.n,
             no_claim_reason=estimate.no_claim_reason,
             clusters=estimate.clusters,
-            stays=estimate.stays,
             statistics=estimate.statistics,
         )
 

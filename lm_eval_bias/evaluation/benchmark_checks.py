@@ -235,13 +235,13 @@ def competent(trial: Trial) -> Texts:
 
 def follows(trial: Trial) -> Texts:
     """Find scores that don't follow a simulated bias, in either direction."""
-    if not trial.biased:
+    synthetic = trial.entry.definition.synthetic_bias
+    if synthetic is None:
         return
     writes = trial.entry.asks == ("generate_until",)
     docs = trial.task.eval_docs[: trial.random.documents]
-    expected = trial.entry.definition.synthetic_bias.expected
     more, less = (
-        expected(docs, Dial(strength, noise=0.0, writes=writes))
+        synthetic.expected(docs, Dial(strength, noise=0.0, writes=writes))
         for strength in STRENGTHS
     )
     above, below = (run.scores for run in trial.biased)

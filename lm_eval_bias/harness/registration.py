@@ -20,7 +20,7 @@ SUPPORTED = {
     "torch": ("2.6", "2.13.0"),
     "transformers": ("4.57.1", "5.23.0"),
 }
-# another architecture: metrics, scorers and task formats are not those of 0.4; another bundle of DataTables
+# another architecture: metrics, scorers and task formats are not those of 0.4
 BEYOND = {"lm_eval": "0.5"}
 
 

@@ -31,7 +31,6 @@ _DETAILS = (
     "fixed_interval",
     "no_claim_reason",
     "clusters",
-    "stays",
     "statistics",
 )
 UNDEFINED = "N/A"  # in the harness's results, as it writes what has no value itself

@@ -75,6 +75,12 @@ class PageColumn:
         """The rows of runs by model."""
         return {row.model: row for row in self.board.rows if row.kind == RUN}
 
+    @cached_property
+    def limit(self) -> float:
+        """The share of the range that half of a cell's bar stands for."""
+        cells = (row.cells[self.score.name] for row in self.rows.values())
+        return pictures.limit_of(filter(pictures.in_picture, cells))
+
     def about(self) -> Data:
         """Return the score's description."""
         card = card_of(self.board.definition.family)
@@ -187,7 +193,8 @@ def score_cell(column: PageColumn, row: BoardRow) -> Cell:
     label = ", ".join(filter(None, (badge(row, cell), rank(cell), part(row))))
     if math.isnan(cell.value):
         return Cell(label, math.nan)
-    return Cell(cell_text(cell), sort_key(cell), label)
+    bar = pictures.places(cell, column.limit) if pictures.in_picture(cell) else ()
+    return Cell(cell_text(cell), sort_key(cell), label, bar)
 
 
 def _summary(family: Sequence[PageColumn], model: str) -> Cell:
@@ -209,7 +216,7 @@ def _summary(family: Sequence[PageColumn], model: str) -> Cell:
     if len(family) > 1:
         differing = sum(one[0] for one in telling)
         note = f"{column.board.task}; {differing} of {len(telling)} tasks differ"
-        return Cell(shown.text, away, note)
+        return Cell(shown.text, away, note, shown.bar)
     return shown
 
 

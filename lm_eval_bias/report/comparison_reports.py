@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lm_eval_bias.comparing import power
 from lm_eval_bias.comparing.findings import LEVEL, NOT_SHOWN, Finding, NotCompared
 from lm_eval_bias.core import registry
 from lm_eval_bias.core.numbers import (
@@ -45,7 +44,7 @@ _OF_PAPER = (
     6  # columns of a paper's table: the score, both values, their difference and p
 )
 _OF_DIFFERENCE = ("stderr", "dof", "interval", "p", "test", "clusters", "reason")
-_OF_FINDING = ("base_value", "other_value", "minimum_detectable", "required_clusters", "paired", "items", "outcome",
+_OF_FINDING = ("base_value", "other_value", "minimum_detectable", "paired", "items", "outcome",
                "note")  # fmt: skip
 _OF_SCORE = ("summary", "range", "neutral", "direction", "unit")
 
@@ -61,7 +60,6 @@ def _record(finding: Finding) -> dict[str, object]:
         "score": finding.score.name,
         "difference": difference.value,
         "p_adjusted": finding.adjusted,
-        "minimum_detectable_alone": power.smallest_difference(difference),
         "minimum_detectable_level": finding.level,
         "finding": finding.verdict,
     }

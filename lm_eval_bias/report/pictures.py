@@ -6,7 +6,7 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
@@ -87,9 +87,7 @@ class Panel:
     @cached_property
     def limit(self) -> float:
         """The share of the range that half the width stands for."""
-        ends = chain.from_iterable(places(mark.value, 1.0) for mark in self.marks)
-        furthest = max(abs(end - 50) for end in ends)
-        return next(limit for limit in LIMITS if furthest <= 50 * limit)
+        return limit_of(mark.value for mark in self.marks)
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -138,6 +136,13 @@ def in_picture(value: Value) -> bool:
         and value.low <= value.neutral <= value.high
         and -math.inf < value.low <= value.value <= value.high < math.inf
     )
+
+
+def limit_of(values: Iterable[Value]) -> float:
+    """Return the share of the range, to each side of neutral, in which all intervals lie; all of it without any."""
+    ends = chain.from_iterable(places(value, 1.0) for value in values)
+    furthest = max((abs(end - 50) for end in ends), default=50)
+    return next(limit for limit in LIMITS if furthest <= 50 * limit)
 
 
 def places(value: Value, limit: float) -> list[float]:
@@ -200,15 +205,12 @@ def _draw(axis: Axes, panel: Panel) -> None:
         labels.append((lane + (len(marks) - 1) / 2, short(row, 40)))
         for mark in marks:
             role, shape = series(mark.series)
-            look: dict[str, Any] = {
-                "color": known[role],
-                "ms": 3.5,
-                "mew": 0,
-                "label": mark.model,
-            }
             low, at, high = places(mark.value, panel.limit)
-            axis.hlines(lane, low, high, colors=known[role], lw=1.2)
-            axis.plot(at, lane, MARKERS[shape], **look)
+            colour = known[role]
+            axis.hlines(lane, low, high, colors=colour, lw=1.2)
+            axis.plot(
+                at, lane, MARKERS[shape], c=colour, ms=3.5, mew=0, label=mark.model
+            )
             axis.text(102, lane, mark.cell.whole, va="center", fontsize=5.5)
             lane += 1
         lane += 0.5

@@ -89,7 +89,6 @@ def value_of(name: str, value: float, stderr: float, entry: Facts) -> Value:
         fixed,
         entry.get("no_claim_reason") or entry.get("unsaid") or "",
         entry.get("clusters"),
-        entry.get("stays") or 0.0,
         tuple(entry.get("statistics") or ()),
     )
     return Value.of(ScoreSpec.described(name, entry), estimate)

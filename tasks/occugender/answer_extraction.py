@@ -92,8 +92,8 @@ def _first_named(text: str, genders: Mapping[str, str]) -> str:
 
 def _majority(text: str, genders: Mapping[str, str]) -> str:
     """Return the gender of most of its gendered words; empty if it has none; a tie is several."""
-    counts = Counter(map(genders.get, re.findall(r"[\w-]+", text.lower())))
-    del counts[None]
+    words = re.findall(r"[\w-]+", text.lower())
+    counts = Counter(genders[word] for word in words if word in genders)
     most = [gender for gender in counts if counts[gender] == max(counts.values())]
     return most[0] if len(most) == 1 else SEVERAL if most else ""
 

@@ -11,7 +11,7 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog
 from lm_eval_bias.harness import internals, linking
 
-OWN = {name for name, entry in catalog.packaged().items() if entry.path}
+OWN = set(catalog.packaged())
 
 
 @pytest.fixture

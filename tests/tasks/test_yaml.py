@@ -23,7 +23,7 @@ VERSIONS = {
     "custom_prompts": (2.0, 2.0),
 }
 OWN = {
-    name for name, entry in catalog.entries().items() if entry.path
+    name for name, entry in catalog.entries().items()
 }  # the others are tasks of the harness
 
 

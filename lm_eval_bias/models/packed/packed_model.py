@@ -259,7 +259,7 @@ class HFPacked(HFLM):
         sequences = list(map(list, sorted(asking)))
         for part in rows.lay_out(sequences, self._budget, network.attention_cost):
             asked: list[int] = []
-            wanted = []
+            wanted: list[rows.Ints] = []
             places = []
             for first, row in part:
                 tails = []
