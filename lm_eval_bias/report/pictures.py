@@ -6,17 +6,16 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.core.page_parts import Cell
-from lm_eval_bias.core.run_data import TaskRun, Value
+from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import short
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ MARKERS = ("o", "s", "D", "^", "v", "P")
 _MARK = 0.13  # inches of a mark's lane in a file
 _HEAD = 0.38  # of a panel's title and axis
 _WIDTH = 6.7  # of a paper's text
-_WRITTEN = 5  # percent: smaller shares have no number
 _SETTINGS = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,  # fonts whole, and no bitmaps, as publishers want them
@@ -152,15 +150,6 @@ def places(value: Value, limit: float) -> list[float]:
 # ---------------------------------------------------------------------- files
 
 
-def file_name(*words: str) -> str:
-    """Join words to a file's name.
-
-    >>> file_name("mbbq", "contrast/diff_bias_amb", "by", "template")
-    'mbbq-contrast-diff_bias_amb-by-template'
-    """
-    return re.sub(r"[^\w.-]", "-", "-".join(words))
-
-
 @cache
 def colours() -> dict[str, str]:
     """Return the page's colours by day."""
@@ -168,24 +157,28 @@ def colours() -> dict[str, str]:
     return dict(re.findall(r"--([\w-]+): (#\w{6})", css[: css.index("}")]))
 
 
-@contextmanager
-def _figure(
-    heights: Sequence[float], notes: Sequence[str], made: dict[str, bytes]
-) -> Iterator[Sequence[Axes]]:
-    """Give axes of these heights, one below the other, to draw on; then add legend and footnotes, and fill ``made``."""
+def files(panels: Sequence[Panel], notes: Sequence[str] = ()) -> dict[str, bytes]:
+    """Draw panels below each other, with a legend; return the figure's bytes by format.
+
+    Args:
+        panels: At least one.
+        notes: Footnotes.
+    """
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    made = {}
     note = "\n".join(textwrap.wrap(" · ".join(notes), int(_WIDTH * 23)))
+    heights = [one.height for one in panels]
     height = sum(heights) + 0.3 + 0.1 * (note.count("\n") + 1)
     with matplotlib.rc_context(_SETTINGS):
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
-        yield list(axes)
-        legend = {}
-        for axis in axes:
+        legend: dict[str, Any] = {}
+        for axis, one in zip(axes, panels, strict=True):
+            _draw(axis, one)
             handles, labels = axis.get_legend_handles_labels()
             legend |= dict(zip(labels, handles, strict=True))
         if len(legend) > 1:
@@ -196,19 +189,6 @@ def _figure(
             out = io.BytesIO()
             figure.savefig(out, format=style, metadata=metadata)
             made[style] = out.getvalue()
-
-
-def files(panels: Sequence[Panel], notes: Sequence[str] = ()) -> dict[str, bytes]:
-    """Draw panels below each other; return the figure's bytes by format.
-
-    Args:
-        panels: At least one.
-        notes: Footnotes.
-    """
-    made: dict[str, bytes] = {}
-    with _figure([one.height for one in panels], notes, made) as axes:
-        for axis, one in zip(axes, panels, strict=True):
-            _draw(axis, one)
     return made
 
 
@@ -220,7 +200,12 @@ def _draw(axis: Axes, panel: Panel) -> None:
         labels.append((lane + (len(marks) - 1) / 2, short(row, 40)))
         for mark in marks:
             role, shape = series(mark.series)
-            look = {"color": known[role], "ms": 3.5, "mew": 0, "label": mark.model}
+            look: dict[str, Any] = {
+                "color": known[role],
+                "ms": 3.5,
+                "mew": 0,
+                "label": mark.model,
+            }
             low, at, high = places(mark.value, panel.limit)
             axis.hlines(lane, low, high, colors=known[role], lw=1.2)
             axis.plot(at, lane, MARKERS[shape], **look)
@@ -234,40 +219,3 @@ def _draw(axis: Axes, panel: Panel) -> None:
     axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
     axis.axvline(50, color=known["ink"], linestyle="--", lw=0.7, zorder=0)
     axis.set_xticks([0, 50, 100], panel.ends)
-
-
-def share_files(task: TaskRun, rows: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
-    """Draw stacked shares with their numbers; a share that is alone in its row has its interval.
-
-    Args:
-        task: Whose scores they are.
-        rows: Names of scores, by what the row is called.
-    """
-    stacked = max(rows.values(), key=len)
-    known = colours()
-    made: dict[str, bytes] = {}
-    notes = list(filter(None, [task.warning()]))
-    with _figure([_HEAD + 0.16 * len(rows)], notes, made) as (axis,):
-        for row, names in rows.items():
-            end = 0.0
-            for name in names:
-                value = task.scores.get(name)
-                if value is None or math.isnan(value.value):
-                    continue
-                share = 100 * value.value
-                kind = name.rpartition("/")[2]
-                colour = known.get(kind, known["series-1"])
-                bar = axis.barh(row, share, left=end, color=colour, edgecolor=known["ink"])  # fmt: skip
-                if names is stacked:
-                    bar.set_label(kind)
-                alone = len(names) == 1
-                text = f" {numbers.cell(value)}" if alone else f"{share:.0f}"
-                label = [text * (alone or share >= _WRITTEN)]
-                place = "edge" if alone else "center"
-                axis.bar_label(
-                    bar, label, label_type=place, color=known.get(f"on-{kind}")
-                )
-                end += share
-        axis.set(xlim=(0, 100), xlabel="percent")
-        axis.invert_yaxis()
-    return made

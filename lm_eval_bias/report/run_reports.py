@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from lm_eval_bias.core import Data, numbers
 from lm_eval_bias.core.csv_text import flat
@@ -150,39 +149,7 @@ class RunReport(Output):
         return data[0] if len(data) == 1 else data
 
 
-class Figure(NamedTuple):
-    """A figure for a paper.
-
-    Attributes:
-        name: Of its files.
-        caption: What it shows.
-        files: Its bytes by ending.
-    """
-
-    name: str
-    caption: str
-    files: Mapping[str, bytes]
-
-
 _READS = "primary scores with 95% intervals; dashed: the neutral value"
-
-
-def _figures(runs: Sequence[Run]) -> Iterator[Figure]:
-    """Draw the primary scores of each benchmark, then stacked shares."""
-    tasks = parts.report_tasks(presentable(runs))
-    families = numbers.grouped((item.task.definition.family, item) for item in tasks)
-    for family, of in families.items():
-        footnotes = Footnotes()
-        if placed := parts.panels(of, footnotes):
-            drawn = pictures.files(placed, footnotes.lines)
-            yield Figure(family.name, f"{family.heading}: {_READS}", drawn)
-    for item in tasks:
-        rows = item.task.definition.presentation.shares()
-        if rows and not item.task.withheld:
-            names = [item.task.task, "shares", *[item.run.name] * (len(runs) > 1)]
-            name = pictures.file_name(*names)
-            drawn = pictures.share_files(item.task, rows)
-            yield Figure(name, f"{item.label}: percent of texts", drawn)
 
 
 def write_figures(runs: Sequence[Run], folder: str) -> list[str]:
@@ -193,12 +160,18 @@ def write_figures(runs: Sequence[Run], folder: str) -> list[str]:
     Raises:
         BiasError: The folder can't be written.
     """
-    made = list(_figures(runs))
-    told = templates.render("figures.tex.j2", figures=made)
-    contents = {"figures.tex": told.encode()}
-    for one in made:
-        for ending, data in one.files.items():
-            contents[f"{one.name}.{ending}"] = data
+    tasks = parts.report_tasks(presentable(runs))
+    families = numbers.grouped((item.task.definition.family, item) for item in tasks)
+    captions = {}
+    contents = {}
+    for family, of in families.items():
+        footnotes = Footnotes()
+        if placed := parts.panels(of, footnotes):
+            captions[family.name] = f"{family.heading}: {_READS}"
+            for ending, data in pictures.files(placed, footnotes.lines).items():
+                contents[f"{family.name}.{ending}"] = data
+    told = templates.render("figures.tex.j2", captions=captions)
+    contents = {"figures.tex": told.encode(), **contents}
     place = expanded(folder)
     with writing(folder):
         write_together({place / name: data for name, data in contents.items()})
