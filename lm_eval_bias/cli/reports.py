@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -158,19 +157,9 @@ def cite(runs: Sequence[str], *, which: Which, to: ToFile) -> None:
     """Write BibTeX for the sources of runs.
 
     Benchmarks, the works that they build on, the harness and this package, with
-    licences as comments.
+    licences as comments; 'ls --card NAME' writes those of a benchmark.
 
     Args:
-        runs (RUN): run folders or results_*.json, or names of benchmarks and tasks
+        runs (RUN): run folders or results_*.json
     """
-    from lm_eval_bias.core import catalog, registry
-    from lm_eval_bias.report import citing, listings
-
-    known = {*registry.by_name(), *catalog.entries()}
-    paths = [one for one in runs if one not in known or os.path.exists(one)]
-    names = [one for one in runs if one not in paths]
-    cited = citing.of_benchmarks(map(listings.family_of, names))
-    if paths:
-        chosen = read(paths, which, to)
-        cited |= citing.of_runs(chosen)
-    to.write(citing.bibtex(cited) + "\n")
+    to.write(read(runs, which, to).cite())

@@ -18,7 +18,7 @@ from lm_eval_bias.core.numbers import (
     p_value,
     target_text,
 )
-from lm_eval_bias.core.page_parts import Cell, Table, numeric
+from lm_eval_bias.core.page_parts import Cell, Row, Table, numeric
 from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.core.wording import number_cell, score_cell
 from lm_eval_bias.report import board_reports, sentences
@@ -177,7 +177,9 @@ class ComparisonReport(Output):
         caption = f"{title} (base); {meanings}; {BRACKETS}"
         names = [finding.score.name for finding in primary or others]
         parts = zip(names, first.rows, strict=True)
-        rows = [[row[0].text, name, *row[2:_OF_PAPER]] for name, row in parts]
+        rows: list[Row] = [
+            [row[0].text, name, *row[2:_OF_PAPER]] for name, row in parts
+        ]
         return {
             "title": title,
             "sentences": _sentences(primary or others),

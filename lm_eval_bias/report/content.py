@@ -17,6 +17,7 @@ from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.page_parts import (
     Footnotes,
     ReportTasks,
+    Row,
     Table,
 )
 from lm_eval_bias.core.run_data import Run, readable
@@ -135,7 +136,7 @@ def paper_table(section: Section) -> Table:
     families = [section.tasks[0].task.definition.family]
     cited = [rf" \cite{{{key}}}" for key in citing.of_benchmarks(families)][:1]
     made = parts.main_table(section.tasks, parts.pictured)
-    rows = [
+    rows: list[Row] = [
         [task, score.note or score.text, *rest[:-2]] for task, score, *rest in made.rows
     ]
     caption = Markup("".join([latex(about), *cited]))

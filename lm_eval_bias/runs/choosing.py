@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lm_eval_bias.core import catalog
 from lm_eval_bias.core.errors import BadOption, BiasError, did_you_mean
-from lm_eval_bias.core.numbers import grouped, join_some
+from lm_eval_bias.core.numbers import join_some
 from lm_eval_bias.core.run_data import Problem, Run
 
 
@@ -56,13 +56,12 @@ def choose(
             for name, task in run.tasks.items()
             if name in wanted and (not languages or task.language in languages)
         }
-        left_out += [(name, run.path) for name in run.tasks if name not in kept]
         if kept:
             chosen.append(replace(run, tasks=kept))
+        others = [name for name in run.tasks if name not in kept]
+        if others:
+            reason = f"left out, not chosen: {join_some(others)}"
+            left_out.append(Problem(run.path, reason, is_choice=True))
     if not chosen:
         raise BiasError("no run has one of these tasks in one of these languages")
-    by_run = grouped((path, name) for name, path in left_out)
-    return chosen, [
-        Problem(path, f"left out, not chosen: {join_some(names)}", is_choice=True)
-        for path, names in by_run.items()
-    ]
+    return chosen, left_out
