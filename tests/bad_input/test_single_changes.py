@@ -198,3 +198,14 @@ def test_a_change_to_a_run_is_found(name, checked):
     found = [f["says"] for f in judged["findings"] if not f["passes"]]
     assert outcome.status == bool(says), found
     assert any(says in text and "\n" not in text for text in found) or not says, found
+
+
+def test_a_plain_run_may_be_allowed(checked, tmp_path, made):
+    folder = shutil.copytree(made, tmp_path / "plain")
+    edit(lambda content: content.pop("provenance"))(folder)
+    sums_of(folder).unlink()
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(POLICY.replace("allow: [", "allow: [provenance, "))
+    outcome = command("check", str(folder), "--policy", str(policy), "--strict")
+    assert outcome.status == 0, outcome
+    assert "30 of 1,000 items" in outcome.out

@@ -37,24 +37,3 @@ def test_no_page_asks_another_host(site):
         assert not re.findall(
             r'<link[^>]+rel="?(?!canonical)[^>]+href="?(?:https?:)?//', text
         ), page
-
-
-def test_search_in_a_browser(site, browser):
-    browser.open((site / "index.html").as_uri(), width=1280)
-    browser.evaluate(
-        "document.querySelector('[data-md-toggle=search]').click();"
-        "var field = document.querySelector('.md-search__input'); field.focus(); field.value = 'jackknife';"
-        "field.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}))"
-    )
-    count = "document.querySelectorAll('.md-search-result__item').length"
-    look = f"const look = () => {count} || tries++ > 100 ? done({count}) : setTimeout(look, 100)"
-    assert (
-        browser.evaluate(f"new Promise(done => {{ let tries = 0; {look}; look(); }})")
-        > 2
-    )
-    assert browser.complaints() == []
-    assert not [
-        address
-        for address in browser.requests()
-        if not address.startswith(("file:", "data:"))
-    ]

@@ -219,3 +219,18 @@ def test_the_run_with_most_documents_counts_then_the_newest(documents):
     (model,) = models(made)
     counting, _ = model.tasks[TASK]
     assert counting.path.stem == ("01" if documents[0] > documents[1] else "02")
+
+
+def test_what_keeps_runs_apart_is_said_under_the_table():
+    elsewhere, older = (
+        scored("b", 0.3, inputs=inputs) for inputs in ({"documents": "3" * 64}, {})
+    )
+    told = run("b", task(value()), system_instruction="x")
+    for beside, said in (
+        (scored("b", 0.3), []),
+        (told, ["The"]),
+        (older, ["The"]),
+        (elsewhere, ["The", "Runs"]),
+    ):
+        notes = [note.split()[0] for note in board(scored("a", 0.2), beside).notes]
+        assert notes == (said or ["All"])
