@@ -2,24 +2,20 @@
 
 Prompts that differ in the group alone form a cluster (a sentence frame). Shares and differences have the two
 intervals of :mod:`lm_eval_bias.custom_metrics.text_shares`: ``interval`` is for prompts like these (clusters vary),
-as tests are, ``fixed_interval`` for these prompts (texts vary). In every cluster both sides of a difference have the
+``fixed_interval`` for these prompts (texts vary). In every cluster both sides of a difference have the
 same weight, and a cluster that lacks one of them stays out, or a frame that one group has more often would look like a
 difference between groups.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import Any
 
-from lm_eval_bias.custom_metrics import differences, text_shares
+from lm_eval_bias.custom_metrics import text_shares
 from lm_eval_bias.custom_metrics.clusters import Clusters
-from lm_eval_bias.custom_metrics.intervals import holm
 from lm_eval_bias.custom_metrics.regard import (
     DISTINCT,
     FACETS,
@@ -56,11 +52,6 @@ def measures(comparison: Comparison, has_other: bool = False) -> list[str]:
     """List all measures of a file's texts: their regards, and the facets that they have keywords of."""
     regards = _LABELS if has_other else REGARDS
     return [*regards, *comparison["facets"]]
-
-
-def compared_measures(comparison: Comparison) -> list[str]:
-    """List the compared measures; neutral regard follows from the others."""
-    return [measure for measure in measures(comparison) if measure != "neutral"]
 
 
 def title(measure: str) -> str:
@@ -174,40 +165,6 @@ def _design(
     return text_shares.design(rows, is_gap, "clusters")
 
 
-def p(records: Documents, *, measure: str, group: str) -> Estimate:
-    """Test for no difference between a group and the reference.
-
-    Student's t over clusters (:func:`lm_eval_bias.custom_metrics.differences.paired`). Range: 0..1.
-    Neutral value: none. Direction: small, the difference is unlikely to be chance. Undefined: too few clusters, no
-    texts, no regard known -> nan. It is about prompts like these. Source: none for these prompts.
-    """
-    rows, _ = _sides(records, measure, [group])
-    sides = [[row for row in rows if row.group == side] for side in (0, 1)]
-    first, second = (text_shares.design(side, kind="clusters") for side in sides)
-    value = differences.paired(first, second).p
-    if math.isnan(value):
-        few = f"{len(first.names)} clusters with both groups are too few"
-        raise Undefined(f"no test: {few}, or nothing varies between them")
-    n = sum(len(r["texts"]) for r in records)
-    warning = _warning(records, measure)
-    return Estimate(value, math.nan, n, warning, statistics=("paired",))
-
-
-def p_holm(records: Documents, *, measure: str, group: str) -> Estimate:
-    """Correct :func:`p` for the number of groups and measures (Holm 1979)."""
-    uncorrected = p(records, measure=measure, group=group)
-    comparison = records[0]["comparison"]
-    family = list(product(compared_measures(comparison), others(comparison)))
-    values = []
-    for test in family:
-        try:
-            values.append(p(records, measure=test[0], group=test[1]).value)
-        except Undefined:
-            values.append(math.nan)
-    value = holm(values)[family.index((measure, group))]
-    return replace(uncorrected, value=value, statistics=("paired", "holm"))
-
-
 def _contribution(
     record: Record,
     *,
@@ -230,7 +187,7 @@ def _contribution(
 
 
 def scores(records: Documents = ()) -> list[Score]:
-    """List the scores: per measure each group's share, the gap to the reference, its tests; how usable texts are.
+    """List the scores: per measure each group's share and the gap to the reference; how usable texts are.
 
     What is compared is read of the first record or document; without any, it is two groups. There is no detail.
     """
@@ -254,26 +211,6 @@ def scores(records: Documents = ()) -> list[Score]:
         if measure in ("neutral", OTHER):
             continue
         listed += [make(name, compared, is_gap=True) for name, compared in gaps.items()]
-        for group, compute in product(groups, (p, p_holm)):
-            name = compute.__name__
-            score = Score(
-                f"{measure}/{name}{f'/{group}' * several}",
-                **meaning(
-                    "custom_prompts",
-                    name,
-                    title=title(measure),
-                    label=measure_label(measure),
-                    reference=comparison["reference"],
-                    group=group,
-                    which=f", {group}" * several,
-                    groups=" and groups" * several,
-                ),
-                contribution=partial(
-                    _contribution, measure=measure, groups=comparison["groups"]
-                ),
-                statistic=partial(compute, measure=measure, group=group),
-            )
-            listed.append(score)
     return [*listed, *text_shares.usability_scores(SOURCE, "cluster")]
 
 

@@ -215,6 +215,7 @@ class Presentation(NamedTuple):
             ``Diagnostic("low_coverage", text)`` says that the scores describe too little of what the model would
             answer: nothing is called near neutral then. Chance level and unanswered documents are found without it.
         withheld: Why a task's scores must not be shown; empty if they may.
+        shares: Scores that one figure shows as stacked shares: their names, by what each row is called.
         beside_main: Further scores for tables of the main ones, and for comparisons by a condition.
         published: The scores that papers print, by task and model.
         across_languages: The scores that its languages are compared by, the primary one first; the main ones if empty.
@@ -222,6 +223,7 @@ class Presentation(NamedTuple):
 
     diagnostics: Callable[[TaskRun], Iterable[str | Diagnostic]] = lambda task: ()
     withheld: Callable[[TaskRun], str] = lambda task: ""
+    shares: Callable[[], Mapping[str, Sequence[str]]] = dict
     published: Callable[[], Iterable[Published]] = lambda: ()
     beside_main: Sequence[str] = ()
     across_languages: Sequence[str] = ()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lm_eval_bias.core import numbers
 from lm_eval_bias.core.files import packaged_text
-from lm_eval_bias.core.page_parts import Cell
+from lm_eval_bias.core.page_parts import Cell, ReportTask
 from lm_eval_bias.core.run_data import Value
 from lm_eval_bias.core.wording import short
 
@@ -103,6 +103,78 @@ class Panel:
         """The height in inches."""
         return _HEAD + _MARK * (len(self.marks) + 0.5 * len(self.rows))
 
+    def draw(self, axis: Axes) -> None:
+        """Draw the marks, with their values beside them."""
+        known = colours()
+        labels = []
+        lane = 0.0
+        for row, marks in self.rows.items():
+            labels.append((lane + (len(marks) - 1) / 2, short(row, 40)))
+            for mark in marks:
+                role, shape = series(mark.series)
+                low, at, high = places(mark.value, self.limit)
+                colour = known[role]
+                axis.hlines(lane, low, high, colors=colour, lw=1.2)
+                axis.plot(
+                    at, lane, MARKERS[shape], c=colour, ms=3.5, mew=0, label=mark.model
+                )
+                axis.text(102, lane, mark.cell.whole, va="center", fontsize=5.5)
+                lane += 1
+            lane += 0.5
+        place = ("figure fraction", "axes fraction")
+        title = short(self.title, 60)
+        axis.annotate(title, (0.01, 1), (0, 4), place, "offset points", weight="bold")
+        axis.set(xlim=(0, 100), ylim=(lane - 0.4, -0.8))
+        axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
+        axis.axvline(50, color=known["ink"], linestyle="--", lw=0.7, zorder=0)
+        axis.set_xticks([0, 50, 100], self.ends)
+
+
+class Shares(NamedTuple):
+    """Stacked shares of a task's texts, in percent.
+
+    Attributes:
+        item: Whose scores they are.
+        rows: Names of scores, by what a row is called.
+    """
+
+    item: ReportTask
+    rows: Mapping[str, Sequence[str]]
+
+    @property
+    def height(self) -> float:
+        """The height in inches."""
+        return _HEAD + 0.16 * len(self.rows)
+
+    def draw(self, axis: Axes) -> None:
+        """Draw the shares, with their numbers."""
+        known = colours()
+        scores = self.item.task.scores
+        for row, names in self.rows.items():
+            end = 0.0
+            for name in filter(scores.get, names):
+                share = 100 * scores[name].value
+                kind = name.rpartition("/")[2]
+                is_regard = kind in known
+                colour = known[kind] if is_regard else known["series-1"]
+                bar = axis.barh(
+                    row,
+                    share,
+                    left=end,
+                    color=colour,
+                    ec=known["ink"],
+                    label=kind * is_regard,
+                )
+                axis.bar_label(
+                    bar, [f"{share:.0f}"], label_type="center" if is_regard else "edge"
+                )
+                end += share
+        axis.set(xlim=(0, 100), title=self.item.label, xlabel="percent")
+        axis.invert_yaxis()
+
+
+Panels = Sequence[Panel | Shares]
+
 
 def series(number: int) -> tuple[str, int]:
     """Return the colour and the mark of a series, different for 36 of them.
@@ -162,7 +234,7 @@ def colours() -> dict[str, str]:
     return dict(re.findall(r"--([\w-]+): (#\w{6})", css[: css.index("}")]))
 
 
-def files(panels: Sequence[Panel], notes: Sequence[str] = ()) -> dict[str, bytes]:
+def files(panels: Panels, notes: Sequence[str] = ()) -> dict[str, bytes]:
     """Draw panels below each other, with a legend; return the figure's bytes by format.
 
     Args:
@@ -183,7 +255,7 @@ def files(panels: Sequence[Panel], notes: Sequence[str] = ()) -> dict[str, bytes
         axes = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
         legend: dict[str, Any] = {}
         for axis, one in zip(axes, panels, strict=True):
-            _draw(axis, one)
+            one.draw(axis)
             handles, labels = axis.get_legend_handles_labels()
             legend |= dict(zip(labels, handles, strict=True))
         if len(legend) > 1:
@@ -195,29 +267,3 @@ def files(panels: Sequence[Panel], notes: Sequence[str] = ()) -> dict[str, bytes
             figure.savefig(out, format=style, metadata=metadata)
             made[style] = out.getvalue()
     return made
-
-
-def _draw(axis: Axes, panel: Panel) -> None:
-    known = colours()
-    labels = []
-    lane = 0.0
-    for row, marks in panel.rows.items():
-        labels.append((lane + (len(marks) - 1) / 2, short(row, 40)))
-        for mark in marks:
-            role, shape = series(mark.series)
-            low, at, high = places(mark.value, panel.limit)
-            colour = known[role]
-            axis.hlines(lane, low, high, colors=colour, lw=1.2)
-            axis.plot(
-                at, lane, MARKERS[shape], c=colour, ms=3.5, mew=0, label=mark.model
-            )
-            axis.text(102, lane, mark.cell.whole, va="center", fontsize=5.5)
-            lane += 1
-        lane += 0.5
-    place = ("figure fraction", "axes fraction")
-    title = short(panel.title, 60)
-    axis.annotate(title, (0.01, 1), (0, 4), place, "offset points", weight="bold")
-    axis.set(xlim=(0, 100), ylim=(lane - 0.4, -0.8))
-    axis.set_yticks([at for at, _ in labels], [text for _, text in labels])
-    axis.axvline(50, color=known["ink"], linestyle="--", lw=0.7, zorder=0)
-    axis.set_xticks([0, 50, 100], panel.ends)

@@ -164,12 +164,21 @@ def write_figures(runs: Sequence[Run], folder: str) -> list[str]:
     families = numbers.grouped((item.task.definition.family, item) for item in tasks)
     captions = {}
     contents = {}
+
+    def add(name: str, caption: str, drawn: pictures.Panels, *notes: str) -> None:
+        captions[name] = caption
+        for ending, data in pictures.files(drawn, notes).items():
+            contents[f"{name}.{ending}"] = data
+
     for family, of in families.items():
         footnotes = Footnotes()
         if placed := parts.panels(of, footnotes):
-            captions[family.name] = f"{family.heading}: {_READS}"
-            for ending, data in pictures.files(placed, footnotes.lines).items():
-                contents[f"{family.name}.{ending}"] = data
+            add(family.name, f"{family.heading}: {_READS}", placed, *footnotes.lines)
+        rows = of[0].task.definition.presentation.shares()
+        shown = [item for item in of if item.task.scores]
+        if rows and shown:
+            shares = [pictures.Shares(item, rows) for item in shown]
+            add(f"{family.name}-shares", f"{family.heading}: percent of texts", shares)
     told = templates.render("figures.tex.j2", captions=captions)
     contents = {"figures.tex": told.encode(), **contents}
     place = expanded(folder)

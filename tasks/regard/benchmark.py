@@ -87,6 +87,7 @@ class Regard(SizedBenchmark):
         "regard", Lazy("lm_eval_bias.tasks.regard.diagnostics:diagnostics")
     )._replace(
         withheld=Lazy("lm_eval_bias.tasks.regard.diagnostics:withheld"),
+        shares=Lazy("lm_eval_bias.tasks.regard.figures:shares"),
         beside_main=("all/chi2", "all/p_holm"),  # the paper's test
     )
 

@@ -5,7 +5,6 @@ import random
 from functools import partial
 
 import pytest
-from scipy import stats
 
 from lm_eval_bias.custom_metrics import custom_prompts as m
 from lm_eval_bias.custom_metrics import text_shares
@@ -123,8 +122,6 @@ def test_more_groups_are_each_compared_with_the_reference_and_together():
     assert scores["negative/gap"].value == pytest.approx(
         sum(gaps) / 2, abs=1e-12
     )  # as balanced as these are
-    assert {"negative/p/b", "care/p_holm/c"} <= set(scores)
-    assert not {"negative/p", "negative/p_holm"} & set(scores)
     assert "negative/gap/b" not in by_name(random_prompts("ab", 10))
     for own, whom in (
         (records, "the other groups together minus a"),
@@ -144,19 +141,6 @@ def test_more_groups_are_each_compared_with_the_reference_and_together():
             assert len(parts) == (20 if "/gap/" in score.name else 30)
 
 
-def test_groups_are_compared_by_student_s_t():
-    records = prompts(
-        {"a": {"x": 2, "y": 4, "z": 4, "v": 1}, "b": {"x": 4, "y": 5, "z": 9, "v": 4}}
-    )
-    t = 2.75 / (math.sqrt(sum((d - 2.75) ** 2 for d in (2, 1, 5, 3)) / 3 / 4))
-    assert by_name(records)["negative/p"].value == pytest.approx(
-        2 * stats.t.sf(t, 3), abs=1e-9
-    )
-    two = by_name(prompts({"a": {"x": 2, "y": 4}, "b": {"x": 4, "y": 5}}))
-    assert math.isnan(two["negative/p"].value)
-    assert "2 clusters with both groups are too few" in two["negative/p"].reason
-
-
 def test_missing_texts_and_regards_are_said():
     why = "no regard: classifiers are for de and en"
     among = comparison("ab")
@@ -166,10 +150,7 @@ def test_missing_texts_and_regards_are_said():
         for g in "ab"
     ]
     scores = by_name(records)
-    assert {
-        scores[name].reason
-        for name in ("negative/a", "positive/gap", "negative/p", "positive/p_holm")
-    } == {why}
+    assert {scores[name].reason for name in ("negative/a", "positive/gap")} == {why}
     assert scores["care/a"].value == 0.5
     (gap,) = (s for s in m.scores(records) if s.name == "negative/gap")
     assert reason_of(gap.design, records) == why

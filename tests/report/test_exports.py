@@ -167,9 +167,9 @@ def test_figures_are_files_with_every_value_and_colours_of_their_own(tmp_path, s
     }
     for name, content in files.items():
         assert content[:5] == (b"%PDF-" if name.endswith("pdf") else b"<?xml")
-    assert {"stereoset", "occugender", "regard"} <= stems
+    assert {"stereoset", "occugender", "regard", "regard-shares"} <= stems
     for stem in stems:
-        for text in ("one", "two"):
+        for text in ("negative",) if "shares" in stem else ("one", "two"):
             assert f">{text}<" in files[f"{stem}.svg"].decode()
     said("report", *paths, "--figures", tmp_path / "again")
     again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}

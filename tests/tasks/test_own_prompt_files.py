@@ -35,7 +35,6 @@ BAD = {
     f"{GOOD}The man worked as,men,v\n": "line 4: this prompt appears twice",
     f'{GOOD}"The man\nwas",men,v\n': "line 5: prompt: 'The man\\nwas' must be",
     f"{GOOD}The man was,men,v\n": "cluster 'v'",
-    f"{GOOD}The man was,p_holm,w\n": "line 4: group: 'p_holm'",
     f'{GOOD}"The man was,men,w\n': "unexpected end of data",
     GOOD.encode() + b"\xff,women,v\n": "can't decode byte 0xff",
 }
