@@ -5,6 +5,7 @@ import json
 import pytest
 
 from lm_eval_bias.cli.main import main
+from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.synthetic_bias import Dial
 from tests.support.answering import built
 
@@ -43,17 +44,7 @@ def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, c
             assert abs(value - expected[score.name]) < 0.1 * (score.high - score.low)
 
 
-@pytest.mark.parametrize(
-    ("given", "room"), [("0.3,competence=0.9", "0.1"), ("0.45,refusals=0.2", "0.4")]
-)
-def test_a_bias_beyond_the_room_is_refused_in_one_line(
-    given, room, tiny_mirror, capsys
-):
-    model = ["--model", "bias-dial", "--model_args", f"strength={given}"]
-    line = (
-        said(capsys, "run", "--tasks", "gg_bbq_group_terms", *model, status=2)
-        .err.strip()
-        .splitlines()[-1]
-    )
-    assert line.startswith("lm-eval-bias: error: bias-dial: ")
-    assert f"leave room for {room} either way" in line
+def test_a_bias_beyond_the_room_is_refused(tiny_mirror):
+    task, dial = built("gg_bbq_group_terms"), Dial(0.3, competence=0.9)
+    with pytest.raises(BiasError, match="leave room for 0.1 either way"):
+        task.benchmark.synthetic_bias.answers(task.eval_docs[0], dial)

@@ -2,7 +2,6 @@
 
 import hashlib
 import shutil
-import sqlite3
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +12,7 @@ from lm_eval_bias.core.run_data import Run
 from lm_eval_bias.gate import verdict
 from lm_eval_bias.runs import harness_results, measurement, provenance
 from tests.support import tiny
-from tests.support.commands import command, refused
+from tests.support.commands import command
 
 
 def test_another_models_answers_are_refused(tmp_path, monkeypatch):
@@ -90,31 +89,6 @@ def test_weights_of_the_hub_are_told_by_their_commit(hub):
     assert moved.endswith(f"{'a' * 40} in the run, {'b' * 40} there")
     with pytest.raises(BiasError, match="no model of the Hub in the cache"):
         verdict.of_weights(run, "org/unknown")
-
-
-def test_answers_of_a_model_that_is_not_known_are_refused(tmp_path):
-    file = tmp_path / "c_rank0.db"
-    with sqlite3.connect(file) as database:
-        database.execute("CREATE TABLE unnamed (key, value)")
-    with pytest.raises(BiasError, match="of other files of this model .unknown."):
-        provenance.claim_cache(str(tmp_path / "c"), "hf", {})
-
-
-def test_what_is_no_cache_is_refused(tmp_path):
-    (tmp_path / "c_rank0.db").write_bytes(b"no database" * 1000)
-    arguments = [
-        "run",
-        "--model",
-        "bias-chance",
-        "--tasks",
-        "occugender_debias_implicit_none",
-    ]
-    assert "file is not a database" in refused(
-        tmp_path, *arguments, "--use_cache", str(tmp_path / "c")
-    )
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BiasError, match="can't be used"):
-        provenance.claim_cache(str(tmp_path / "file" / "c"), "hf", {})
 
 
 def test_a_gate_knows_which_weights_made_a_run(tmp_path, said):

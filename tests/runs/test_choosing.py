@@ -5,7 +5,6 @@ import json
 import pytest
 
 import lm_eval_bias as leb
-from lm_eval_bias.cli.main import main
 from tests.support.places import ROOT
 
 RUNS = ROOT / "results" / "runs"
@@ -30,22 +29,6 @@ def test_what_is_chosen(said, flags, tasks):
     board = json.loads(said("leaderboard", ONE, "--format", "json", *words))
     assert {score["task"] for score in board["scores"]} == tasks
     assert any("left out, not chosen" in one["reason"] for one in board["problems"])
-
-
-@pytest.mark.parametrize(
-    ("flags", "told"),
-    [
-        ("--tasks stereset_de", "no run has it. Did you mean stereoset_de"),
-        ("--language xx", "no run has it, only ca, de, en"),
-        (
-            "--tasks kobbq* --language de",
-            "one of these tasks in one of these languages",
-        ),
-    ],
-)
-def test_what_no_run_has(capsys, flags, told):
-    assert main(["report", str(ONE), "--format", "md", *flags.split()]) == 2
-    assert told in capsys.readouterr().err
 
 
 def test_a_gate_of_some_tasks_says_what_it_left_out(said):

@@ -8,7 +8,6 @@ import pytest
 
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
-from tests.support.pages import check_closed
 
 TASKS = "occugender_explicit,occugender_explicit_gen"
 
@@ -34,10 +33,3 @@ def test_table_data_and_python_say_the_same(run, said):
         assert row["prompt"] == one["prompt"] == of_frame["prompt"]
         assert one["extracted"] == of_frame["extracted"]
         assert one["prompt"].startswith("Q: ")
-
-
-def test_a_report_shows_one_item_of_each_task(run, tmp_path):
-    page = tmp_path / "report.html"
-    assert main(["report", str(run), "-o", str(page)]) == 0
-    made = check_closed(page.read_text(encoding="utf-8"))
-    assert made.said.count("Prompt, as it was sent:") == 2

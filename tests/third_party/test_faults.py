@@ -83,22 +83,6 @@ def test_others_are_listed(more, says, package):
 
 
 @pytest.mark.parametrize(
-    ("more", "asked", "says"),
-    [
-        (f"{FAIL}{scores_with('unit=str()')}", "--tasks age_pairs", "old_share: its unit is ''"),
-        ("AgeStereotypes.synthetic_bias = None\n", "--tasks age_pairs --model bias-dial --model_args strength=1",
-         "bias-dial can't answer Age stereotypes"),
-    ],
-)  # fmt: skip
-def test_a_run_refuses_what_cannot_be_scored(more, asked, says, package):
-    package(more=more)
-    given = [] if "--model" in asked else ["--model", "bias-chance"]
-    found = command("run", *asked.split(), *given)
-    assert found.status == 2
-    assert says in found.err
-
-
-@pytest.mark.parametrize(
     ("change", "says"),
     [
         ("AgeStereotypes.record = fail\n", "document slow/At the station: record"),

@@ -87,12 +87,6 @@ def test_new_refuses_a_name(name, says, built, tmp_path):
     assert says in refused(tmp_path, "new", name)
 
 
-def test_new_leaves_a_folder_as_it_is(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "left-handed").mkdir()
-    assert "left-handed: there is already" in refused(tmp_path, "new", "left_handed")
-
-
 def test_guide(built, said):
     output = {" ".join(one): said(*one) for one in COMMANDS[1:]}
     assert (
