@@ -59,12 +59,8 @@ def filled(place, arguments, path):
         "POLICY": "policy.yaml",
         "RUN": "results_run.json",
         "TEXTS": "texts.csv",
-        "SECOND": "results_second.json",
     }
-    files = {name: str(place / file) for name, file in names.items()} | {
-        "LOGS": str(place / "logs"),
-        "PATH": path,
-    }
+    files = {name: str(place / file) for name, file in names.items()} | {"PATH": path}
     return [
         next((part.replace(k, v) for k, v in files.items() if k in part), part)
         for part in arguments

@@ -4,23 +4,15 @@ import json
 
 import pytest
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.synthetic_bias import Dial
 from tests.support.answering import built
-
-
-def said(capsys, *arguments, status=0):
-    capsys.readouterr()
-    assert main([*map(str, arguments)]) == status
-    return capsys.readouterr()
-
 
 WHOLE = "occugender_implicit gg_bbq_group_terms es_bbq_nationality kobbq_religion mbbq_en_gender_identity"
 
 
 @pytest.mark.parametrize("task", [*WHOLE.split(), "stereoset_de_inter"])
-def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, capsys):
+def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, said):
     arguments = [
         "--model_args",
         "strength=0.25,seed=3",
@@ -28,8 +20,8 @@ def test_a_run_gives_the_scores_of_the_planted_answers(task, mirror, tmp_path, c
         tmp_path,
         "--log_samples",
     ]
-    said(capsys, "run", "--tasks", task, "--model", "bias-dial", *arguments)
-    (entry,) = json.loads(said(capsys, "rescore", tmp_path, "--json").out)
+    said("run", "--tasks", task, "--model", "bias-dial", *arguments)
+    (entry,) = json.loads(said("rescore", tmp_path, "--json"))
     whole = built(task, limit=None)
     benchmark, docs, dial = whole.benchmark, whole.eval_docs, Dial(0.25, seed=3)
     records = [

@@ -101,30 +101,19 @@ def test_a_gate_knows_which_weights_made_a_run(tmp_path, said):
     policy.write_text("refuse: [unproven_weights, cached_answers]\n")
 
     def check(*more):
-        outcome = command("check", out, "--policy", str(policy), *more)
-        return outcome.status, outcome.out + outcome.err
+        return command("check", out, "--policy", str(policy), *more)
 
-    # what sha256sum prints of the file stands in report and verdict
-    digest = hashlib.sha256(
-        (model_file := Path(model, "model.safetensors")).read_bytes()
-    ).hexdigest()
-    printed = f"{model_file.name} {digest}"
-    assert printed in said("report", out, "--format", "md").replace("\\", "")
-    assert f'"{model_file.name}": "{digest}"' in check("--json")[1]
-    copied = shutil.copytree(model, tmp_path / "copied")
-    for place in (model, copied):
-        assert check("--weights", str(place))[0] == 0
-    assert check("--weights", str(tmp_path / "nowhere"))[0] == 2
-    (copied / "extra.safetensors").write_bytes(b"")
-    assert "extra.safetensors: None in the run" in check("--weights", str(copied))[1]
-    (copied / "extra.safetensors").unlink()
+    copied = Path(shutil.copytree(model, tmp_path / "copied"))
     weights = copied / "model.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
-    status, text = check("--weights", str(copied))
-    assert status == 1
-    assert "pretrained files, model.safetensors: " in " ".join(text.split())
+    # what sha256sum prints of the file stands in the report
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+    printed = said("report", out, "--format", "md").replace("\\", "")
+    assert f"{weights.name} {digest}" in printed
+    assert check("--weights", str(copied)).status == 0
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\0")
+    changed = check("--weights", str(copied))
+    assert changed.status == 1
+    assert "pretrained files, model.safetensors: " in " ".join(changed.out.split())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import lm_eval_bias as leb
 from tests.support.places import ROOT
 
 RUNS = ROOT / "results" / "runs"
-ONE, TWO = RUNS / "smollm2-135m-instruct-quick", RUNS / "gemma-3-270m-quick"
+ONE = RUNS / "smollm2-135m-instruct-quick"
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,3 @@ def test_a_gate_of_some_tasks_says_what_it_left_out(said):
     assert {f["task"] for f in judged["findings"]} == {None, "stereoset_de"}
     assert "left out, not chosen: occugender_explicit" in found["choice"]["says"]
     assert all(finding["passes"] for finding in judged["findings"])
-    against = json.loads(said("check", ONE, "--base", TWO, "--json", *flags, status=1))
-    compared = {f["task"] for f in against["runs"][0]["findings"] if f["score"] == "ss"}
-    assert compared == {"stereoset_de"}
