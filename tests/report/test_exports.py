@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.safe_stream import visible_line
 from lm_eval_bias.report import escaping
-from lm_eval_bias.runs import run_discovery
-from tests.support.made_runs import HOSTILE, harness_folder, hostile_run, run_of, write
+from tests.support.made_runs import HOSTILE, hostile_run, run_of, write
 
 
 def test_csv_of_a_hostile_run(tmp_path, said):
@@ -213,22 +212,3 @@ def test_figures_fit_a_paper_and_embed_their_fonts(tmp_path, said):
         fonts = content.count(b"/Type /FontDescriptor")
         assert content.count(b"/FontFile2") == fonts > 0
         assert b"/Subtype /Type3" not in content
-
-
-def test_json_is_a_run_or_a_list_of_them(tmp_path, said):
-    folder, other = (
-        harness_folder(tmp_path / "h", samples=False),
-        write(tmp_path / "b.json", run_of("other")),
-    )
-    made = json.loads(said("report", folder, "--format", "json"))
-    ((run,), _) = run_discovery.read([folder])
-    cells, scores = (
-        made["tasks"]["occugender_explicit"]["scores"],
-        run.tasks["occugender_explicit"].scores,
-    )
-    assert {name: cell["value"] for name, cell in cells.items()} == {
-        name: value.value for name, value in scores.items()
-    }
-    both = json.loads(said("report", folder, other, "--format", "json"))
-    assert both[0] == made
-    assert both[1]["model"] == "other"
