@@ -1,10 +1,8 @@
 """Reports as tables and data: complete, and a file's text stays text."""
 
-import contextlib
 import csv
 import io
 import itertools
-import json
 import math
 import re
 
@@ -12,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.safe_stream import visible_line
 from lm_eval_bias.report import escaping
 from tests.support.made_runs import HOSTILE, hostile_run, run_of, write
@@ -174,30 +171,6 @@ def test_figures_are_files_with_every_value_and_colours_of_their_own(tmp_path, s
     again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
     again.pop("figures.tex")
     assert again == files
-
-
-def test_named_scores_take_the_place_of_the_main_ones(tmp_path, said, capsys):
-    path = write(tmp_path / "run.json", run_of("mine"))
-    for ending in ("csv", "md", "latex"):
-        text = said("report", path, "--scores", "icat, lms,icat", "--format", ending)
-        text = text.replace(r"\allowbreak{}", "").replace("\\", "")
-        assert "stereoset_en" in text
-        if ending == "md":  # what is shown changes, not what is judged
-            assert "prefers stereotypes" in text
-        assert "diff_bias" not in text
-        if ending == "csv":
-            rows = csv.DictReader(io.StringIO(text))
-            scores = [r["score"] for r in rows if r["task"] == "stereoset_en"]
-            assert scores == ["icat", "lms"]
-    whole = json.loads(said("report", path, "--scores", "icat", "--format", "json"))
-    assert "ss" in whole["tasks"]["stereoset_en"]["scores"]
-    for named, problem in (
-        ("icta", "no task here has this score. Did you mean icat"),
-        (",", "holds no name"),
-    ):
-        with contextlib.suppress(SystemExit):  # argparse's
-            assert main(["report", str(path), "--scores", named, "--format", "md"]) == 2
-        assert problem in capsys.readouterr().err
 
 
 def test_figures_fit_a_paper_and_embed_their_fonts(tmp_path, said):
