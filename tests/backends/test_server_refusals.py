@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from lm_eval_bias.harness import internals
 from lm_eval_bias.harness import servers as checks
 from lm_eval_bias.scoring.token_likelihoods import loglikelihoods
 from tests.support import servers
@@ -153,29 +152,6 @@ def test_a_long_retry_after_ends_a_run(server, client, written):
         written(model, servers.chats(model, 3))
 
 
-def thinks(asked):
-    """What OpenAI's reasoning models refuse, one thing after another."""
-    if "max_tokens" in asked:
-        return error(
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-        )
-    if asked.get("temperature", 1) != 1:
-        return error(
-            "Unsupported value: 'temperature' does not support 0 with this model."
-        )
-    for name in ("top_p", "seed", "min_p", "top_k"):
-        if name in asked:
-            return error(f"Unsupported parameter: {name}")
-    return None
-
-
-def test_a_value_that_says_something_is_not_left_out(server, client, written):
-    model = client(CHAT)
-    server.judge = thinks
-    with pytest.raises(ValueError, match=r"temperature.*check temperature \(--gen_"):
-        written(model, servers.chats(model, 1), temperature=0.7)
-
-
 PARTS = {
     "B": [{"type": "text", "text": "B"}],
     "B, I think": [{"type": "text", "text": "B"}, {"type": "output_text", "text": ", I think"}],
@@ -218,9 +194,3 @@ def test_an_answer_that_a_filter_took_away(choice, server, client, written):
     server.fail(lambda found: {"choices": [{"index": 0, **choice}]})
     (found,) = written(model, servers.chats(model, 1))
     assert (found, found.finish) == ("", choice["finish_reason"])
-
-
-def test_what_a_client_is_derived_from(server, client):
-    model = client(CHAT)
-    assert internals.derives_from(type(model), "LocalChatCompletion")
-    assert checks.checked(dict) is dict

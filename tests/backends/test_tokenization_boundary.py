@@ -121,33 +121,6 @@ def test_options_are_not_scored_within_a_thought(tmp_path):
     assert "enable_thinking=False" in found.err.splitlines()[-1]
 
 
-def test_what_is_no_model_of_a_kind_is_one_line(tmp_path, tiny_mirror):
-    folder = tiny.llama(tmp_path)
-    found = command(
-        "run",
-        "--tasks",
-        "stereoset_en",
-        "--model",
-        "hf-mlm",
-        "--model_args",
-        f"pretrained={folder}",
-    )
-    assert found.status == 2
-    assert len(found.err.splitlines()[-1]) < 500
-    assert "masked language model" in found.err
-
-
-def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line(tmp_path):
-    folder = tiny.gpt2(tmp_path / "small")
-    tokenizer = tiny.gpt2_tokenizer()
-    tokenizer.add_tokens([" he", " she", " He", " She", " they", " They"])
-    tokenizer.backend_tokenizer.post_processor = processors.ByteLevel()
-    tokenizer.save_pretrained(folder)
-    found = ran("hf", f"pretrained={folder}", "--device", "cpu")
-    assert found.status == 2
-    assert "tokenizer=..." in found.err
-
-
 def started(folder, single):
     """A causal LM whose tokenizer puts these tokens around a text."""
     tiny.llama(folder)
@@ -260,12 +233,3 @@ def test_an_instruction_that_a_template_leaves_out_is_refused(
         task.build_all_requests(
             chat_template=built(folder).apply_chat_template, **around
         )
-
-
-def test_arguments_that_transformers_has_no_more_are_one_line(tmp_path):
-    folder = tiny.gpt2(tmp_path)
-    found = ran("hf", f"pretrained={folder},load_in_4bit=True", "--device", "cpu")
-    assert found.status == 2
-    line = found.err.splitlines()[-1]
-    if "bitsandbytes" not in line:  # of releases that take it
-        assert "unknown argument 'load_in_4bit' of transformers from release 5" in line

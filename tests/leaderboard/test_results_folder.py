@@ -6,9 +6,9 @@ import math
 import jsonschema
 import pytest
 
-from lm_eval_bias.core import catalog, registry
+from lm_eval_bias.core import catalog, registry, run_data
 from lm_eval_bias.custom_metrics.stereoset import BIAS_TYPES, TESTS, VARIANTS
-from lm_eval_bias.runs import harness_results, run_discovery
+from lm_eval_bias.runs import answer_files, harness_results, run_discovery
 from tests.support.places import ROOT
 
 FILES = sorted((ROOT / "results" / "runs").rglob("*.json"))
@@ -48,6 +48,22 @@ def test_results_is_a_folder_of_runs():
     assert {task for run in runs for task in run.tasks} == {
         name for path in FILES for name in content(path)["results"]
     }
+
+
+@pytest.mark.parametrize("name", ["smollm2-135m-instruct", "gemma-3-270m"])
+def test_saved_answers_give_the_shipped_scores(name):
+    """Of every score of a quick run, whose errors and intervals ``simulations.recount`` recounts in its own way."""
+    ((run,), _) = run_discovery.read([ROOT / "results" / "runs" / f"{name}-quick"])
+    for task in run.tasks.values():
+        records = [saved.record for saved in answer_files.of_task(task)]
+        found = run_data.values_of(task.definition.scores(records), records)
+        for score, told in task.scores.items():
+            own = found[score]
+            numbers = [
+                (one.value, one.stderr, one.dof, *(one.interval or ()))
+                for one in (own, told)
+            ]
+            assert numbers[0] == pytest.approx(numbers[1], rel=1e-9, nan_ok=True)
 
 
 def test_the_data_of_a_board_follow_their_schema(said):

@@ -5,9 +5,10 @@ import random
 
 import numpy as np
 import pytest
+import transformers
 from lm_eval.api.instance import Instance
+from safetensors.torch import load_file
 
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import NextSentence
 from lm_eval_bias.models.next_sentence import (
     nsp_model,
@@ -54,9 +55,9 @@ def quick(models, texts):
         "eval_steps": 2,
         "gradient_accumulation_steps": 2,
     }
-    return lambda name: TrainingSettings(
+    return lambda name, **more: TrainingSettings(
         models[name], texts, "en", trainer=trainer, batch_size=8,
-        max_length=96, body_rate=1e-3, held_out=0.2,
+        max_length=96, body_rate=1e-3, held_out=0.2, **more,
     )  # fmt: skip
 
 
@@ -98,8 +99,6 @@ def test_settings_of_the_paper(tmp_path):
     made = nsp_training._arguments(TrainingSettings("x", "x", "en"), "causal", tmp_path)
     assert (made.lr_scheduler_type, made.max_grad_norm) == ("cosine_with_restarts", 1.0)
     assert made.get_warmup_steps(300) == 3
-    with pytest.raises(BiasError, match="'seed'"):
-        found("causal", trainer={"seed": 3})
 
 
 def test_the_command(models, texts, tmp_path):
@@ -110,3 +109,58 @@ def test_the_command(models, texts, tmp_path):
     assert done.status == 0
     assert f"pretrained={out}" in done.out
     assert (tmp_path / "out").exists()
+
+
+def test_after_a_kill_training_goes_on_to_the_same_weights(
+    quick, tmp_path, monkeypatch
+):
+    asked = quick("gpt2", patience=99)
+    whole = nsp_training.train(asked, tmp_path / "whole")
+    step, seen = transformers.Trainer.training_step, []
+
+    def noted(self, *args, **kwargs):
+        if len(seen) == 11:  # in the last update
+            raise KeyboardInterrupt
+        seen.append(self.state.global_step)
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(transformers.Trainer, "training_step", noted)
+    with pytest.raises(KeyboardInterrupt):
+        nsp_training.train(asked, tmp_path / "stopped")
+    (work,) = tmp_path.glob("stopped.*.work")
+    assert not (tmp_path / "stopped").exists()
+    seen.clear()
+    again = nsp_training.train(asked, tmp_path / "stopped")
+    assert seen == [4, 4, 5, 5]  # from the last checkpoint on
+    assert not work.exists()
+    (one, other) = (
+        load_file(tmp_path / name / "model.safetensors")
+        for name in ("stopped", "whole")
+    )
+    assert one.keys() == other.keys()
+    assert all(value.equal(other[key]) for key, value in one.items())
+    assert again == whole
+
+
+@pytest.mark.slow
+def test_what_can_be_learned_is_learned(models, tmp_path):
+    """Sentences name what their article is about, one of three things: 5 in 6 pairs can be told right."""
+    folder, draw = tmp_path / "texts", random.Random(5)
+    folder.mkdir()
+    for number in range(60):
+        name = ["gardener", "engineer", "flowers"][number % 3]
+        lines = [f"The {name} {name} {draw.randrange(10**4)}." for _ in range(12)]
+        (folder / f"{number:02}.txt").write_text(" ".join(lines), encoding="utf-8")
+    trainer = {
+        "use_cpu": True,
+        "max_steps": 250,
+        "gradient_accumulation_steps": 1,
+        "eval_steps": 50,
+    }
+    sizes = {"batch_size": 16, "held_out": 0.1, "body_rate": 3e-3}
+    asked = TrainingSettings(
+        models["llama"], str(folder), "en", **sizes, trainer=trainer
+    )
+    told = nsp_training.train(asked, tmp_path / "out")
+    # better than chance beyond doubt
+    assert told["test"]["interval"][0] > 0.6

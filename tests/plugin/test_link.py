@@ -99,27 +99,6 @@ def test_remove_takes_exactly_what_link_wrote(harness, stubs):
     assert main(["link", "--remove"]) == 0
 
 
-def test_stubs_that_lead_elsewhere_or_are_lost(stubs, tmp_path, capsys, newer):
-    stub = stubs / "occugender.yaml"
-    whole = stub.read_text()
-    stub.write_text(
-        whole.replace(
-            str(catalog.packaged()["occugender"].path),
-            str(tmp_path / "occugender.yaml"),
-        )
-    )
-    status, text = doctor(capsys)
-    assert (status, str(stub) in text) == ("problem", True)
-    stub.unlink()
-    assert doctor(capsys)[0] == "problem"
-    assert main(["link"]) == 0
-    assert (stub.read_text(), doctor(capsys)[0]) == (whole, "ok")
-    stub.unlink()
-    newer()
-    status, text = doctor(capsys)
-    assert (status, "link --remove" in text) == ("ok", True)
-
-
 def test_a_harness_that_finds_the_tasks_needs_no_link(harness, newer, capsys):
     assert doctor(capsys)[1].startswith("not linked")
     newer()

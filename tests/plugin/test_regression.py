@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -12,7 +11,6 @@ import pytest
 
 from lm_eval_bias.gate import regression
 from lm_eval_bias.report import policy_outputs
-from lm_eval_bias.report.policy_outputs import GateVerdict
 from lm_eval_bias.runs.run_discovery import read
 from tests.support.commands import command
 from tests.support.run_scores import run
@@ -96,18 +94,6 @@ def test_a_score_without_a_value_on_both_sides_is_a_violation(tmp_path):
     (found,) = judged(str(tmp_path / "0.1"), str(tmp_path / "0.9"))
     assert (found.score, found.passes) == ("stereotype_gap", False)
     assert found.change.outcome == "no value"
-
-
-def test_a_flag_given_twice_and_nothing_to_check_are_refused(dialled, tmp_path):
-    runs = dialled(0.2), dialled(0.28)
-    twice = command("check", runs[0], "--base", runs[0], "--base", runs[1])
-    assert (twice.status, "--base is given twice" in twice.err) == (2, True)
-    policy = tmp_path / "policy.yaml"
-    policy.write_text("allow: [limit]\n")
-    junit = tmp_path / "j.xml"
-    outcome = command("check", runs[0], "--policy", str(policy), "--junit", str(junit))
-    assert (outcome.status, "nothing to check" in outcome.err) == (2, True)
-    assert ElementTree.parse(junit).getroot().get("errors") == "1"
 
 
 SHIPPED = Path(__file__).parents[2] / "results/runs/smollm2-135m-instruct-quick"
@@ -225,23 +211,3 @@ def test_a_margin_is_a_share_and_bad_usage_leaves_no_older_verdict(
     assert (outcome.status, outcome.out) == (2, "")
     assert f"{margin}: give a share" in outcome.err
     assert "no verdict" in comment.read_text()
-
-
-@pytest.mark.parametrize(
-    ("kept", "says"),
-    [
-        ({"vcs_info": {"vcs": "git", "commit_id": "4" * 40}}, "4" * 40),
-        ({"archive_info": {"hash": f"sha256={'5' * 64}"}}, f"sha256={'5' * 64}"),
-        ({"dir_info": {"editable": True}}, None),
-        (None, None),
-    ],
-)
-def test_a_verdict_says_which_commit_or_archive_judged(kept, says, monkeypatch):
-    class Installed:
-        version = "1"
-
-        def read_text(self, name):
-            return json.dumps(kept) if kept and name == "direct_url.json" else None
-
-    monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
-    assert GateVerdict("").provenance.get("installed_from") == says

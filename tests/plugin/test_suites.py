@@ -4,7 +4,6 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from dataclasses import replace
 from fnmatch import fnmatch
 from types import SimpleNamespace
 
@@ -13,14 +12,11 @@ from lm_eval.tasks import TaskManager
 
 import lm_eval_bias as leb
 from lm_eval_bias.cli.main import main
-from lm_eval_bias.core import catalog, files, registry, run_data
+from lm_eval_bias.core import catalog, files, registry
 from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.evaluation import preflight
 from lm_eval_bias.evaluation import suites as definition
 from lm_eval_bias.evaluation.planned import Planned
-from lm_eval_bias.runs import measurement
-from lm_eval_bias.tasks.kobbq import benchmark as kobbq_categories
-from lm_eval_bias.tasks.stereoset import stereoset_items
 from simulations import suite_items
 
 # The items of quick, version 5 (4 had a third of EsBBQ's and CaBBQ's, and GG-BBQ's latest release).
@@ -86,28 +82,6 @@ def test_each_suite_holds_the_one_before():
     }
     assert not chat & standard  # and of what full leaves out, one category of KoBBQ
     assert chat - full == {"kobbq_gender_identity_gen"}
-
-
-def test_full_leaves_out_nothing_but_parts_of_tasks_that_it_has():
-    tasks = {
-        n for n, e in catalog.entries().items() if e.kind == "task" and e.path
-    }  # those of the harness it has not
-    languages = stereoset_items.LANGUAGES
-    halves = {
-        f"stereoset_{language}_{test}"
-        for language in languages
-        for test in stereoset_items.TESTS
-    }
-    categories = {
-        f"kobbq_{category}{form}"
-        for category in kobbq_categories.SAMPLES
-        for form in ("", "_gen")
-    }
-    assert tasks - set(definition.load("full").parts) == {
-        *halves,
-        *categories,
-        "custom_prompts",
-    } - {"kobbq_gender_identity"}
 
 
 @pytest.mark.slow
@@ -241,21 +215,3 @@ def test_a_suite_in_some_languages(said, tmp_path):
     assert "Only the tasks in: de." in definition.describe(chosen)
     with pytest.raises(BiasError, match="no task in 'xx', only in ca, de, en"):
         fitted(plain, "quick", "de,xx")
-
-
-def test_the_number_of_texts_that_a_suite_draws_departs_from_nothing():
-    suite = {"name": "quick-chat", "documents": 320, "repeats": 1}
-    metadata = {
-        "benchmark": "occugender_gen",
-        "kind": "explicit",
-        "suite": suite,
-        "repeats": 1,
-    }
-    label = definition.load("quick-chat").label("occugender_explicit_gen")
-    assert label["repeats"] == 1
-    task = run_data.TaskRun(
-        "occugender_explicit_gen", registry.get("occugender_gen"), "en", "2.0", 320, 1000, metadata, {},
-    )  # fmt: skip
-    assert "repeats" not in measurement.choices(task)
-    more = replace(task, metadata={**metadata, "repeats": 3})
-    assert measurement.choices(more)["repeats"] == "3"

@@ -1,10 +1,8 @@
 """Reports as tables and data: complete, and a file's text stays text."""
 
-import contextlib
 import csv
 import io
 import itertools
-import json
 import math
 import re
 
@@ -12,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lm_eval_bias.cli.main import main
 from lm_eval_bias.core.safe_stream import visible_line
 from lm_eval_bias.report import escaping
-from lm_eval_bias.runs import run_discovery
-from tests.support.made_runs import HOSTILE, harness_folder, hostile_run, run_of, write
+from tests.support.made_runs import HOSTILE, hostile_run, run_of, write
 
 
 def test_csv_of_a_hostile_run(tmp_path, said):
@@ -177,30 +173,6 @@ def test_figures_are_files_with_every_value_and_colours_of_their_own(tmp_path, s
     assert again == files
 
 
-def test_named_scores_take_the_place_of_the_main_ones(tmp_path, said, capsys):
-    path = write(tmp_path / "run.json", run_of("mine"))
-    for ending in ("csv", "md", "latex"):
-        text = said("report", path, "--scores", "icat, lms,icat", "--format", ending)
-        text = text.replace(r"\allowbreak{}", "").replace("\\", "")
-        assert "stereoset_en" in text
-        if ending == "md":  # what is shown changes, not what is judged
-            assert "prefers stereotypes" in text
-        assert "diff_bias" not in text
-        if ending == "csv":
-            rows = csv.DictReader(io.StringIO(text))
-            scores = [r["score"] for r in rows if r["task"] == "stereoset_en"]
-            assert scores == ["icat", "lms"]
-    whole = json.loads(said("report", path, "--scores", "icat", "--format", "json"))
-    assert "ss" in whole["tasks"]["stereoset_en"]["scores"]
-    for named, problem in (
-        ("icta", "no task here has this score. Did you mean icat"),
-        (",", "holds no name"),
-    ):
-        with contextlib.suppress(SystemExit):  # argparse's
-            assert main(["report", str(path), "--scores", named, "--format", "md"]) == 2
-        assert problem in capsys.readouterr().err
-
-
 def test_figures_fit_a_paper_and_embed_their_fonts(tmp_path, said):
     path = write(tmp_path / "run.json", run_of("one"))
     said("report", path, "--figures", tmp_path / "figures")
@@ -213,22 +185,3 @@ def test_figures_fit_a_paper_and_embed_their_fonts(tmp_path, said):
         fonts = content.count(b"/Type /FontDescriptor")
         assert content.count(b"/FontFile2") == fonts > 0
         assert b"/Subtype /Type3" not in content
-
-
-def test_json_is_a_run_or_a_list_of_them(tmp_path, said):
-    folder, other = (
-        harness_folder(tmp_path / "h", samples=False),
-        write(tmp_path / "b.json", run_of("other")),
-    )
-    made = json.loads(said("report", folder, "--format", "json"))
-    ((run,), _) = run_discovery.read([folder])
-    cells, scores = (
-        made["tasks"]["occugender_explicit"]["scores"],
-        run.tasks["occugender_explicit"].scores,
-    )
-    assert {name: cell["value"] for name, cell in cells.items()} == {
-        name: value.value for name, value in scores.items()
-    }
-    both = json.loads(said("report", folder, other, "--format", "json"))
-    assert both[0] == made
-    assert both[1]["model"] == "other"

@@ -9,10 +9,9 @@ from lm_eval_bias.cli.main import main
 from lm_eval_bias.core import catalog, registry
 from lm_eval_bias.core.files import packaged_text
 from lm_eval_bias.report import citing
-from lm_eval_bias.runs import measurement
 from tests.support import stand_ins
 from tests.support.made_mirror import make_tiny_mirror
-from tests.support.made_runs import HOSTILE, hostile_run, run_of, write
+from tests.support.made_runs import HOSTILE, hostile_run, write
 from tests.support.places import ROOT
 
 QUICK = ROOT / "results" / "runs" / "smollm2-135m-instruct-quick"
@@ -91,29 +90,6 @@ def test_only_what_was_used_is_cited(out):
     assert both - cited(one.choose(tasks="stereoset_de").methods().latex()) == {
         "holm-1979", "mogstad-2024",
     }  # fmt: skip
-
-
-def test_numbers_are_those_of_the_record(out):
-    (run, *_) = runs = leb.load(out / "base")
-    text = " ".join(runs.methods().markdown().replace("\\", "").split())
-    for name, task in run.tasks.items():
-        (told,) = re.findall(rf"{name} \((version .*?)\)", text)
-        items = f"{task.documents:,} of {task.items:,} items"
-        assert told.startswith(f"version {task.version}; ")
-        assert items in told or f"all {task.documents:,} items" in told
-        assert told.endswith(measurement.documents_hash(task)[:12])
-        for value in task.shown():
-            assert f"{value.name}, {value.summary}"[:60] in text
-    assert f"Harness {run.record.code.lm_eval} " in text
-    assert "no chat template, no system instruction" in text
-    assert "trial run, 160 of" in text
-
-
-def test_what_a_file_does_not_say_is_not_told(tmp_path):
-    runs = leb.load(write(tmp_path / "run.json", run_of(tasks=["stereoset_en"])))
-    text = runs.methods().markdown()
-    assert "The interval method of Multilingual StereoSet (lms, ss, icat)" in text
-    assert not set(REFERENCES) & set(KEY.findall(runs.cite()))
 
 
 def test_what_is_left_out_is_named(out):

@@ -6,27 +6,6 @@ from tests.support.made_runs import HOSTILE, hostile_run, run_of, write
 from tests.support.pages import check_closed, made
 
 
-def test_several_runs_beside_each_other(tmp_path):
-    runs = [
-        run_of("tiny", ["stereoset_de", "regard_en"]),
-        run_of("other", ["stereoset_de", "regard_en"], shift=7),
-    ]
-    found = check_closed(
-        made([write(tmp_path / f"{run['model']}.json", run) for run in runs], tmp_path)
-    )
-    main_scores = next(
-        table
-        for table in found.tables
-        if table[0][:4] == ["Task", "Score", "tiny", "other"]
-    )
-    (ss,) = (row for row in main_scores if row[1].endswith("ss"))
-    # both run below chance
-    assert [cell.replace("‡", "†") for cell in ss[2:4]] == [
-        "31.0%†[27.0, 35.0]",
-        "38.0%†[34.0, 42.0]",
-    ]
-
-
 def test_hostile_run_comes_out_as_text(tmp_path):
     said = "".join(
         check_closed(made([write(tmp_path / "h.json", hostile_run())], tmp_path)).text

@@ -233,36 +233,3 @@ def test_a_set_is_refused_before_a_model_is_loaded(
     assert f"{dutch} was changed" in refused(tmp_path, *arguments)
     dutch.unlink()
     assert f"stereoset tasks {dutch} -o" in refused(tmp_path, *arguments)
-
-
-def test_tasks_of_a_set_of_ones_own(tiny_mirror, dutch, tmp_path):
-    done = command("stereoset", "tasks", str(dutch), "-o", str(tmp_path / "made"))
-    assert (done.status, "--tasks stereoset_nl " in done.out) == (0, True)
-    assert len(list((tmp_path / "made").iterdir())) == 4
-    path = written(tmp_path / "de.json", "de", stereoset_items.read("de", "inter"))
-    for arguments, named in (
-        ([dutch, "--language", "de"], "'nl', not 'de'"),
-        ([path], "--metadata"),
-    ):
-        asked = ["stereoset", "tasks", *map(str, arguments), "-o", str(tmp_path / "t")]
-        assert named in refused(tmp_path, *asked)
-
-
-@pytest.mark.parametrize(
-    "other", ["de tuinman was heel geduldig", "De tuinman was  heel geduldig."]
-)
-def test_candidates_that_differ_in_case_or_full_stop_alone_are_refused(other, tmp_path):
-    (own,) = (
-        json.loads(json.dumps(one))
-        for one in DUTCH
-        if one["test"] == "inter" and one is DUTCH[0]
-    )
-    own["candidates"][0]["sentence"] = "De tuinman was heel geduldig."
-    own["candidates"][1]["sentence"] = other
-    path = written(tmp_path / "nl.json", "nl", [own])
-    with pytest.raises(
-        BiasError, match=f"item {own['id']}: stereotype: the same sentence as the anti-"
-    ):
-        custom_sets.items_of(str(path), {"language": "nl", "tests": ["inter"]})
-    with pytest.raises(BiasError, match="the same sentence as the anti-stereotype"):
-        custom_sets.write_tasks(tmp_path / "tasks", path, custom_sets.read(path))

@@ -15,49 +15,6 @@ from tests.support.example_items import DUTCH, ENGLISH, fill, sheet
 EMPTY = dict.fromkeys(translate.COLUMNS, "")
 
 
-@pytest.mark.parametrize("how", [
-    {},
-    {"delimiter": ",", "end": "\r"},
-    {"delimiter": "\t", "columns": lambda row: list(row)[::-1]},
-    {"encoding": "utf-8", "end": "\n"},
-])  # fmt: skip
-def test_sheets_of_every_spreadsheet_program(tmp_path, tiny_mirror, how):
-    out, path = tmp_path / "it", tmp_path / "it" / "translation.csv"
-    assert command("stereoset", "translate", "--to", "it", "-o", str(out)).status == 1
-    assert path.read_bytes().startswith(
-        b"\xef\xbb\xbfid,test,bias type,term,reasons,accept,comment,source target,"
-    )
-    assert [entry.name for entry in out.iterdir()] == ["translation.csv"]
-    rows = sheet(path)
-    assert {row["reasons"].partition(":")[0] for row in rows.values()} == {
-        "no translation yet"
-    }
-    ids = [item["id"] for item in read_all("en")]
-    assert list(rows) == ids
-    filled = {
-        "context": 'Die Katze; sie, ja "sie" ist BLANK.',
-        "unrelated word": "=ründ",
-    }
-    fill(
-        path,
-        {
-            ids[0]: {"context": 'a\n "b"'},
-            ids[-1]: filled,
-            ids[1]: {"accept": "X", "context": "null"},
-        },
-        **how,
-    )
-    found = {row["id"]: row for row in translate.read_sheet(path, ids)}
-    assert list(found) == ids
-    assert filled.items() <= found[ids[-1]].items()
-    assert found[ids[1]]["context"] == "null"  # a word
-    assert (
-        found[ids[0]]["context"],
-        found[ids[1]]["accept"],
-        found[ids[2]]["comment"],
-    ) == ('a "b"', "X", "")
-
-
 @pytest.mark.parametrize(
     ("content", "named"),
     [
@@ -146,18 +103,6 @@ def test_the_whole_path_with_a_person(tmp_path, tiny_mirror):
     fill(path, {bad: {"context": ".", "accept": "x"}, equal: {"context": "senza"}})
     done = command(*arguments)
     assert (done.status, bad in done.err) == (2, True)
-
-
-def test_bad_usage(tmp_path, tiny_mirror):
-    for language, named in (("en", "own language"), ("italian", "'italian'")):
-        done = command(
-            "stereoset", "translate", "--to", language, "-o", str(tmp_path / "x")
-        )
-        assert (done.status, named in done.err, (tmp_path / "x").exists()) == (
-            2,
-            True,
-            False,
-        )
 
 
 PROGRAM = """import sys

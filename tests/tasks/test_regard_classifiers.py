@@ -1,6 +1,5 @@
 """Classifiers of regard: light, hub, saved heads, sentence encoders; corpora; training and its bias check."""
 
-import json
 import unicodedata
 from itertools import combinations
 from pathlib import Path
@@ -28,11 +27,6 @@ VECTORS = PUBLISHED_FILES / "regard_sbert_embeddings.npz"
 def random_head(size=6):
     torch.manual_seed(3)
     return heads.Head(heads.network(size), {"encoder": "x", "measured": None})
-
-
-def changed(path, **changes):
-    """A JSON file with other values."""
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
@@ -124,24 +118,6 @@ def test_hub_classes_that_are_not_those_of_regard(labels, tmp_path):
         classifier.load(f"hub:{tiny.classification(tmp_path, labels.split())}", "en")
 
 
-def test_hub_classifiers_that_cannot_label_are_refused_at_once(tmp_path):
-    bare = tiny.bert(tmp_path / "bare", heads=False)
-    changed(
-        tmp_path / "bare" / "config.json",
-        id2label=dict(enumerate(REGARDS)),
-        num_labels=3,
-    )
-    with pytest.raises(BiasError, match="not a trained classifier"):
-        classifier.load(f"hub:{bare}", "en")
-    weights = (
-        Path(tiny.classification(tmp_path / "damaged", list(REGARDS)))
-        / "model.safetensors"
-    )
-    weights.write_bytes(weights.read_bytes()[:-1000])
-    with pytest.raises(BiasError, match="cannot be loaded"):
-        classifier.load(f"hub:{weights.parent}", "en")
-
-
 def test_default_that_cannot_be_had_gives_way_to_light_aloud(tiny_mirror, caplog):
     with caplog.at_level("WARNING", logger="lm_eval.bias"):
         assert classifier.choose(None, "de").identity.name == "light"
@@ -165,22 +141,6 @@ def test_a_head_is_the_papers_network_and_is_read_as_it_was_saved(tmp_path):
         heads.WEIGHTS,
         heads.CARD,
     }
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda f: f.write_bytes(b"0" * 100), "cannot be loaded"),
-        (lambda f: save_file(load_file(f), f), "another version"),
-        (lambda f: f.unlink(), "No such file"),
-    ],
-)
-def test_corrupt_head_is_one_clear_line(damage, message, tmp_path):
-    heads.save(tmp_path, random_head(), "")
-    damage(tmp_path / heads.WEIGHTS)
-    with pytest.raises(BiasError, match=message) as caught:
-        heads.read(tmp_path)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_head_is_trained_kept_and_used(tiny_mirror, tmp_path, capsys):
@@ -297,17 +257,3 @@ KAPPA = {
     "sentences": {None: 0.76, "linear": 0.81},
     "texts": {None: 0.55, "linear": 0.62, "quadratic": 0.69},
 }
-
-
-def test_a_decoder_without_padding_and_texts_longer_than_it_takes(tmp_path):
-    import transformers
-
-    folder, classes = tiny.gpt2(tmp_path), dict(enumerate(REGARDS))
-    model = transformers.GPT2ForSequenceClassification.from_pretrained(
-        folder, num_labels=3, id2label=classes
-    )
-    model.save_pretrained(folder)
-    found = classifier.load(f"hub:{folder}", "en")
-    p = found.probabilities(["The gardener.", "The gardener was patient. " * 60])
-    assert p.sum(axis=1) == pytest.approx(1)
-    assert found.probabilities(["The gardener."])[0] == pytest.approx(p[0], abs=1e-5)
