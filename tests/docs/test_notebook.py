@@ -2,7 +2,6 @@
 
 import ast
 import json
-import re
 
 import pytest
 
@@ -37,20 +36,6 @@ def ran(tmp_path_factory):
         patch.setenv("LM_EVAL_BIAS_CACHE", str(folder / "cache"))
         shown = {ident: run_cell(source, names) for ident, source in CODE.items()}
     return shown, names, folder
-
-
-def test_it_keeps_no_outputs():
-    assert (NOTEBOOK["nbformat"], NOTEBOOK["nbformat_minor"]) == (4, 5)
-    for cell in NOTEBOOK["cells"]:
-        if cell["cell_type"] == "code":
-            assert cell["outputs"] == []
-            assert cell["execution_count"] is None
-
-
-def test_its_links_lead_somewhere():
-    for cell in NOTEBOOK["cells"]:
-        for target in re.findall(r"\]\(([^)]+)\)", "".join(cell["source"])):
-            assert (ROOT / "docs" / target).is_file()
 
 
 def test_outputs_show_themselves(ran):
