@@ -13,18 +13,6 @@ from tests.support.made_runs import DATE, harness_form, run_of, write
 GOOD = json.loads(
     json.dumps(harness_form(run_of("tiny", tasks=("stereoset_en", "regard_en"))))
 )
-GOOD["configs"]["stereoset_en"]["metadata"] |= {
-    "suite": {"name": "quick", "version": 7, "documents": 4, "repeats": 2}, "repeats": 1, "fixed": {"bos": "all"},
-    "inputs": {"files": {"a": "0f"}, "scored": "0f", "package_code": "0f", "different_prompts": 2, "changed": ["x"]},
-    "texts": {"texts": 4, "cut": 1, "unfinished": 1}, "cut_prompts": {"documents": 1, "read": 9, "longest": 10},
-    "dataset_used": {"file": "a.json", "sha256": "0f"}, "left_out": {"intra": {"candidates": 3, "items": 1}},
-}  # fmt: skip
-GOOD["provenance"] = {
-    "model": {"name": "tiny", "tokenization_boundary": ["x"], "served": ["m"], "sent": [{"top_p": 1}],
-              "pretrained files": {"a": "0f"}},
-    "machine": {"cpu": "x", "threads": 2}, "packages": {"numpy": "2"}, "cache": {"answers": 3, "begun": "2026-01-01"},
-    "tasks": {"stereoset_en": {"data": {"a": "0f"}}}, "command": ["run"],
-}  # fmt: skip
 
 
 def with_wrong(place, wrong):

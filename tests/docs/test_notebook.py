@@ -42,8 +42,6 @@ def test_outputs_show_themselves(ran):
     shown, names, _ = ran
     for ident in ("load", "report", "compare", "methods"):
         assert shown[ident]._repr_html_().startswith("<")
-    assert "stereotype_gap" in shown["load"]._repr_html_()
-    assert len(repr(names["runs"][0])) < 200
     values = names["leb"].scores(names["runs"])
     gaps = values[values.score == "stereotype_gap"].groupby("run").value.mean()
     assert list(gaps.round(1)) == [0.1, 0.4]  # as they were simulated
