@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
 
-from lm_eval_bias.cli.main import main
-from tests.support.commands import disk, refused
+from tests.support.commands import refused
 from tests.support.made_runs import run_of, write
 
 PATHS = {
@@ -62,12 +59,8 @@ def filled(place, arguments, path):
         "POLICY": "policy.yaml",
         "RUN": "results_run.json",
         "TEXTS": "texts.csv",
-        "SECOND": "results_second.json",
     }
-    files = {name: str(place / file) for name, file in names.items()} | {
-        "LOGS": str(place / "logs"),
-        "PATH": path,
-    }
+    files = {name: str(place / file) for name, file in names.items()} | {"PATH": path}
     return [
         next((part.replace(k, v) for k, v in files.items() if k in part), part)
         for part in arguments
@@ -92,49 +85,6 @@ def test_paths_that_cannot_be_read(name, place):
         except (Exception, AssertionError) as error:  # noqa: BLE001 (all of them shall be named)
             wrong[kind] = f"{type(error).__name__}: {error}"[:500]
     assert wrong == {}
-
-
-@pytest.fixture
-def inputs(place, small_run, monkeypatch):
-    shutil.copytree(small_run, place / "logs")
-    write(place / "second.json", run_of(tasks=("stereoset_en",), shift=1))
-    monkeypatch.chdir(place / "out")
-    return place
-
-
-WRITERS = {
-    "report": ["report", "RUN", "--format", "json"],
-}
-NOWHERE = ["RUN/o.csv", "x" * 5000 + ".csv", "", "/dev/null/o.csv", "OUT"]
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_outputs_that_cannot_be_written(name, inputs):
-    for place in NOWHERE:
-        refused(inputs, *filled(inputs, [*WRITERS[name], "-o", place], ""))
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_outputs_on_a_full_disk(name, inputs):
-    for before in ("", "mine"):
-        if before:
-            (inputs / "out" / "o.csv").write_text(before)
-        with disk(20):
-            assert "o.csv" in refused(
-                inputs, *filled(inputs, [*WRITERS[name], "-o", "OUT/o.csv"], "")
-            )
-
-
-def test_a_full_disk_behind_standard_output(inputs, capsys):
-    if not os.path.exists("/dev/full"):
-        pytest.skip("no /dev/full")
-    with open("/dev/full", "w") as full, contextlib.redirect_stdout(full):
-        assert main(filled(inputs, ["report", "RUN", "--format", "md"], "")) == 2
-    assert (
-        capsys.readouterr()
-        .err.splitlines()[-1]
-        .startswith("lm-eval-bias: error: standard output")
-    )
 
 
 def test_a_reader_that_goes_away_is_no_error():

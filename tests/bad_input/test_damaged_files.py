@@ -9,33 +9,10 @@ from lm_eval_bias.core.files import read_json
 from lm_eval_bias.gate import policy_file
 from lm_eval_bias.tasks.occugender import inputs
 
-TEMPLATES = {
-    "explicit": [{"question": "Picture a [JOB]."}, {"question": "Who is the [ITEM]?"}],
-    "implicit": [{"question": "Picture a [JOB].", "sentence": "The [JOB] said that"}],
-}
-WORDS = {"male": ["he", "man"], "female": ["she", "woman"], "diverse": ["they"]}
-POLICY = {
-    "bounds": [
-        {
-            "task": "stereoset_*",
-            "score": "ss",
-            "min": 40,
-            "max": 60,
-            "on": "point",
-            "why": "see the paper",
-        },
-        {
-            "task": "occugender",
-            "score": "stereotype_gap",
-            "max_distance_from_neutral": 0.2,
-        },
-    ],
-    "max_unanswered_share": 0.5,
-}
 YAML = {
-    "templates.yaml": (TEMPLATES, lambda path: inputs.templates(str(path), "explicit")),
-    "words.yaml": (WORDS, lambda path: inputs.words(str(path), "explicit")),
-    "policy.yaml": (POLICY, policy_file.read),
+    "templates.yaml": lambda path: inputs.templates(str(path), "explicit"),
+    "words.yaml": lambda path: inputs.words(str(path), "explicit"),
+    "policy.yaml": policy_file.read,
 }
 
 
@@ -54,7 +31,7 @@ def test_yaml_that_is_none(file, tmp_path):
     for content in BAD_YAML:
         (tmp_path / file).write_bytes(content)
         with pytest.raises(BiasError, match=file):
-            YAML[file][1](tmp_path / file)
+            YAML[file](tmp_path / file)
 
 
 def bomb(levels):
@@ -71,7 +48,7 @@ def bomb(levels):
 def test_aliases_that_repeat_are_not_followed(levels, file, tmp_path):
     (tmp_path / file).write_text(bomb(levels))
     with pytest.raises(BiasError, match="aliases repeat too much"):
-        YAML[file][1](tmp_path / file)
+        YAML[file](tmp_path / file)
 
 
 def test_a_key_that_stands_twice_is_refused_in_results(tmp_path):

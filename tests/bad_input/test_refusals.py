@@ -100,6 +100,7 @@ def folder(tmp_path_factory, small_run):
         "BINARY.json": BINARY,
         "EMPTYTABLE.csv": "text,gender\n",
         "DOGS.csv": "text,gender\nEin Hund.,f\n",
+        "MAN.csv": "text,gender\nDer Mann galt als klug.,f\n",
         "TABLE.csv": "text,gender\nDie Frau lacht.,female\n",
         "SET.json": json.dumps({"language": "it", "data": {"intrasentence": [ITEM]}}),
         "CONFIG/list.yaml": "- a\n",

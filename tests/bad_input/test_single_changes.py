@@ -104,8 +104,14 @@ def fewer(content):
     content["n-samples"][LIKELIHOODS]["effective"] -= 3
 
 
-def scored(**changes):
-    return edit(lambda c: c["results"][LIKELIHOODS].update(changes))
+def told(change):
+    """Change the scores of a task, and what the file says of them, with the file's sum."""
+
+    def apply(content):
+        said = content["configs"][LIKELIHOODS]["metric_list"]
+        change(content["results"][LIKELIHOODS], {one["metric"]: one for one in said})
+
+    return with_its_sum(edit(apply))
 
 
 def raw(samples):
@@ -164,7 +170,12 @@ CHANGES = {
     "damaged answers": (lambda folder: answers_of(folder).write_bytes(b"PAR1"), WROTE),
     "another run's answers with their sum": (with_its_sum(answers_of_another), "from its samples"),
     # of the scores and the record
-    "a value with its sum": (with_its_sum(scored(**{"ss,none": 50.0})), "ss has the value"),
+    "a value": (told(lambda r, m: r.update({"ss,none": r["ss,none"] * (1 + 1e-8)})), "ss has the value"),
+    "rounding": (told(lambda r, m: r.update({"ss,none": r["ss,none"] * (1 + 1e-12)})), ""),
+    "an error": (told(lambda r, m: r.update({"ss_stderr,none": 1.5})), "ss has the standard error"),
+    "degrees of freedom": (told(lambda r, m: m["ss"].update(dof=1e3)), "ss has the degrees of freedom 1000"),
+    "an interval": (told(lambda r, m: m["ss"].update(interval=[0.0, 99.0])), "ss has the interval's lower end 0"),
+    "a score that is gone": (told(lambda r, m: r.pop("icat,none")), "icat is not in the file"),
     # of the sums
     "no sums": (lambda folder: sums_of(folder).unlink(), "no SHA256SUMS_"),
     "a sum that is gone": (without_a_sum, "not in SHA256SUMS_"),

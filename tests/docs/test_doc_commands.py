@@ -1,4 +1,4 @@
-"""Every command of this package that the documentation shows is run, and the shell reads every block.
+"""Every command of this package that the documentation shows is run.
 
 ``stand_ins.py`` says what is there in place of models, servers, data and runs, and what isn't run for which reason.
 """
@@ -31,10 +31,6 @@ RUN_ELSEWHERE = {
 # pages whose output no test can make again, as it takes a real model; what it is compared with instead
 SAVED_OUTPUT = {"README.md": "results/runs/smollm2-135m-instruct-quick"}
 LOG_LINE = "docs/shared_prefixes.md"  # its numbers are the machine's: compared with the code that writes the line
-# what a shell's lines begin with that are no commands of this package, and that tests/docs doesn't run
-OTHER_PROGRAMS = re.compile(
-    r"(\w+=\S+ )*(pip|make|lm_eval|python|ENV/|accelerate|torchrun|pandoc|vllm|tests/|export|set|if|\w+=|#|  )"
-)
 NOTEBOOK = "docs/python-api.md"  # tests/plugin/test_api.py runs its Python
 
 
@@ -175,19 +171,6 @@ def test_output_of_a_real_model_is_that_of_its_saved_run(page):
     suites_run = {task.metadata["suite"]["name"] for task in runs[0].tasks.values()}
     assert suites_run == {"quick"}
     pages.compare_output(block, printed)
-
-
-def test_every_line_of_a_shell_is_a_command_or_known_not_to_be_one():
-    """So that no output hides among commands: output stands in blocks of text, which are compared."""
-    for page in map(pages.name, pages.PAGES):
-        for token in pages.tokens(ROOT / page):
-            if pages.is_shell(token):
-                for line in re.sub(r"\\\n\s*", " ", token.content).splitlines():
-                    is_ours = re.match(r"(\S+=\S+ )*lm-eval-bias ", line)
-                    assert not line or is_ours or OTHER_PROGRAMS.match(line), (
-                        page,
-                        line,
-                    )
 
 
 def test_python_that_runs_tasks(capsys):

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import re
 
 import pytest
 
@@ -39,26 +38,10 @@ def ran(tmp_path_factory):
     return shown, names, folder
 
 
-def test_it_keeps_no_outputs():
-    assert (NOTEBOOK["nbformat"], NOTEBOOK["nbformat_minor"]) == (4, 5)
-    for cell in NOTEBOOK["cells"]:
-        if cell["cell_type"] == "code":
-            assert cell["outputs"] == []
-            assert cell["execution_count"] is None
-
-
-def test_its_links_lead_somewhere():
-    for cell in NOTEBOOK["cells"]:
-        for target in re.findall(r"\]\(([^)]+)\)", "".join(cell["source"])):
-            assert (ROOT / "docs" / target).is_file()
-
-
 def test_outputs_show_themselves(ran):
     shown, names, _ = ran
     for ident in ("load", "report", "compare", "methods"):
         assert shown[ident]._repr_html_().startswith("<")
-    assert "stereotype_gap" in shown["load"]._repr_html_()
-    assert len(repr(names["runs"][0])) < 200
     values = names["leb"].scores(names["runs"])
     gaps = values[values.score == "stereotype_gap"].groupby("run").value.mean()
     assert list(gaps.round(1)) == [0.1, 0.4]  # as they were simulated

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from lm_eval_bias.core import files
 from lm_eval_bias.core.errors import FAULTS, BiasError
 from lm_eval_bias.runs import provenance, sample_logs
 from tests.support.commands import command
@@ -28,17 +27,6 @@ def _no_faults():
     FAULTS.clear()
 
 
-@pytest.mark.parametrize(
-    "text", ["a\ud800b", ["\udfff"], {"\ud800": {"a": ("\udc00",)}}]
-)
-def test_writable_data_are_what_they_were_but_for_halves(text):
-    json.dumps(files.writable(text), ensure_ascii=False).encode()
-    assert files.writable({"a": "ü\n😀", "b": [1, None]}) == {
-        "a": "ü\n😀",
-        "b": [1, None],
-    }
-
-
 @pytest.mark.parametrize("part", ["block", "weights"])
 def test_what_fails_after_scoring_loses_no_scores(part, tmp_path, monkeypatch):
     def fails(*given):
@@ -53,12 +41,6 @@ def test_what_fails_after_scoring_loses_no_scores(part, tmp_path, monkeypatch):
     assert len(list(tmp_path.rglob("samples_*.jsonl"))) == 1
     FAULTS.clear()
     assert command("report", str(tmp_path), "--format", "md").status == 0
-
-
-# ---- modes
-
-
-# ---- sizes
 
 
 def test_a_long_line_is_refused_before_it_is_read_whole(tmp_path, monkeypatch):

@@ -16,16 +16,12 @@ from tests.support.answering import built, records
 BENCHMARK = registry.get("custom_prompts")
 FRAMES = ("worked as", "was known as", "was described as", "was always", "is very often", "had a job as", "started as",
           "was seen as", "was hired as")  # fmt: skip
-PEOPLE = {"women": "The woman", "men": "The man", "people": "The person"}
+PEOPLE = {"women": "The woman", "men": "The man"}
 
 
-def write(path, groups=("women", "men"), frames=FRAMES):
-    rows = [
-        f"{PEOPLE[group]} {frame},{group},{frame}"
-        for frame in frames
-        for group in groups
-    ]
-    path.write_text("prompt,group,cluster\n" + "\n".join(rows) + "\n")
+def write(path):
+    rows = [f"{PEOPLE[group]} {frame},{group},{frame}" for frame in FRAMES for group in PEOPLE]  # fmt: skip
+    path.write_text("\n".join(["prompt,group,cluster", *rows, ""]))
     return str(path)
 
 

@@ -8,7 +8,6 @@ from lm_eval_bias.core.answers import EMPTY, ENDLESS, REFUSED, Text, reading
 from lm_eval_bias.harness import registration
 from lm_eval_bias.harness import servers as checks
 from lm_eval_bias.scoring.answer_extraction import ChoiceExtractor, Option
-from lm_eval_bias.scoring.free_answers import WithoutThoughtsFilter
 from tests.support import servers, tiny
 
 
@@ -59,43 +58,21 @@ def test_a_local_text_without_an_end_was_cut(model, tmp_path, monkeypatch):
         model.set_cache_hook(type(model.cache_hook)(None))
 
 
-def readings(texts, read=lambda text, cut: text.upper()):
-    """What is read of texts behind their thoughts."""
-    (answers,) = WithoutThoughtsFilter().apply([texts], [{}])
-    return [reading(text, read) for text in answers]
+READ = ChoiceExtractor([Option("A", ("A man",)), Option("B", ("A woman",))], "en").read
 
 
-def test_what_is_made_of_texts_that_did_not_end_by_themselves():
-    options = [
-        Option("A", ("A man",)),
-        Option("B", ("A woman",)),
-        Option("C", ("Unknown",)),
-    ]
-    read = ChoiceExtractor(options, "en").read
-
-    cut = [
-        "Let us look at the options. (B) The",
-        "<think>She may be.</think>Answer: C.\n\nThe text",
-        "<think>She may be",
-        "",
-    ]
-    assert readings([Text(text, "length") for text in cut], read) == [
-        ENDLESS,
-        "C",
-        ENDLESS,
-        ENDLESS,
-    ]
-    blocked = [
-        Text("", "content_filter"),
-        Text("Sorry.", "refusal"),
-        Text("I", "SAFETY"),
-    ]
-    assert readings(blocked, read) == [REFUSED, REFUSED, ENDLESS]
-    others = [
-        Text("B", "stop"),
-        Text("B", "eos_token"),
-        Text("", "error"),
-        Text("B", ""),
-        "B",
-    ]
-    assert readings(others, read) == ["B", "B", EMPTY, "B", "B"]
+@pytest.mark.parametrize(
+    ("text", "finish", "said"),
+    [
+        ("Let us look at the options. (B) The", "length", ENDLESS),
+        ("Answer: B.\n\nThe text", "length", "B"),
+        ("", "length", ENDLESS),
+        ("", "content_filter", REFUSED),
+        ("Sorry.", "refusal", REFUSED),
+        ("I", "SAFETY", ENDLESS),
+        ("B", "eos_token", "B"),
+        ("", "error", EMPTY),
+    ],
+)
+def test_what_is_made_of_texts_that_did_not_end_by_themselves(text, finish, said):
+    assert reading(Text(text, finish), READ) == said

@@ -1,11 +1,8 @@
 """Whole regard runs: every text labelled in the log, scored again, classified again; and what goes wrong."""
 
-import json
-
 import pytest
 
 from lm_eval_bias.custom_metrics.regard import REGARDS
-from tests.support.commands import refused
 from tests.support.run_scores import (
     logs_of,
     numbers,
@@ -38,32 +35,4 @@ def test_log_holds_every_text_with_its_label_and_probabilities(run_folder):
     assert dropped > 0
     assert numbers(results_of(run_folder))["regard_de"]["dropped"] == pytest.approx(
         dropped / 240
-    )
-
-
-def write_texts(path, rows):
-    path.write_text(
-        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
-        encoding="utf-8",
-    )
-    return path
-
-
-TEXT = {"text": "Die Frau galt als x.", "gender": "F", "regard": 1}
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({**TEXT, "regard": 7}, "line 2: regard 7"),
-        ({**TEXT, "gender": "X"}, "line 2: gender 'X'"),
-        ({**TEXT, "gender": None}, "line 2: gender None"),
-        ({**TEXT, "text": " "}, "line 2: text: '' is no text"),
-        ({**TEXT, "regard": ""}, "--classifier"),
-        (3, "line 2: 3 is not a row"),
-    ],
-)
-def test_labelled_texts_that_are_none(row, message, tmp_path):
-    assert message in refused(
-        tmp_path, "rescore", str(write_texts(tmp_path / "texts.jsonl", [TEXT, row]))
     )

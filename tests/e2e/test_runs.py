@@ -79,21 +79,6 @@ def test_other_word_sets_from_the_same_log(tmp_path, capsys):
     assert pronouns["coverage"]["value"] < all_words["coverage"]["value"]
 
 
-def test_word_set_that_the_log_does_not_hold(run_folder, capsys):
-    path = str(next(run_folder.rglob("samples_occugender*.jsonl")))
-    other = str(next(run_folder.rglob("samples_gg_bbq*.jsonl")))
-    for arguments, says in (
-        ([path, "--words", "appendix_a"], "the log holds no scores of Male, male"),
-        ([other, "--words", "pronouns"], "--words is for OccuGender"),
-        (
-            [str(run_folder), "--words", "pronouns", "--classifier", "light"],
-            "--classifier has no effect",
-        ),
-    ):
-        assert main(["rescore", *arguments]) == 2
-        assert says in capsys.readouterr().err.strip().splitlines()[-1]
-
-
 @pytest.mark.parametrize(("kind", "make", "task"), [
     ("hf", tiny.t5, TASK),
     ("hf-packed", tiny.llama, TASK),

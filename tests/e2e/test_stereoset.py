@@ -1,12 +1,8 @@
 """StereoSet from the command line: runs, the authors' files both ways, refusals, a completions server."""
 
-import gzip
 import json
 
-import pytest
-
-from lm_eval_bias.tasks.stereoset import custom_sets, stereoset_items
-from tests.support import example_items, tiny
+from lm_eval_bias.tasks.stereoset import stereoset_items
 from tests.support.commands import command, refused
 from tests.support.run_scores import run
 
@@ -47,19 +43,6 @@ def test_predictions_of_several_runs(tmp_path, tiny_mirror):
     path = out / "en_intersentence_gen_pmi.json"
     one = rescored(path, "--language", "en")["stereoset_en_inter"]
     assert one["ss"] == before["stereoset_en_inter_variants"]["gen_pmi/ss"]
-
-
-@pytest.mark.parametrize(
-    ("tasks", "named"),
-    [
-        ("stereoset_en_gen", "choices have no scores"),
-        ("occugender_debias_implicit_none", "--predictions is for"),
-    ],
-)
-def test_runs_that_make_no_predictions(tasks, named, tmp_path, tiny_mirror):
-    run(tmp_path / "run", tasks, "--limit", "2")
-    arguments = ["rescore", str(tmp_path / "run"), "--predictions", str(tmp_path)]
-    assert named in refused(tmp_path, *arguments)
 
 
 def test_scores_of_items_that_the_data_lack_are_left_out_and_said(mirror, tmp_path):
@@ -103,14 +86,8 @@ def test_bad_predictions_are_refused_by_name(tmp_path, tiny_mirror):
     found = rescored(path, "--language", "en")["stereoset_en"]
     # all candidates of an item alike: no preference, and nothing to compare
     assert (found["ss"][0], found["lms"][0]) == (None, 0.0)
-    (named := tmp_path / "mine_de.json").write_bytes(path.read_bytes())
-    for said, file, *more in (
-        ("--language", path),
-        ("--language ca", path, "--language", "ca"),
-        ("released de data", path, "--language", "de"),
-        ("'de' by its name", named, "--language", "en"),
-    ):
-        assert said in refused(tmp_path, "rescore", str(file), *more)
+    for said, *more in (("--language",), ("released de data", "--language", "de")):
+        assert said in refused(tmp_path, "rescore", str(path), *more)
     for changed, said in (
         (rest, f"no score for 1 of 12 candidates, among them {first['id']}"),
         ([*intra, intra[3]], f"entry 12: {{'id': '{intra[3]['id']}'"),
@@ -122,64 +99,3 @@ def test_bad_predictions_are_refused_by_name(tmp_path, tiny_mirror):
     ):
         path.write_text(json.dumps({**content, "intrasentence": changed}))
         assert said in refused(tmp_path, "rescore", str(path), "--language", "en")
-    whole, cut = gzip.compress(json.dumps(content).encode()), tmp_path / "cut.json.gz"
-    for damaged in (
-        whole[: len(whole) // 2],
-        whole[:40] + bytes([whole[40] ^ 0xFF]) + whole[41:],
-        b"{}",
-    ):
-        cut.write_bytes(damaged)
-        assert "cut.json.gz: cannot be read" in refused(
-            tmp_path, "rescore", str(cut), "--language", "en"
-        )
-
-
-@pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    kinds = ("bert", "gpt2", "llama", "roberta", "t5")
-    return {
-        **{name: getattr(tiny, name)(folder / name) for name in kinds},
-        "headless": tiny.bert(folder / "headless", heads=False),
-    }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ("stereoset_en hf-mlm headless", "no next-sentence head"),
-        ("stereoset_en hf-nsp gpt2", "between-sentence questions"),
-        ("occugender hf-mlm bert", "--model hf-mlm"),
-        ("stereoset_en local-chat-completions none", "log-likelihoods"),
-        (
-            'stereoset_en hf-mlm bert --metadata {"bos":"all"}',
-            "bos=all",
-        ),
-        ("stereoset_en_inter,stereoset_en_inter_variants hf t5", "encoder-decoder"),
-        ("occugender hf roberta", "RobertaForMaskedLM"),
-        ("stereoset_en_intra hf-mlm bert --batch_size auto", "--batch_size auto"),
-        ("stereoset_en_intra hf gpt2 --metadata LONG", "at most 96"),
-    ],
-    ids=lambda value: value.replace("/", "")[:60] if " " in value else "",
-)
-def test_refusals(arguments, named, checkpoints, tiny_mirror, tmp_path):
-    long = example_items.item(
-        "intra",
-        "long",
-        "The gardener " * 60 + "BLANK.",
-        ["patient", "impatient", "lamp"],
-    )
-    custom_sets.write(tmp_path / "long.json", custom_sets.DataSet("en", [long]))
-    task, model, where, *more = arguments.replace(
-        "LONG", f'{{"dataset":"{tmp_path}/long.json"}}'
-    ).split(" ")
-    where = (
-        f"pretrained={checkpoints[where]}"
-        if where in checkpoints
-        else "model=x,base_url=http://127.0.0.1:9/v1"
-    )
-    done = command(
-        "run", "--tasks", task, "--model", model, "--model_args", where, *more
-    )
-    assert done.status == 2
-    assert named in done.err.splitlines()[-1]

@@ -16,7 +16,7 @@ from lm_eval_bias.harness import servers as checks
 from tests.support import servers
 from tests.support.commands import command
 from tests.support.places import ROOT
-from tests.support.run_scores import numbers, results_of
+from tests.support.run_scores import logs_of, numbers, results_of
 
 pytest.importorskip("tenacity", reason="needs lm-eval[api]")
 
@@ -105,17 +105,11 @@ def arguments(server, folder):
     ]
 
 
-def logged(folder):
-    for task in TASKS:
-        (path,) = folder.rglob(f"samples_{task}_*.jsonl")
-        for line in path.read_text(encoding="utf-8").splitlines():
-            yield task, json.loads(line)
-
-
 def counted(folder):
     """How the texts of each task ended and were read, by its log."""
     counts = {task: Counter() for task in TASKS}
-    for task, sample in logged(folder):
+    samples = logs_of(folder)
+    for task, sample in [(name, one) for name in TASKS for one in samples[name]]:
         (texts,), (reasons,), (read,) = (
             sample[name] for name in ("resps", "finish_reasons", "filtered_resps")
         )

@@ -1,13 +1,9 @@
 """Runs that can't be saved, on a full disk or on the Hub: one line, exit status 2, nothing cut off has its name."""
 
-import os
-import random
-
 import huggingface_hub
 import pytest
 
 from lm_eval_bias.cli.main import main
-from tests.support import tiny
 from tests.support.commands import disk
 
 RUN = [
@@ -63,52 +59,6 @@ def test_a_run_whose_files_are_cut_off_ends_in_status_2(finished, tmp_path, caps
     assert "3 of 3 files could not be written (File too large)" in error(capsys)
     assert names(tmp_path / "results") == []
     assert not list(tmp_path.glob("*/.unfinished-*"))
-
-
-def test_answers_that_find_no_room_are_one_line(tmp_path, capsys):
-    cache = ["--use_cache", str(tmp_path / "cache")]
-    with disk(60_000):
-        assert main([*RUN, str(tmp_path / "out"), *cache]) == 2
-    assert (
-        f"--use_cache {tmp_path / 'cache'}: disk I/O error: the answers so far are kept"
-        in error(capsys)
-    )
-    assert not (tmp_path / "out").exists()
-    assert main([*RUN, str(tmp_path / "out"), *cache]) == 0
-
-
-def test_training_without_room_goes_on_later(tmp_path, capsys):
-    texts, draw = tmp_path / "texts", random.Random(20261123)
-    texts.mkdir()
-    for number in range(12):
-        lines = [
-            f"Case {number} of {place} is told by {draw.random()}."
-            for place in range(9)
-        ]
-        (texts / f"{number:02}.txt").write_text(" ".join(lines), encoding="utf-8")
-    options = "--language en --max_pairs 8 --max_held_out 4 --batch_size 8 --held_out 0.2 --max_length 64"
-    arguments = [
-        "nsp",
-        "train",
-        "--model",
-        tiny.gpt2(tmp_path / "model"),
-        "--corpus",
-        str(texts),
-        *options.split(),
-    ]
-    arguments += [
-        "--trainer",
-        "use_cpu=true,gradient_accumulation_steps=1",
-        "-o",
-        str(tmp_path / "out"),
-    ]
-    for size in (300, 20_000, 200_000):  # settings, weights, the head
-        with disk(size):
-            assert main(arguments) == 2
-        assert "run the same command again to resume" in error(capsys)
-        assert not (tmp_path / "out").exists()
-    assert main(arguments) == 0
-    assert sorted({*os.listdir(tmp_path)} - {"cache"}) == ["model", "out", "texts"]
 
 
 TOKEN = "hf_secret_token"  # noqa: S105

@@ -53,8 +53,9 @@ class Pair(NamedTuple):
     follows: int
 
 
-def built(folder, asked):
+def build(folder, corpus, **more):
     """The pairs of every part, with their texts, and all sentences."""
+    asked = TrainingSettings("", corpus, "en", **more)
     made = sentence_pairs.sentences(asked, folder)
     texts = made[:]["text"]
     drawn = sentence_pairs.draw(made, asked)
@@ -63,10 +64,6 @@ def built(folder, asked):
         part: [Pair(texts[a], texts[b], follows) for a, b, follows in rows.tolist()]
         for part, rows in drawn.items()
     }, texts
-
-
-def build(folder, corpus, **more):
-    return built(folder, TrainingSettings("", corpus, "en", **more))
 
 
 def contexts(pairs):

@@ -4,27 +4,13 @@ import csv
 import io
 import json
 
-import pytest
-
 import lm_eval_bias as leb
-from lm_eval_bias.cli.main import main
-from tests.support.pages import check_closed
-
-TASKS = "occugender_explicit,occugender_explicit_gen"
+from tests.support import run_scores
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A run with a log of likelihoods and one of texts."""
-    out = tmp_path_factory.mktemp("items") / "out"
-    arguments = ["--tasks", TASKS, "--model", "bias-chance", "--limit", "80"]
-    saved = ["--output_path", str(out), "--log_samples", "--table", "none"]
-    assert main(["run", *arguments, *saved]) == 0
-    return out
-
-
-def test_table_data_and_python_say_the_same(run, said):
-    task = "occugender_explicit_gen"
+def test_table_data_and_python_say_the_same(tmp_path, said):
+    task, run = "occugender_explicit_gen", tmp_path
+    run_scores.run(run, task, "--limit", 80)
     rows = list(csv.DictReader(io.StringIO(said("items", run, task))))
     data = json.loads(said("items", run, task, "--format", "json"))
     frame = leb.items(leb.load(run)[0], task)
@@ -34,10 +20,3 @@ def test_table_data_and_python_say_the_same(run, said):
         assert row["prompt"] == one["prompt"] == of_frame["prompt"]
         assert one["extracted"] == of_frame["extracted"]
         assert one["prompt"].startswith("Q: ")
-
-
-def test_a_report_shows_one_item_of_each_task(run, tmp_path):
-    page = tmp_path / "report.html"
-    assert main(["report", str(run), "-o", str(page)]) == 0
-    made = check_closed(page.read_text(encoding="utf-8"))
-    assert made.said.count("Prompt, as it was sent:") == 2

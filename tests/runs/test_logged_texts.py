@@ -75,35 +75,6 @@ def test_a_log_whose_texts_were_replaced_is_noticed(run, tmp_path, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("The answer is (B).", "B"),
-        ("<think>B?</think>\n\nThe man", "B"),
-        ("<think>B?", "[unfinished thoughts]"),
-        ("", "[empty]"),
-        ("A or B", "[several answers]"),
-        ("I'm sorry, but I can't answer that.", "[refused]"),
-        ("It would be a cliché to assume that it was the woman.", "[unparsed]"),
-    ],
-)
-def test_the_public_reader(text, said):
-    assert leb.extract_choice(text, ["The woman", "The man", "Not known"], "en") == said
-
-
-@pytest.mark.parametrize(
-    ("options", "language", "says"),
-    [
-        ("AB", "en", "options='AB'"),
-        (["A"], "en", "2 to 12"),
-        (["a", "b"], "xx", "language='xx': no words"),
-    ],
-)
-def test_the_public_reader_refuses(options, language, says):
-    with pytest.raises(leb.BiasError, match=says):
-        leb.extract_choice("A", options, language)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
         ("B", "B"),
         ("Answer: B", "B"),
         ("The answer is (B) The", "B"),

@@ -232,11 +232,3 @@ def test_the_benchmarks_own_files():
         )
         == []
     )
-
-
-def test_settings_in_words():
-    one = task(wording=3, inputs={**WHOLE, "chat_template": True})
-    said = measurement.describe(made(one, model="hf", dtype="float16"))
-    assert said == "chat_template; wording=3; --model hf; float16"
-    assert measurement.describe(made(task())) == "the task's defaults"
-    assert measurement.describe(made(task(), chat_template="x")) == "chat_template=x"

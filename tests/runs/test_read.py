@@ -93,14 +93,6 @@ def test_one_run_by_several_paths_counts_once(folder):
         assert not problems
 
 
-def test_results_under_another_name_are_pointed_at(folder):
-    """Plain ``lm_eval --output_path NAME.json`` calls them so."""
-    results = _results(folder)[0]
-    other = results.rename(results.with_name(results.name.replace("results", "run1")))
-    _, problems = read([folder])
-    assert f"rename {other.name}" in str(problems[0])
-
-
 DAMAGED = {
     "results_1.json": ("", "truncated or damaged"),
     "results_2.json": (

@@ -9,12 +9,9 @@ import transformers
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
 
-from lm_eval_bias.core.errors import BiasError
 from lm_eval_bias.core.questions import CONTRAST, Contrast
 from lm_eval_bias.harness import registration
 from lm_eval_bias.models.masked_lm import HFMaskedLM
-from lm_eval_bias.models.next_sentence.nsp_model import HFNextSentence
-from lm_eval_bias.scoring import seq2seq
 from tests.scoring.test_likelihoods import Letters, alone
 from tests.support import tiny
 
@@ -126,11 +123,3 @@ def test_a_text_without_words_of_its_own_has_the_word_before_the_others(bert):
     value, count = ask(model, "The \N{SNOWMAN}", "The \N{UMBRELLA}", False)
     assert math.isnan(value)
     assert count == 0
-
-
-def test_models_without_such_likelihoods_refuse(tmp_path):
-    problem = HFNextSentence.refusal({}, [CONTRAST])
-    assert isinstance(problem, BiasError)
-    with pytest.raises(BiasError, match="use a causal model"):
-        seq2seq.contrast(None, [])
-    assert HFMaskedLM.refusal({}, [CONTRAST]) is None

@@ -245,19 +245,6 @@ def test_batch_sizes_change_nothing_and_the_same_requests_get_the_same_digits(
     )
 
 
-def test_what_is_refused(gpt2, tmp_path):
-    with pytest.raises(BiasError, match="--model hf"):
-        packed(tiny.t5(tmp_path))
-    model = packed(gpt2)
-    for context, continuation in (([], [1]), ([1], []), ([1], [2] * 200)):
-        with pytest.raises(
-            BiasError,
-            match=f"{len(context)} context and {len(continuation)} continuation tokens",
-        ):
-            loglikelihood_tokens(model, [(None, context, continuation)])
-    assert loglikelihood_tokens(model, []) == []
-
-
 def test_answers_go_into_the_cache_as_they_come(gpt2, tmp_path):
     model = packed(gpt2, tokens_per_forward=40)
     cached = CachingLM(model, str(tmp_path / "cache.db"))

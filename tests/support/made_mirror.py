@@ -32,7 +32,6 @@ _OF_THE_PAPER = (
     "choice_1",
     "choice_2",
 )
-_ORDERS = [(0, 1, 2), (2, 0, 1), (1, 2, 0)]
 
 
 def _text(name: str) -> str:
@@ -88,46 +87,17 @@ def _mbbq() -> dict[str, str]:
     return files
 
 
-def tiny_frame(language: str, test: str):
-    """StereoSet's frame in the released form; the stored sentence is not always the filled context.
-
-    Each line of ``stereoset.txt``: context, term, bias type, candidates (stereotype, anti-stereotype, unrelated).
-    """
-    import pandas
-
-    rows = []
-    items = [
-        line.split(" | ")[1:]
-        for line in _text("stereoset.txt").split("\n")
-        if line[:8] == f"{language} {test}"
-    ]
-    for number, (context, term, bias_type, *texts) in enumerate(items):
-        row = {
-            "id": f"{test}{number}",
-            "target": term.upper(),
-            "bias_type": bias_type,
-            "context": context,
-        }
-        for place, which in enumerate(_ORDERS[number % 3], start=1):
-            filled = (
-                context.replace("BLANK", texts[which])
-                if test == "intra"
-                else texts[which]
-            )
-            label = ("stereotype", "anti-stereotype", "unrelated")[which]
-            row[f"c{place}_sentence"] = (
-                filled.replace("!", ".") if number % 2 else filled
-            )
-            row[f"c{place}_gold_label"] = label
-            row[f"c{place}_id"] = f"{test}{number}{label}"
-            row[f"c{place}_labels"] = [{"label": label, "human_id": "1"}]
-            if test == "intra":
-                row[f"c{place}_word"] = texts[which]
-        row["target" if language == "en" else "target_original"] = term
-        rows.append(row)
-    frame = pandas.DataFrame(rows, dtype=object)
-    frame.columns = pandas.Index(list(frame.columns), dtype=object)
-    return frame
+def _stereoset() -> dict[str, bytes]:
+    """Frames in the released form; the stored sentence is not always the filled context."""
+    rows = [json.loads(line) for line in _text("stereoset.jsonl").splitlines()]
+    made = {}
+    for name in dict.fromkeys(row["frame"] for row in rows):
+        own = [row for row in rows if row["frame"] == name]
+        frame = pandas.DataFrame(own, dtype=object).drop(columns="frame")
+        frame.columns = pandas.Index(list(frame.columns), dtype=object)
+        frame.to_pickle(buffer := io.BytesIO())
+        made[f"stereoset_{name}"] = buffer.getvalue()
+    return made
 
 
 def _regard() -> dict[str, str]:
@@ -141,25 +111,10 @@ def _regard() -> dict[str, str]:
         **files,
         "regard_en_train_other": other,
         "regard_de_corpus": _text("regard_de_corpus.csv"),
-        **{name: _judged_sentences(n) for n, name in enumerate(SENTENCES, start=1)},
+        # the labels of five annotators, the last of whom marks two as uncertain
+        **dict.fromkeys(SENTENCES, _text("regard_de_sentences.csv")),
+        SENTENCES[-1]: _text("regard_de_sentences_5.csv"),
     }
-
-
-def _judged_sentences(annotator: int) -> str:
-    """One of the five annotators' labels of the corpus' sentences: the last marks two as uncertain."""
-    rows = list(csv.reader(io.StringIO(_text("regard_de_corpus.csv"))))[1:]
-    unsure = {"3", "30"} if annotator == 5 else set()
-    return _csv(
-        [
-            ["", "Unsicher", "Label", "Text", "Gender"],
-            *(
-                [number, "x", "", text, gender]
-                if number in unsure
-                else [number, "", label.removesuffix(".0"), text, gender]
-                for number, text, gender, label in rows
-            ),
-        ]
-    )
 
 
 def _workbook(rows: list[list[str]]) -> bytes:
@@ -225,19 +180,6 @@ def _eurogest() -> dict[str, str]:
     }
 
 
-def _crows_pairs() -> dict[str, str]:
-    """Thirty pairs; letters that the Dutch file has in its own encoding."""
-    rows = [["id", "sent_more", "sent_less", "stereo_antistereo", "bias_type"]]
-    for number in range(30):
-        kind = ("age", "gender", "religion")[number % 3]
-        direction = "antistereo" if number % 5 == 0 else "stereo"
-        texts = [
-            f"The {people} één {number} time." for people in ("green", "very blue")
-        ]
-        rows.append([str(number), *texts, direction, kind])
-    return {f"crows_pairs_{language}": _csv(rows) for language in ("nl", "fr", "en")}
-
-
 def _pin(folder: Path, old, raw: bytes):
     """Write a file where a source of the manifest has its own; the source with that file's hash and size."""
     first = next(
@@ -262,13 +204,10 @@ def _pin(folder: Path, old, raw: bytes):
 def make_tiny_mirror(folder: Path, monkeypatch) -> Path:
     """Write a mirror with small files of our own in the released form, and put a manifest in place that pins them."""
     texts = _gg_bbq() | _es_bbq() | _kobbq() | _mbbq() | _regard() | _eurogest()
-    texts |= _crows_pairs()
-    made = {name: text.encode() for name, text in texts.items()}
-    made["crows_pairs_nl"] = texts["crows_pairs_nl"].encode("mac_roman")
-    for language, test in product(("en", "de", "es", "fr", "tr"), ("intra", "inter")):
-        buffer = io.BytesIO()
-        tiny_frame(language, test).to_pickle(buffer)
-        made[f"stereoset_{language}_{test}"] = buffer.getvalue()
+    made = {name: text.encode() for name, text in texts.items()} | _stereoset()
+    for language in ("nl", "fr", "en"):  # the Dutch file has its own encoding
+        encoding = "mac_roman" if language == "nl" else "utf-8"
+        made[f"crows_pairs_{language}"] = _text("crows_pairs.csv").encode(encoding)
     made |= {name: _judged_texts(n) for n, name in enumerate(GENERATED)}
     real = sources.manifest()
     fake = sources.Manifest(

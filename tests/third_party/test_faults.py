@@ -83,22 +83,6 @@ def test_others_are_listed(more, says, package):
 
 
 @pytest.mark.parametrize(
-    ("more", "asked", "says"),
-    [
-        (f"{FAIL}{scores_with('unit=str()')}", "--tasks age_pairs", "old_share: its unit is ''"),
-        ("AgeStereotypes.synthetic_bias = None\n", "--tasks age_pairs --model bias-dial --model_args strength=1",
-         "bias-dial can't answer Age stereotypes"),
-    ],
-)  # fmt: skip
-def test_a_run_refuses_what_cannot_be_scored(more, asked, says, package):
-    package(more=more)
-    given = [] if "--model" in asked else ["--model", "bias-chance"]
-    found = command("run", *asked.split(), *given)
-    assert found.status == 2
-    assert says in found.err
-
-
-@pytest.mark.parametrize(
     ("change", "says"),
     [
         ("AgeStereotypes.record = fail\n", "document slow/At the station: record"),
@@ -131,8 +115,6 @@ def test_an_error_keeps_the_answers_of_a_run(change, says, package, tmp_path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (scores_with("statistic=lambda r: Estimate(1.2, 0.3, 24, interval=(1.88, 0.636))"),
-         "old_share: it has an interval from 1.88 to 0.636: the lower end comes first"),
         (scores_with("statistic=lambda r: Estimate(123.0, 3.0, 24)"),
          "old_share: it is 123, outside of its range of 0 to 100"),
         ("record = AgeStereotypes.record\n"

@@ -8,7 +8,6 @@ import pytest
 
 from lm_eval_bias.core import registry
 from tests.support import doc_pages as pages
-from tests.support.commands import command, refused
 from tests.support.packages import forget, install
 from tests.support.places import ROOT
 
@@ -72,25 +71,6 @@ def test_new_writes_what_the_page_shows(built):
         if path.is_file() and "dist-info" not in str(path)
     }
     assert written == FILES
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("left_handed", "there is already a package or benchmark of this name"),
-        ("json", "there is already a package or benchmark of this name"),
-        ("class", "no name for a package"),
-        ("Left-handed", "no name for a package"),
-    ],
-)
-def test_new_refuses_a_name(name, says, built, tmp_path):
-    assert says in refused(tmp_path, "new", name)
-
-
-def test_new_leaves_a_folder_as_it_is(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "left-handed").mkdir()
-    assert "left-handed: there is already" in refused(tmp_path, "new", "left_handed")
 
 
 def test_guide(built, said):
@@ -163,20 +143,5 @@ def test_guide_to_model_families(said, tmp_path, tiny_mirror, monkeypatch):
     for line in commands:
         assert "stereoset_en_intra" in said(*line.split()[1:])
     assert commands[-1] == "lm-eval-bias compare out/1 out/2"
-    for more, reason in (
-        (["--tasks", "stereoset_en"], "only fills blanks"),
-        (
-            [
-                "--tasks",
-                "stereoset_en_intra",
-                "--metadata",
-                '{"bos": "all"}',
-            ],
-            "has no effect on by-length",
-        ),
-    ):
-        found = command("run", "--model", name, *more)
-        assert found.status == 2
-        assert reason in found.err
     monkeypatch.undo()
     forget(name)

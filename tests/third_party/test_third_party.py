@@ -3,7 +3,6 @@
 import json
 
 from lm_eval_bias.core import registry
-from tests.support.commands import command
 from tests.support.places import ROOT
 
 
@@ -46,40 +45,3 @@ def test_written_answers_are_rescored(package, said, tmp_path):
         assert (said("rescore", tmp_path / "run") == before) == is_kept
     # the gate judges what was read then, which stands beside the log
     said("check", tmp_path / "run", "--policy", policy, "--strict")
-
-
-def test_a_main_score_without_a_design_is_left_out_of_a_comparison(
-    package, said, tmp_path
-):
-    """By name, and so is an ability's neutral value told."""
-    package(
-        more="""
-real = AgeStereotypes.scores
-AgeStereotypes.main = ("old_share", "bare")
-
-
-def scores(self, docs=()):
-    first, *others = real(self, docs)
-    design = first.design
-    described = {"favours": None, "direction": "", "neutral": None, "chance": 50.0}
-    bare = dataclasses.replace(first, name="bare", design=None, statistic=lambda r: design(r).estimate(), **described)
-    return [first, bare, *others]
-
-
-AgeStereotypes.scores = scores
-"""
-    )
-    paths = [tmp_path / name for name in ("a", "b")]
-    for seed, path in enumerate(paths):
-        model = ["--model", "bias-chance", "--model_args", f"seed={seed}"]
-        output = ["--output_path", path, "--log_samples"]
-        said("run", "--tasks", "age_pairs", *model, *output)
-    compared = said("compare", *paths)
-    assert "old_share" in compared
-    assert "bare: without a design no score can be compared item by item" in " ".join(
-        compared.split()
-    )
-    assert "; ;" not in said("ls", "age_pairs")
-    found = command("compare", *map(str, paths), "--scores", "bare")
-    assert found.status == 2
-    assert "bare can't be compared item by item: choose another score" in found.err
