@@ -21,7 +21,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 demo:
 	@echo "make demo: installs into $(VENV), downloads the data of two tasks (7 MB; without network it goes on without them),"
-	@echo "scores a model that comes with a package, and writes demo-results/report.html. About five minutes on two cores."
+	@echo "scores a model that comes with a package, and writes demo-results/report.html. About three minutes on two cores."
 	@$(MAKE) --no-print-directory $(INSTALLED)
 	@tasks=occugender; \
 	for task in gg_bbq_group_terms stereoset_en; do \
